@@ -202,13 +202,40 @@ function sgxExtension({
 
 const day = (at: number) => `${new Date(at).toISOString().slice(0, 19)}Z`;
 
+/** Category and type of the components, as Intel's TCB info has them. */
+const sgxNames = [
+  ["BIOS", "Early Microcode Update"],
+  ["OS/VMM", "SGX Late Microcode Update"],
+  ["OS/VMM", "TXT SINIT"],
+  ["BIOS"],
+  ["BIOS"],
+  ["BIOS"],
+  [],
+  ["OS/VMM", "SEAMLDR ACM"],
+];
+const tdxNames = [
+  ["OS/VMM", "TDX Module"],
+  ["OS/VMM", "TDX Module"],
+  ["OS/VMM", "TDX Late Microcode Update"],
+];
+
 function tcbInfoOf(now: number, { tcbInfo }: TdxChanges): TcbInfoJson {
-  const components = (svns: readonly number[]) => svns.slice(0, 16).map((svn) => ({ svn }));
+  const components = (svns: readonly number[], named: readonly (readonly string[])[]) =>
+    svns.slice(0, 16).map((svn, at) => {
+      const [category, type] = named[at] ?? [];
+      return { svn, ...(category ? { category } : {}), ...(type ? { type } : {}) };
+    });
   const level = (lower: number, tcbStatus: string, tcbDate: string): TcbLevel => ({
     tcb: {
-      sgxtcbcomponents: components(usualSvns.map((svn) => Math.max(0, svn - lower))),
+      sgxtcbcomponents: components(
+        usualSvns.map((svn) => Math.max(0, svn - lower)),
+        sgxNames,
+      ),
       pcesvn: 13 - lower,
-      tdxtcbcomponents: components([5 - lower, 0, 3 - lower, ...Array<number>(13).fill(0)]),
+      tdxtcbcomponents: components(
+        [5 - lower, 0, 3 - lower, ...Array<number>(13).fill(0)],
+        tdxNames,
+      ),
     },
     tcbDate,
     tcbStatus,

@@ -59,6 +59,12 @@ export function appraise(input: AppraisalInput) {
   const isUnverified = verdict === "could not verify";
   const reasons = isUnverified ? asAsked(result.reasons, input) : result.reasons;
   const measurement = measurementsOf(input);
+  const pinned = facts && appraisalOptions({ ...input, pins: [pinOf(facts)], pinDoubt: undefined });
+  /** It would verify if just what it measures were pinned. */
+  const isPinnable =
+    pinned !== undefined &&
+    verdict !== "verified" &&
+    appraiseEvidence(verification ?? unread, pinned).verdict === "verified";
   const later = verdict === "verified" && early && appraiseEvidence(early, options);
   return {
     verdict,
@@ -66,8 +72,13 @@ export function appraise(input: AppraisalInput) {
     reasons: reasons.map(({ says }) => says),
     /** What a reader should know beside the verdict. */
     notes: result.notes,
-    /** What to do where it could not be verified. */
-    wayOut: isUnverified ? wayOutOf(reasons, input, measurement.evidence) : undefined,
+    /** What to do about it. */
+    wayOut: isUnverified
+      ? wayOutOf(reasons, input, measurement.evidence)
+      : verdict === "failed"
+        ? nextStepOf(result, isPinnable)
+        : undefined,
+    isPinnable,
     /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
     isUnconfigured:
       isUnverified &&
@@ -259,6 +270,16 @@ function wayOutOf(
   if (codes.includes("no-reference-value") && evidence !== undefined)
     return `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${evidence}`;
   return undefined;
+}
+
+function nextStepOf({ short, reasons }: AttestationResult, isPinnable: boolean): string {
+  if (isPinnable)
+    return "If it should run this, change its pin (one in gatehouse.yml wins); if not, stop the VM and find out who changed it";
+  if (reasons.every(({ code }) => code === "debug"))
+    return "Stop the VM, and have it started without debugging";
+  if (short.length > 0)
+    return "Whoever runs the host must update it. What to accept until then is under `attestation.appraisal` in gatehouse.yml";
+  return "Keep secrets from this VM until someone has explained this; `--evidence` gives an expert all that the result follows from";
 }
 
 /** Milliseconds since the epoch; undefined when it can't be read. */

@@ -92,6 +92,7 @@ export function createAppraiser(by: AppraiserOptions) {
     pinsOf,
     /** What people approved. */
     accepted: by.accepted,
+    lastVerified: register.lastVerified,
     /**
      * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation
      * is enabled. What the service says asks for more, never for less.
@@ -129,14 +130,14 @@ export function createAppraiser(by: AppraiserOptions) {
         const reportId = facts.tee === "snp" ? facts.reportId : undefined;
         seen = await register.seen(vm.id, { digest, reportId }, notBefore);
       }
-      const facts = asIfPinned ? verification?.facts : undefined;
+      const pinned = asIfPinned ? verification?.facts : undefined;
       const input: AppraisalInput = {
         vm,
         report,
         verification,
         early: found?.early,
         absent: found?.absent ?? [],
-        pins: facts ? [pinOf(facts)] : pins.values,
+        pins: pinned ? [pinOf(pinned)] : pins.values,
         pinDoubt: asIfPinned ? undefined : pins.doubt,
         policy: acceptedFor(policy.appraisal, namesOf(named)),
         hasEndorsements: policy.endorsements !== undefined,
@@ -145,9 +146,11 @@ export function createAppraiser(by: AppraiserOptions) {
         now: now(),
         notBefore,
       };
+      const appraisal = appraise(input);
+      if (appraisal.verdict === "verified" && !asIfPinned) await register.verified(vm.id, now());
       return {
         vm,
-        appraisal: appraise(input),
+        appraisal,
         pins,
         ...("error" in report ? {} : { report }),
         by: { endorsements: found?.endorsements ?? {}, options: appraisalOptions(input) },
@@ -198,7 +201,17 @@ const rememberedMs = 90 * 86_400_000;
 export function createEvidenceRegister(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseClaimEvidence", claim);
   const ofVm = (vmId: string) => key("evidence", "of", vmId);
+  const verifiedOf = (vmId: string) => key("evidence", "verified", vmId);
   return {
+    async verified(vmId: string, at: number): Promise<void> {
+      await redis.set(verifiedOf(vmId), at, "PX", rememberedMs);
+    },
+    /** When this VM verified last (ms). */
+    async lastVerified(vmId: string): Promise<number | undefined> {
+      const at = await redis.get(verifiedOf(vmId));
+      return at === null ? undefined : Number(at);
+    },
+
     /** When genuine evidence of this VM was seen last (Redis, ms), which the service can't take back. */
     async lastSeen(vmId: string): Promise<number | undefined> {
       const at = await redis.get(ofVm(vmId));

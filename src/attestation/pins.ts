@@ -110,11 +110,9 @@ export function difference(found: string, expected: string): string | undefined 
   if (a.length !== b.length)
     return `${short(is)} (${a.length} bytes) instead of ${short(should)} (${b.length} bytes)`;
   const places = [...a.keys()].filter((at) => a[at] !== b[at]);
-  const [first = 0] = places;
-  const counted = `${places.length} of ${a.length} bytes ${places.length === 1 ? "differs" : "differ"}`;
   // A hash that changed differs nearly everywhere: only few differences are worth their places
-  if (places.length > 3)
-    return `${short(is)} instead of ${short(should)}: ${counted}, from byte ${first + 1}`;
+  if (places.length > 3) return `${short(is)} instead of ${short(should)}`;
+  const counted = `${places.length} of ${a.length} bytes ${places.length === 1 ? "differs" : "differ"}`;
   const each = places.map((at) => `byte ${at + 1} is ${hex(a[at])}, expected ${hex(b[at])}`);
   return `${counted}: ${each.join("; ")}`;
 }

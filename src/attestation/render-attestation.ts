@@ -20,6 +20,7 @@ import {
   when,
 } from "../messages/message.ts";
 import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
+import { neededWords } from "../verifier/reasons.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, evidenceName } from "./appraise.ts";
 import type { Attested } from "./appraiser.ts";
@@ -51,9 +52,10 @@ function shortMeasurement({ measurement: { evidence, report, vm } }: Appraisal):
 export function renderAttestation(
   vm: { name: string },
   appraisal: Appraisal,
-  actions: readonly ButtonSpec[] = [],
+  { actions = [], since }: { actions?: readonly ButtonSpec[]; since?: Markdown | undefined } = {},
 ): Message {
   const { verdict, reasons, notes, wayOut, evidence, validUntil, soon, isAlarm } = appraisal;
+  const holds = verdict === "verified" ? validUntil : undefined;
   const headline = md`${signs[verdict]} *${capital(verdict)}*: ${name(vm.name)}`;
   const alarm = isAlarm
     ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
@@ -62,11 +64,12 @@ export function renderAttestation(
   return message(
     readable(md`${capital(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
     section(lines(headline, alarm, ...why, hintOf(wayOut && `${wayOut}.`))),
+    since && section(since),
     soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
     appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
     fields([
       evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
-      validUntil === undefined ? undefined : ["Holds until", dayAndTime(validUntil)],
+      holds === undefined ? undefined : ["Holds until", dayAndTime(holds)],
       ["Measurement", measurementText(appraisal.measurement)],
       ["Pins", pinText(appraisal.measurement)],
       ["The compute service says", serviceText(appraisal.service)],
@@ -156,7 +159,7 @@ const dayMs = 86_400_000;
 
 /** Whole days until a result no longer holds, rounded down. */
 const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
-  appraisal?.validUntil === undefined
+  appraisal?.validUntil === undefined || appraisal.verdict !== "verified"
     ? ""
     : String(Math.max(0, Math.floor((appraisal.validUntil - now) / dayMs)));
 
@@ -182,6 +185,7 @@ export function renderFleet(
     return many === 0 ? [] : [`${signs[rank]} ${many.toLocaleString("en-US")} ${rank}`];
   });
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
+  const waits = waitsIn(sorted);
   const { block, shown } = table(
     `Attestation of ${words}`,
     ["VM", "Result", "Why", "Days left", "Measurement"],
@@ -197,6 +201,7 @@ export function renderFleet(
     message: message(
       readable(head),
       section(head),
+      waits.length > 0 ? section(lines(...waits)) : undefined,
       block,
       context(
         md`Checked by Gatehouse. Days left: until the vendors' lists and certificates behind a result end.${shown < sorted.length ? md` ${shown} of ${sorted.length} are shown.` : ""}`,
@@ -206,6 +211,28 @@ export function renderFleet(
     ),
     content: csv([csvHeads, ...sorted.map((row) => csvRow(row, now))]),
   };
+}
+
+const maxWaits = 5;
+
+/** The VMs that wait for the same update of their hosts, in one line each; most first. */
+function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
+  const waits = rows.flatMap(({ vm, appraisal }) =>
+    [...Map.groupBy(appraisal?.result?.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
+      name: vm.name,
+      what: `${by} (${[...new Set(parts.map(neededWords))].join(", ")})`,
+    })),
+  );
+  return [...Map.groupBy(waits, ({ what }) => what)]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .slice(0, maxWaits)
+    .map(([what, all]) => {
+      const more = all.length > 3 ? ` and ${all.length - 3} more` : "";
+      const names = all.slice(0, 3).map((one) => one.name);
+      const many =
+        all.length === 1 ? "1 VM waits for a newer" : `${all.length} VMs wait for the same`;
+      return md`⬆️ *${many} ${what}*: ${names.join(", ")}${more}`;
+    });
 }
 
 const csvHeads =

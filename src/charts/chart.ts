@@ -63,18 +63,30 @@ function lineChart(title: string, series: readonly Series[]): ChartBlock {
   };
 }
 
+const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
+/** Round times. Labels can't tell apart what is less than a second apart. */
+const steps = [
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * second),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * minute),
+  ...[1, 2, 3, 6, 12].map((n) => n * hour),
+  ...[1, 2, 7, 30, 90, 365, 3650, 36_500].map((n) => n * day),
+];
+
 /** The time in at most 20 equal buckets, and the peak of each series in each that has samples: spikes stay visible. */
 function peaksOf(series: readonly Series[]) {
-  const from = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
+  const first = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
   const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
   const longest = Math.max(...series.map(({ points }) => points.length));
-  // Labels can't tell apart what is less than a second apart
-  const count = Math.max(1, Math.min(limits.points, longest, Math.floor((until - from) / 1000)));
-  const bucketMs = (until - from) / count || 1;
+  const most = Math.min(limits.points, longest + 1);
+  // No time is before that
+  const startOf = (step: number) => Math.max(-8.64e15, Math.floor(first / step) * step);
+  const fits = (step: number) => (until - startOf(step)) / step < most;
+  const bucketMs = steps.find(fits) ?? Math.ceil((until - first + 1) / (most - 1));
+  const from = startOf(bucketMs);
   const peaks = series.map(({ points }) => {
     const found = new Map<number, number>();
     for (const { at, value } of points) {
-      const bucket = Math.min(count - 1, Math.floor((at - from) / bucketMs));
+      const bucket = Math.floor((at - from) / bucketMs);
       found.set(bucket, Math.max(found.get(bucket) ?? -Infinity, value));
     }
     return found;
@@ -120,6 +132,14 @@ export function pointsOf(samples: readonly Sample[]): Series["points"] {
     .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
     .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
     .toSorted((a, b) => a.at - b.at);
+}
+
+/** The last of each that has any. */
+export function valuesNow(usage: Usage): [name: string, value: number][] {
+  const all = seriesOf(usage).map(({ name, points }) => [name, points.at(-1)?.value] as const);
+  return [...all, ["Disk", usage.diskUsage] as const].flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
 }
 
 /** CPU, memory, and disk in words, for screen readers and notifications. */

@@ -73,6 +73,7 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
+    const seen = targets && read("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
     const [state, vms, drift, open, ended, reviews, newestSnapshots] = await Promise.all([
       read("how old the list of VMs is", sight.inventory.state()),
@@ -97,6 +98,7 @@ export function createDigests(options: DigestsOptions) {
       now: readAt,
       since,
       vms,
+      seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
       stale: state?.stale ?? true,

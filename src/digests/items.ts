@@ -27,6 +27,8 @@ export interface Facts {
   /** Changes are reported from here on. */
   since: number;
   vms?: readonly KnownVm[] | undefined;
+  /** How many the channel sees, where this is about some of them. */
+  seen?: number | undefined;
   /** Since when a VM in trouble is in its status. */
   statusSince: ReadonlyMap<string, number>;
   refreshedAt?: number | undefined;
@@ -182,9 +184,9 @@ function oldestFirst({ open = [] }: Facts, state: string): RequestFact[] {
 function changeLines({ ended = [], since }: Facts): Line[] {
   const failed = ended.filter(({ state }) => state === "failed");
   const done = ended.filter(({ state }) => state === "done");
-  const failures = failed.map(({ id, command, target, requester, changedAt, why }) => ({
+  const failures = failed.map(({ id, command, target, requester, changedAt, why, ...its }) => ({
     key: id,
-    text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
+    text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${markOf(its)}${why ? md`: ${why}` : ""}.`,
     button: showRequest(id),
   }));
   if (done.length === 0) return failures;
@@ -192,11 +194,17 @@ function changeLines({ ended = [], since }: Facts): Line[] {
   return [...failures, { key: "done", count: done.length, text, button: showChanges(since) }];
 }
 
+const markOf = ({ isBreakGlass }: Pick<RequestFact, "isBreakGlass">) =>
+  isBreakGlass ? " (🚨 break-glass)" : "";
+
 /** Groups by command and person that one line names. */
 const maxGroups = 3;
 
 function doneWords(requests: readonly RequestFact[]): Markdown {
-  const groups = Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`);
+  const groups = Map.groupBy(
+    requests,
+    ({ done, requester, isBreakGlass }) => `${done} ${requester} ${isBreakGlass}`,
+  );
   const more = groups.size - maxGroups;
   const all = [...groups.values()]
     .slice(0, maxGroups)
@@ -212,7 +220,7 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const names = [...new Set(group.map(({ target }) => target.name))];
   const times = group.length === 2 ? ", twice" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
-  return md`${newest.done} ${listed(names)} · ${newest.requester}${names.length === group.length ? "" : times}, ${last}${atTime(newest.changedAt)}`;
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${markOf(newest)}${names.length === group.length ? "" : times}, ${last}${atTime(newest.changedAt)}`;
 }
 
 /** Younger VMs need no snapshot yet. */

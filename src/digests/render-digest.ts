@@ -78,8 +78,8 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
     rest.length === 0 ? undefined : section(md`… and ${summaryOf(rest)} more.`),
     divider,
     missing && section(missing),
-    // A handover is for one person, and about what runs now
-    isPrivate ? [] : countChart("VMs by status", "VMs", statuses),
+    // A handover is for one person, and about what runs now; two counts are words already
+    isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
     context(lines(counts, snoozes, ageWords(facts))),
     unsnooze,
   );
@@ -123,7 +123,12 @@ function countWords(facts: Facts): Markdown {
   const uncounted = (facts.vms?.length ?? 0) - vms.length;
   const without =
     uncounted > 0 ? md`, and ${uncounted.toLocaleString("en-US")} whose state is not known` : md``;
-  return md`${counted(vms.length, "VM")}: ${countByStatus(vms)}${without}.`;
+  const { seen = vms.length } = facts;
+  const many =
+    seen > vms.length + uncounted
+      ? `${vms.length} of your ${counted(seen, "VM")}`
+      : counted(vms.length, "VM");
+  return md`${many}: ${countByStatus(vms)}${without}.`;
 }
 
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
@@ -192,9 +197,9 @@ export function renderChanges(ended: readonly RequestFact[]): Message {
     ["Target", "What", "By", "Time (UTC)", "Request"],
     done
       .slice(0, maxChanges)
-      .map(({ target, done: words, state, command, requester, changedAt, id }) => [
+      .map(({ target, done: words, state, command, requester, changedAt, id, isBreakGlass }) => [
         target.name,
-        state === "failed" ? `✖️ ${command} failed` : words,
+        `${state === "failed" ? `✖️ ${command} failed` : words}${isBreakGlass ? ", 🚨 break-glass" : ""}`,
         requester,
         new Date(changedAt).toISOString().slice(5, 16).replace("T", " "),
         id,

@@ -127,6 +127,7 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
     stateWords: stateWords(state),
     createdAt,
     changedAt: (state === "unknown" ? progress.unknownSince : undefined) ?? changedAt,
+    ...(record.breakGlass === true ? { isBreakGlass: true } : {}),
     ...(progress.why ? { why: progress.why } : {}),
     ...(approval
       ? {

@@ -285,6 +285,9 @@ export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
 }
 
+/** It decides about a pin, and sends nothing. */
+export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;
+
 /** Whatever a request in the journal may be. */
 export function requestable(commands: readonly Command[]): readonly ChangeCommand[] {
   return commands.flatMap((command) => {

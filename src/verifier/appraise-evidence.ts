@@ -1,6 +1,6 @@
 import { type Allowance, type AppraisalPolicy, matches } from "./appraisal-policy.ts";
 import type { AppraisalOptions, AttestationResult, Claims, Weighed } from "./attestation-result.ts";
-import { sentenceOf, standingOf } from "./reasons.ts";
+import { sentenceOf, standingOf, updateWords } from "./reasons.ts";
 import type { Product } from "./roots.ts";
 import { partsBelow, type SnpFacts, tcbParts } from "./snp/report.ts";
 import { isMasked } from "./snp/verify-report.ts";
@@ -49,6 +49,7 @@ export function appraiseEvidence(
       ...weighed.flatMap(({ effect, says }) => (effect === "note" ? [says] : [])),
       ...notesOf(verification, options),
     ],
+    short: fails.flatMap(({ short = [] }) => short),
     isAlarm: verification.problems.some((problem) => standingOf(problem) === "tampered"),
     verification,
   };
@@ -83,8 +84,8 @@ function weighHardware(
       : {}),
   }));
   /** A warning that fails unless policy names it. */
-  const warn = (code: Weighed["code"], isNamed: boolean, says: string) =>
-    void weighed.push({ claim, value: 32, effect: isNamed ? "note" : "fails", code, says });
+  const warn = (code: Weighed["code"], isNamed: boolean, says: string, short?: Weighed["short"]) =>
+    void weighed.push({ claim, value: 32, effect: isNamed ? "note" : "fails", code, says, short });
   if (tcb && tcb.status !== "UpToDate") {
     const isAccepted = policy.statuses.some(
       ({ status, advisories, until }) =>
@@ -93,8 +94,10 @@ function weighHardware(
         tcb.advisories.every((id) => advisories.includes(id)),
     );
     const ids = tcb.advisories.length > 0 ? ` (${tcb.advisories.join(", ")})` : "";
-    const since = tcb.date.slice(0, 10);
-    warn("tcb-status", isAccepted, `Intel calls the platform ${tcb.status} since ${since}${ids}`);
+    const { short = [], date } = tcb;
+    const why =
+      short.length > 0 ? `: ${updateWords(short)}` : `, at its level of ${date.slice(0, 10)}`;
+    warn("tcb-status", isAccepted, `Intel calls the platform ${tcb.status}${ids}${why}`, short);
   }
   if (product === "Milan")
     warn(
@@ -110,6 +113,9 @@ function weighHardware(
   }
   return weighed;
 }
+
+/** Beside the update of what runs. */
+const fixes = { committed: "the host must commit its update", launch: "then restart the VM" };
 
 /** Each of the three versions: what runs, what it can't go below, what the VM was started with. */
 function weighFirmware(
@@ -134,9 +140,12 @@ function weighFirmware(
   const versions = { current: currentTcb, committed: committedTcb, launch: launchTcb };
   return applying.flatMap(({ tcb }) =>
     Object.entries(versions).flatMap(([name, hex]) =>
-      partsBelow(tcbParts(hex, product), tcb).map((part): Weighed => {
-        const says = `the ${name} firmware is below the minimum: ${part}`;
-        return { claim, effect: "fails", code: "minimum-tcb", says };
+      partsBelow(tcbParts(hex, product), tcb).map((one): Weighed => {
+        const { part, has, needs, by } = one;
+        const fix = fixes[name as keyof typeof fixes] ?? `update the ${by}`;
+        const says = `the ${name} firmware is below the minimum: ${part} ${has} is below ${needs} (${fix})`;
+        const short = name === "current" ? [one] : [];
+        return { claim, effect: "fails", code: "minimum-tcb", says, short };
       }),
     ),
   );
@@ -297,7 +306,7 @@ function notesOf(
     notes.push("The host is patched, the VM started before: restart it");
   const said = context?.service?.verified;
   if (said !== undefined)
-    notes.push(`The compute service says ${said ? "verified" : "not verified"}; it doesn't count`);
+    notes.push(`The service's own verdict (${said ? "verified" : "not verified"}) isn't used`);
   if (endorsedAt !== undefined) {
     const days = Math.floor((now - endorsedAt) / dayMs);
     notes.push(`The vendor's lists are of ${dayOf(endorsedAt)} (${days} days old)`);

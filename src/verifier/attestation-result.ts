@@ -1,5 +1,5 @@
 import type { AppraisalPolicy } from "./appraisal-policy.ts";
-import type { Reason } from "./reasons.ts";
+import type { Reason, Shortfall } from "./reasons.ts";
 import type { Verification } from "./verification.ts";
 
 /** What is known beside the evidence; all of it may be missing. */
@@ -44,6 +44,8 @@ export interface AttestationResult {
   /** Why; what contradicts where it failed, what is missing where it could not be verified. Each once, and never empty. */
   reasons: readonly AppraisalReason[];
   notes: readonly string[];
+  /** The parts of the platform that are too old, where that is why it failed. */
+  short: readonly Shortfall[];
   /** Somebody changed what a vendor had signed. */
   isAlarm: boolean;
   verification: Verification;
@@ -82,6 +84,7 @@ export type PolicyReason =
 export interface Weighed<Effect = "fails" | "lacks" | "note"> extends AppraisalReason {
   effect: Effect;
   claim?: keyof Claims;
+  short?: readonly Shortfall[] | undefined;
   /** Of the claim, where it isn't 96 for what fails, 0 for what lacks, and 2 for a note. */
   value?: number;
 }

@@ -83,6 +83,33 @@ const reasons = {
   pceid: missing((about) => `Intel's TCB info is of another PCE: ${about}`),
 } as const;
 
+/** A part of the platform that is older than it should be. */
+export interface Shortfall {
+  /** As its vendor names it: `SGX Late Microcode Update`. */
+  part: string;
+  has: number;
+  needs: number;
+  /** When the vendor set that bar; a minimum of the policy has no date. */
+  since?: string;
+  /** What brings it: `TDX module`, `BIOS`. */
+  by: string;
+}
+
+const level = ({ needs, since }: Shortfall) =>
+  `${needs}${since === undefined ? "" : ` as of ${since.slice(0, 10)}`}`;
+
+/** `TDX Module 6 as of 2024-11-13`: equal for all that wait for the same. */
+export const neededWords = (one: Shortfall): string => `${one.part} ${level(one)}`;
+
+/** What to update, and why: `update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)`. */
+export const updateWords = (short: readonly Shortfall[]): string =>
+  [...Map.groupBy(short, ({ by }) => by)]
+    .map(([by, parts]) => {
+      const why = parts.map((one) => `${one.part} ${one.has}, needs ${level(one)}`);
+      return `update the ${by} (${why.join("; ")})`;
+    })
+    .join(", ");
+
 export type Reason = keyof typeof reasons;
 
 export interface Problem {

@@ -59,7 +59,7 @@ describe("a VM's attestation", () => {
       madeAt: now - 60_000,
       ageMs: 60_000,
     });
-    expect(notes).toContain("The compute service says verified; it doesn't count");
+    expect(notes).toContain("The service's own verdict (verified) isn't used");
     expect(evidence).toBe("AMD SEV-SNP report, version 5, Genoa");
   });
 
@@ -223,7 +223,7 @@ describe("a VM's attestation", () => {
     expect(differenceFor([otherMeasurement, measurement])).toBe(
       "1 of 48 bytes differs: byte 48 is ac, expected ab",
     );
-    expect(differenceFor([otherMeasurement])).toMatch(/^abab…abac instead of 0f0e…0d0c: 48 of 48/);
+    expect(differenceFor([otherMeasurement])).toMatch(/^abab…abac instead of 0f0e…0d0c$/);
     expect(differenceFor(["beef"])).toBe("abab…abac (48 bytes) instead of beef (2 bytes)");
     expect(appraise(good({ evidence: tdx(writes(otherMeasurement, 376)) })).difference).toMatch(
       /^0f0e…0d0c instead of/,

@@ -135,7 +135,7 @@ describe("attestation check in a terminal", () => {
     expect([enough.code, enough.said.includes("not judged")]).toEqual([0, false]);
     const more = await at.check(file, ...words, "Genoa:microcode=28");
     expect(more.said).toContain(
-      "the current firmware is below the minimum: microcode 27 is below 28",
+      "the current firmware is below the minimum: microcode 27 is below 28 (update the microcode or BIOS)",
     );
     expect(more.code).toBe(1);
     expect((await at.check(file, ...words, "Genoa:ram=3")).code).toBe(2);

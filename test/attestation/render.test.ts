@@ -7,7 +7,8 @@ import {
   renderFleet,
   reportFile,
 } from "../../src/attestation/render-attestation.ts";
-import { good, measurement, now, otherMeasurement, reportOf, snp } from "./reports.ts";
+import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
+import { good, measurement, now, otherMeasurement, reportOf, snp, tdx } from "./reports.ts";
 
 const dayMs = 86_400_000;
 const debugged = () => snp((report) => (report[0x0a] = (report[0x0a] ?? 0) | 0x08));
@@ -46,6 +47,41 @@ describe("an attestation in Slack", () => {
     expect(shown).toContain("🔴 *Failed*: `web-1`");
     expect(shown).toContain("Debugging is on: the host can read the VM's memory.");
     expect(shown).toContain("*The compute service says*\\nverified");
+  });
+
+  it("says of a failure what to do, and not until when it holds; of whole other values no count of bytes", () => {
+    const said = (of: Parameters<typeof good>[0]) =>
+      JSON.stringify(renderAttestation({ name: "web-1" }, appraise(good(of))).blocks);
+    const other = said({ pins: [otherMeasurement] });
+    expect(other).toContain("If it should run this, change its pin (one in gatehouse.yml wins)");
+    expect(other).toContain('*Difference*: abab…abab instead of 0f0e…0d0c"');
+    expect(other).toContain("The service's own verdict (verified) isn't used.");
+    expect(other).not.toMatch(/Holds until|of 48 bytes/);
+    const isDebugged = said({ evidence: debugged() });
+    expect(isDebugged).toContain("Stop the VM, and have it started without debugging.");
+    expect(isDebugged).not.toContain("Holds until");
+  });
+
+  it("names the component that is too old, its level and the one needed, and what brings it", () => {
+    const module = tdx((body) => void (body[0] = 5));
+    const shown = renderAttestation({ name: "web-1" }, appraise(good({ evidence: module })));
+    expect(shown.text).toBe(
+      "Failed: web-1. Intel calls the platform OutOfDate (INTEL-SA-00002): update the TDX module (TDX Module 5, needs 6 as of 2024-11-13).",
+    );
+    expect(JSON.stringify(shown.blocks)).toContain("Whoever runs the host must update it.");
+    const microcode = appraise(good({ evidence: tdx((body) => void (body[2] = 2)) }));
+    expect(microcode.reasons).toEqual([
+      "Intel calls the platform OutOfDate (INTEL-SA-00001): update the microcode (TDX Late Microcode Update 2, needs 3 as of 2024-11-13)",
+    ]);
+    const minimumTcb = [{ product: "Genoa" as const, tcb: { bootloader: 11, microcode: 90 } }];
+    const firmware = appraise(good({ policy: { ...strictPolicy, minimumTcb } }));
+    expect(firmware.reasons.slice(0, 2)).toEqual([
+      "the current firmware is below the minimum: bootloader 10 is below 11 (update the BIOS)",
+      "the current firmware is below the minimum: microcode 84 is below 90 (update the microcode or BIOS)",
+    ]);
+    expect(firmware.reasons).toContain(
+      "the launch firmware is below the minimum: bootloader 10 is below 11 (then restart the VM)",
+    );
   });
 
   it("says what is missing and what to do about it", () => {
@@ -96,6 +132,17 @@ describe("a fleet", () => {
     expect(text).toContain("debugging is on: the host can read the VM's memory");
   });
 
+  it("groups the VMs that wait for the same update", () => {
+    const old = (at: number) =>
+      good({ evidence: tdx((body) => void (body[at] = 2 + (at === 0 ? 3 : 0))) });
+    const waiting = ["a", "b", "c", "d"].map((name) => rowOf(name, old(0)));
+    const { message } = renderFleet("*", [...waiting, rowOf("e", old(2))], now);
+    const text = JSON.stringify(message.blocks);
+    expect(text).toContain(
+      "⬆️ *4 VMs wait for the same TDX module (TDX Module 6 as of 2024-11-13)*: a, b, c and 1 more\\n⬆️ *1 VM waits for a newer microcode (TDX Late Microcode Update 3 as of 2024-11-13)*: e",
+    );
+  });
+
   it("is a CSV with whole values", () => {
     const { content } = renderFleet("prod-*", fleet, now);
     const rows = content.trimEnd().split(/\r?\n/);
@@ -121,9 +168,7 @@ describe("the result of a change", () => {
   it("turns red when the pin doesn't match any more", () => {
     const said = afterChange(appraise(good({ pins: [otherMeasurement] })));
     expect(said?.but).toBe("its measurement no longer matches its pin");
-    expect(said?.line.value).toBe(
-      "🔴 Measurement: abab…abab instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1.",
-    );
+    expect(said?.line.value).toBe("🔴 Measurement: abab…abab instead of 0f0e…0d0c.");
     const unverified = afterChange(appraise(good({ says: { verified: false } })));
     expect(unverified?.but).toBe("its attestation failed");
     expect(unverified?.line.value).toBe("🔴 The compute service says the report is not verified.");

@@ -28,7 +28,7 @@ const valuesOf = (block: ChartBlock | undefined) =>
   block?.chart.series.map(({ data }) => data.map(({ value }) => value));
 
 describe("a chart of metrics", () => {
-  it("has at most 20 buckets of time, each with the peak of it, the same for every line", () => {
+  it("has at most 20 buckets of time, at round times, each with the peak of it, the same for every line", () => {
     const cpuUsage = Array.from({ length: 60 }, (_, index) => sample(index, index % 7));
     const memoryUsage = Array.from({ length: 60 }, (_, index) => sample(index, index % 10));
     const charts = usageCharts({ cpuUsage, memoryUsage }, "web-1, last 1h");
@@ -37,19 +37,18 @@ describe("a chart of metrics", () => {
     expect(block?.title).toBe("web-1, last 1h");
     expect(block?.chart.series.map(({ name }) => name)).toEqual(["CPU", "Memory"]);
     expect(block?.chart.axis_config).toEqual({
-      categories: expect.arrayContaining(["10:00", "10:02", "10:56"]),
-      x_label: "Time (UTC), peak of each 2 min 57 s",
+      categories: Array.from({ length: 12 }, (_, n) => `10:${String(n * 5).padStart(2, "0")}`),
+      x_label: "Time (UTC), peak of each 5 min",
     });
-    expect(block?.chart.axis_config.categories).toHaveLength(20);
     for (const { data } of block?.chart.series ?? [])
       expect(data.map(({ label }) => label)).toEqual(block?.chart.axis_config.categories);
-    expect(valuesOf(block)?.[0]?.slice(0, 4)).toEqual([2, 5, 6, 4]);
+    expect(valuesOf(block)?.[0]?.slice(0, 4)).toEqual([4, 6, 6, 5]);
   });
 
   it("keeps a spike visible, however many samples there are", () => {
     const cpuUsage = row([...Array.from({ length: 3000 }, () => 1), 90, 1, 1]);
     const [block] = usageCharts({ cpuUsage, memoryUsage: [] }, "a");
-    expect(valuesOf(block)?.[0]).toHaveLength(20);
+    expect(valuesOf(block)?.[0]?.length).toBeLessThanOrEqual(20);
     expect(Math.max(...(valuesOf(block)?.[0] ?? []))).toBe(90);
   });
 
@@ -73,7 +72,7 @@ describe("a chart of metrics", () => {
   it("leaves out the time in which nothing was measured", () => {
     const cpuUsage = [...row([1, 2, 3]), sample(60, 4), sample(61, 5)];
     const [block] = usageCharts({ cpuUsage, memoryUsage: [] }, "a");
-    expect(block?.chart.axis_config.categories).toEqual(["10:00", "10:48"]);
+    expect(block?.chart.axis_config.categories).toEqual(["10:00", "11:00"]);
     expect(valuesOf(block)).toEqual([[3, 5]]);
   });
 
@@ -106,10 +105,10 @@ describe("a chart of metrics", () => {
         },
         "a",
       )[0]?.chart.axis_config.categories;
-    expect(labelsOver(100)).toEqual(["10:00:00", "10:00:01", "10:00:02"]);
-    expect(labelsOver(60_000)?.slice(0, 2)).toEqual(["10:00", "10:01"]);
+    expect(labelsOver(100)).toEqual(["10:00:00", "10:00:01", "10:00:02", "10:00:03"]);
+    expect(labelsOver(60_000)?.slice(0, 2)).toEqual(["10:00", "10:02"]);
     expect(labelsOver(3_600_000)?.[0]).toBe("11-20 10:00");
-    expect(labelsOver(30 * 86_400_000)?.[0]).toBe("2026-11-20");
+    expect(labelsOver(30 * 86_400_000)?.[0]).toBe("2026-09-04");
   });
 });
 

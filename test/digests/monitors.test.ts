@@ -244,7 +244,7 @@ describe("Intel's next level", () => {
     const [next, ...more] = lackingIn(await at.known()).values();
     expect(more).toEqual([]);
     expect(next).toMatchObject({ isNextLevel: true, vms: [{ name: "web-2" }] });
-    expect(next?.what).toMatch(/^Intel calls the platform OutOfDate since 2024-11-13/);
+    expect(next?.what).toMatch(/^Intel calls the platform OutOfDate, at its level of 2024-11-13/);
     await rm(folder, { recursive: true });
   });
 });

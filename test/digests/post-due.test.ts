@@ -151,7 +151,7 @@ describe("digests on a schedule", () => {
 });
 
 describe("the chart of a digest", () => {
-  const shown = { vms: [running("web-1"), running("db-1", "ERROR")] };
+  const shown = { vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")] };
 
   it("is in the message, with the same in words", async () => {
     await using scene = await startScene({
@@ -167,9 +167,9 @@ describe("the chart of a digest", () => {
     const chart = scene.posted()[0]?.blocks.find(({ type }) => type === "data_visualization");
     expect(chart).toMatchObject({
       title: "VMs by status",
-      chart: { type: "bar", axis_config: { categories: ["ERROR", "RUNNING"] } },
+      chart: { type: "bar", axis_config: { categories: ["ERROR", "RUNNING", "STOPPED"] } },
     });
-    expect(scene.posted().map(wordsOf).join()).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
+    expect(scene.posted().map(wordsOf).join()).toContain("3 VMs: 1 ERROR, 1 STOPPED, 1 RUNNING.");
   });
 
   it("is in words where Slack refuses it, and the digest is posted once", async () => {
@@ -192,7 +192,9 @@ describe("the chart of a digest", () => {
     over();
     expect(scene.posted()).toHaveLength(1);
     expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("data_visualization");
-    expect(scene.posted().map(wordsOf).join()).toContain("VMs by status\n1 ERROR · 1 RUNNING");
+    expect(scene.posted().map(wordsOf).join()).toContain(
+      "VMs by status\n1 ERROR · 1 RUNNING · 1 STOPPED",
+    );
   });
 });
 

@@ -158,6 +158,25 @@ describe("a digest", () => {
     expect(words(message)).toContain("3 VMs: 1 ERROR, 1 REBOOTING, 1 RUNNING.");
   });
 
+  it("says of how many VMs it is, draws no chart of two bars, and marks what ran without approval", () => {
+    const ended = [
+      request("r-dddddddddd"),
+      request("r-eeeeeeeeee", { isBreakGlass: true }),
+      request("r-ffffffffff", { isBreakGlass: true, state: "failed" }),
+    ];
+    const vms = [running("web-1"), running("web-2", "ERROR")];
+    const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
+    expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
+    expect(chartIn(message)).toBeUndefined();
+    expect(words(message)).toContain(
+      "✏️ Restarted `web-1` · olivia, 07:00:00 UTC; Restarted `web-1` · olivia (🚨 break-glass), 07:00:00 UTC",
+    );
+    expect(words(message)).toContain(
+      "failed at 07:00:00 UTC, requested by olivia (🚨 break-glass).",
+    );
+    expect(shownText(renderChanges(ended))).toContain("web-1 | Restarted, 🚨 break-glass | olivia");
+  });
+
   it("keeps the button of a line whose VM has an ID too long for a menu", () => {
     const vm = { ...running("web-1", "ERROR"), id: `vm-${"x".repeat(80)}` };
     const message = renderDigest(facts({ vms: [vm] }), frame);

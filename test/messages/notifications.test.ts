@@ -347,7 +347,7 @@ const kinds: readonly [
   [
     "its signed review",
     "who broke the glass",
-    (about) => reviewSigned(review(about), about.who),
+    (about) => reviewSigned({ ...review(about), checked: "it was" }, about.who),
     "olivia signed the review of a break-glass: vm restore of db-1",
   ],
   [

@@ -49,6 +49,7 @@ form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form denial           -    -       -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
+form review           -    -       yes     -          -     -        -   -
 form pick-target      -    yes     -       -          -     -        -   -
 `;
 
@@ -119,6 +120,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }
+    metadata.set("form review", values.get("review:sign") ?? "");
     await world.idle();
   }, 60_000);
   afterAll(() => world.close());

@@ -69,6 +69,12 @@ describe("freezing all changes", () => {
   });
 });
 
+/** Says what was checked, in the form that the button opens. */
+async function signs(person: TestWorld["amir"], checked: string) {
+  await person.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
+  expect((await person.submits({ Reason: checked })).errors).toBeUndefined();
+}
+
 /** Ada fills in the form that `--break-glass` opens, and confirms it. */
 async function breaksGlass(world: TestWorld, words: string, target: string) {
   await world.ada.types("ops", words);
@@ -96,6 +102,7 @@ describe("breaking the glass", () => {
     await hears(vera, "audit", /This review is already signed/);
     expect(await world.store.openReviews()).toHaveLength(1);
     await amir.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await signs(amir, "staging was empty");
     await hears(amir, "audit", /amir signed the review/);
     expect(await world.store.openReviews()).toEqual([]);
   });
@@ -127,8 +134,19 @@ describe("breaking the glass", () => {
     await world.ada.until((seen) => describeSeen(seen).includes("someone else must sign"));
     expect(await world.store.openReviews()).toHaveLength(1);
     await world.amir.presses("Sign review");
-    await world.amir.until((seen) => describeSeen(seen).includes("amir signed the review"));
+    expect(await world.store.openReviews()).toHaveLength(1);
+    await signs(world.amir, "staging held no customer's data");
+    await hears(
+      world.amir,
+      "audit",
+      /✅ amir signed the review of <@U0ADA>'s break-glass, project delete of staging: “staging held no customer's data”/,
+    );
     expect(await world.store.openReviews()).toEqual([]);
+    const trail = await auditOf(world.client, world.key("audit"));
+    expect(trail.find(({ what }) => what === "review-signed")).toMatchObject({
+      who: "U0AMIR",
+      why: "staging held no customer's data",
+    });
   });
 
   it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {

@@ -90,7 +90,9 @@ describe("a pin that is proposed", () => {
     await hears(olivia, "ops", /Failed: ledger-4/);
     await olivia.types("ops", "/gatehouse pins propose ledger-4");
     const asking = await hears(amir, "ops", /MRTD, the firmware: .{4}….{4}, unchanged/);
-    expect(wordsOf(asking)).toMatch(/RTMR0, its configuration and memory: .* bytes differ/);
+    expect(wordsOf(asking)).toMatch(
+      /RTMR0, its configuration and memory: .{4}….{4} instead of .{4}….{4}/,
+    );
     expect(wordsOf(asking)).toMatch(/RTMR1, boot loader and kernel: .{4}….{4}, unchanged/);
     await amir.presses("Deny", { in: asking.ts });
     await hears(olivia, "ops", /Pin of ledger-4 was denied/);
@@ -202,5 +204,44 @@ describe("a pin that is proposed", () => {
     await hears(olivia, "ops", /Unpinned ledger-2\./);
     expect(await kept("vm-ledger-2")).toBe("");
     expect(sent()).toBe(0);
+  });
+});
+
+describe("a VM that no longer measures its pin", () => {
+  it("is shown with what was done to it, and a button that proposes the new values and asks why", async () => {
+    await using here = await startWorld({ policy, prepare: ({ edit }) => seedLedger(edit) });
+    const [asker, approver] = [here.olivia, here.amir];
+    await asker.types("ops", "/gatehouse pins propose ledger-2 as built");
+    const first = await hears(approver, "ops", /Pin ledger-2[^]*Approve/);
+    await approver.presses("Approve", { in: first.ts, confirm: "no" });
+    expect(await here.client.hget(here.key("pins"), "vm-ledger-2")).toBeNull();
+    await approver.presses("Approve", { in: first.ts });
+    await hears(asker, "ops", /Pinned ledger-2\./);
+    await expect
+      .poll(
+        async () => {
+          await asker.types("ops", "/vm attest ledger-2");
+          return JSON.stringify(asker.sees()).includes("Verified: ledger-2");
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(true);
+    await asker.types("ops", "/vm resize ledger-2 --cpu 8 --memory 32");
+    await asker.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
+    await asker.submits({});
+    const { record } = await here.ended("vm resize");
+    await asker.types("ops", "/vm attest ledger-2");
+    const said = wordsOf(await hears(asker, "ops", /Failed: ledger-2[^]*Propose pin/));
+    expect(said).toMatch(/Changes from Gatehouse since it last verified, .*:/);
+    expect(said).toMatch(new RegExp(`• Resized at .* by olivia, request ${record.id}`));
+    expect(said).not.toContain("• Pinned");
+    await asker.presses("Propose pin");
+    await asker.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await asker.submits({ Why: "it needs 8 CPUs" });
+    const card = await hears(approver, "ops", /Pin ledger-2[^]*it needs 8 CPUs[^]*Approve/);
+    const before = await here.client.hget(here.key("pins"), "vm-ledger-2");
+    await approver.presses("Approve", { in: card.ts });
+    const now = () => here.client.hget(here.key("pins"), "vm-ledger-2");
+    await expect.poll(now).not.toBe(before);
   });
 });

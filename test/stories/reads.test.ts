@@ -61,7 +61,9 @@ describe("looking around as somebody who may only view", () => {
     expect(chart.text).toMatch(/CPU: minimum [\d.]+, maximum [\d.]+, last [\d.]+.*Memory: minimum/);
     expect(chart.ephemeral).toBe(true);
     expect(chart.blocks.map(({ type }) => type)).toContain("data_visualization");
-    expect(wordsOf(chart)).toMatch(/names no units[^]*\[1h again\] \[6h\] \[24h\] \[7d\]/);
+    expect(wordsOf(chart)).toMatch(
+      /Now: CPU [\d.]+ · Memory [\d.]+ · Disk [\d.]+ \(unit not given by the service\)[^]*\[1h again\] \[6h\] \[24h\] \[7d\]/,
+    );
     await world.vera.presses("Share in channel", { in: chart.ts });
     const shared = await hears(world.olivia, "ops", /CPU and memory of web-2/);
     expect(shared.ephemeral).toBe(false);

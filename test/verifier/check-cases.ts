@@ -363,7 +363,7 @@ export function checkCases(mints: Mints): readonly Case[] {
       }),
     ),
     fail("tcb-status", "TDX: PCESVN below", tdx({ svns: svns({ 16: 12 }) }), {
-      says: "OutOfDate since 2023-02-15 (INTEL-SA-00001)",
+      says: "OutOfDate (INTEL-SA-00001): update the PCE (PCE 12, needs 13 as of 2024-11-13)",
     }),
     fail("tcb-status", "TDX: eighth SVN below", tdx({ svns: svns({ 7: 4 }) }), {
       says: "OutOfDate",
@@ -433,13 +433,15 @@ export function checkCases(mints: Mints): readonly Case[] {
       "tcb-status",
       "TDX: module updated while the VM ran",
       tdx({ isTd15: true, body: setTo(0, 5) }),
-      { says: "TDRelaunchAdvised since" },
+      { says: "TDRelaunchAdvised (INTEL-SA-00002), at its level of 2024-11-13" },
     ),
     fail(
       "tcb-status",
       "TDX: module worse now than at the start",
       tdx({ isTd15: true, body: setTo(584, 5) }),
-      { says: "OutOfDate since" },
+      {
+        says: "OutOfDate (INTEL-SA-00002): update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)",
+      },
     ),
     fail(
       "tcb-status",
@@ -451,7 +453,9 @@ export function checkCases(mints: Mints): readonly Case[] {
           body[584] = 5;
         },
       }),
-      { says: "OutOfDate since" },
+      {
+        says: "OutOfDate (INTEL-SA-00002): update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)",
+      },
     ),
     fail(
       "tdx-module",
@@ -659,7 +663,7 @@ export function checkCases(mints: Mints): readonly Case[] {
     good(
       "SNP: service names the measurement",
       snp({}, { context: { service: { verified: true, measurement: "ab".repeat(48) } } }),
-      "doesn't count",
+      "isn't used",
     ),
   ];
 }

@@ -824,7 +824,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       name: "service says verified of a debug VM",
       verdict: F,
       code: "debug",
-      note: "says verified; it doesn't count",
+      note: "own verdict (verified) isn't used",
       judge: tdx({ body: debugTd }, { context: { service: { verified: true } } }),
     },
     {

@@ -12,10 +12,29 @@ import { bundleOf, type Signing } from "../../attestation/bundle.ts";
 import { openSigningKey } from "../../audit/sealer.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { message, section, sentence, md, name } from "../../messages/message.ts";
-import { targetOrSeveral, type Answer, defineCommand } from "../../registry/define.ts";
+import {
+  type ButtonSpec,
+  message,
+  section,
+  sentence,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+} from "../../messages/message.ts";
+import {
+  targetOrSeveral,
+  type Answer,
+  defineCommand,
+  dottedName,
+  type Target,
+} from "../../registry/define.ts";
+import { recentRequests } from "../../requests/journal/limits.ts";
+import { stateWords } from "../../requests/journal/record.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
+import { pinsPropose } from "../gatehouse/pins-propose.ts";
 
 const maxVms = 1000;
 /** As many as the compute client has connections. */
@@ -48,7 +67,10 @@ export const attest = defineCommand({
     if (raw !== true) {
       const value = JSON.stringify({ vm: vm.id, raw: true });
       const offer = { label: "Raw report", action: "run:vm.attest:raw", value };
-      return renderAttestation(read.vm, appraisal, report?.report ? [offer] : []);
+      const since =
+        appraisal.verdict === "failed" ? await sinceVerified(vm.id, context) : undefined;
+      const actions = [...proposing(vm, read, context), ...(report?.report ? [offer] : [])];
+      return renderAttestation(read.vm, appraisal, { actions, since });
     }
     if (!report)
       throw new UserError(
@@ -65,6 +87,41 @@ export const attest = defineCommand({
     };
   },
 });
+
+/** Where it would verify if what it measures were pinned, to those who may propose that. */
+function proposing(
+  vm: Target,
+  { pins, appraisal: { isPinnable } }: Attested,
+  { mayRun }: ReadContext,
+): ButtonSpec[] {
+  if (!isPinnable || pins.from === "gatehouse.yml" || !mayRun(pinsPropose, [vm])) return [];
+  const value = JSON.stringify({ vm: vm.id });
+  return [{ label: "Propose pin", action: `run:${dottedName(pinsPropose)}`, value }];
+}
+
+/** What was done to a VM from here since it last verified, which may be why it no longer does. */
+async function sinceVerified(
+  vmId: string,
+  { appraiser, journal, commands }: ReadContext,
+): Promise<Markdown> {
+  const verifiedAt = await appraiser.lastVerified(vmId);
+  const at = (ms: number) => when(ms, "{date_short_pretty} {time}");
+  const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
+  const changes = recent.flatMap(({ record, state, attempt, changedAt }) => {
+    const one = commands.find((command) => command.name === record.command);
+    const mayMatter = one?.kind === "change" && one.on === "vm" && (one.attestAfter || one.keeps);
+    const wasDone = state === "done" || attempt > 0;
+    if (!mayMatter || !wasDone || changedAt < (verifiedAt ?? 0)) return [];
+    const what = state === "done" ? one.say.done : `${one.say.verb} (${stateWords(state)})`;
+    const { requester, id } = record;
+    return [md`• ${what} at ${at(changedAt)} by ${requester.name}, request ${name(id)}`];
+  });
+  const since = verifiedAt
+    ? md`since it last verified, ${at(verifiedAt)}`
+    : md`on record; it never verified before`;
+  if (changes.length === 0) return md`*No change from Gatehouse ${since}.*`;
+  return lines(md`*Changes from Gatehouse ${since}:*`, ...changes.slice(0, 5));
+}
 
 async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): Promise<Answer> {
   if (!read.report)

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { shortNumber, usageCharts, usageWords } from "../../charts/chart.ts";
+import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/chart.ts";
 import {
   buttons,
   type ButtonSpec,
-  context,
   message,
   readable,
   section,
+  lines,
   md,
   name,
 } from "../../messages/message.ts";
@@ -41,18 +41,18 @@ export const metrics = defineCommand({
   async answer({ vm: words, period }, { resolve, compute }: ReadContext) {
     const vm = await resolve("vm", words);
     const usage = await compute.vms.metrics(vm.id, period);
-    const disk =
-      usage.diskUsage === undefined ? md`` : md` Disk: *${shortNumber(usage.diskUsage)}*.`;
     const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;
     const what = isEmpty
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
-    const text = md`${what}${disk}`;
+    const now = valuesNow(usage).map(([label, value]) => md`${label} *${shortNumber(value)}*`);
+    const [first, ...others] = now;
+    const values = first && others.reduce((all, one) => md`${all} · ${one}`, md`Now: ${first}`);
+    const text = lines(what, values && md`${values} (unit not given by the service)`);
     return message(
-      readable(md`${text} ${usageWords(usage)}`),
+      readable(md`${what} ${usageWords(usage)}`),
       section(text),
       usageCharts(usage, `${vm.name}, last ${period}`),
-      context(md`The compute service names no units: values are as it counts them.`),
       buttons(periods.map((one) => periodButton(vm.id, one, period))),
     );
   },

@@ -12,7 +12,13 @@ import {
   plainWords,
   when,
 } from "../../messages/message.ts";
-import { argumentsOf, type ChangeCommand, calledName, type Target } from "../../registry/define.ts";
+import {
+  argumentsOf,
+  type ChangeCommand,
+  calledName,
+  isPin,
+  type Target,
+} from "../../registry/define.ts";
 import { joined, needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
@@ -175,7 +181,7 @@ export function askingNews(request: StoredRequest, command: ChangeCommand): Mark
   return md`Approve by ${until}? ${riskLines(request, command)} ${asked}`;
 }
 
-/** Approve and Deny. For a destructive request, Approve confirms the target by name. */
+/** Approve and Deny. For a destructive request and for a pin, Approve confirms the target by name. */
 export function voteButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
   const { approval, id, target } = record;
   if (!approval) return [];
@@ -189,7 +195,7 @@ export function voteButtons({ record }: StoredRequest, command: ChangeCommand): 
     style: "danger" as const,
   };
   return [
-    command.class === "destroy" ? { ...approve, confirm } : approve,
+    command.class === "destroy" || isPin(command) ? { ...approve, confirm } : approve,
     { label: "Deny", action: "vote:deny", value, style: "danger" },
   ];
 }

@@ -46,7 +46,14 @@ import {
 import { press } from "./press.ts";
 import { pickCallback, runWords, shortcut, targetChosen, runButton } from "./run.ts";
 import { alreadyRequested, regionsKnown } from "./submit.ts";
-import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
+import {
+  denialCallback,
+  giveReason,
+  outcomeCallback,
+  recordOutcome,
+  reviewCallback,
+  signReview,
+} from "./vote.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../commands/vm/restart.ts";
 import { show, refusedInError } from "../../commands/vm/show.ts";
@@ -77,6 +84,7 @@ const forms: Readonly<Record<string, FormHandler>> = {
   [pickCallback]: { submit: targetChosen },
   [denialCallback]: { check: giveReason },
   [outcomeCallback]: { check: recordOutcome },
+  [reviewCallback]: { check: signReview },
 };
 
 function handlerOf({ callback }: Submission): FormHandler {

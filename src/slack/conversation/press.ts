@@ -40,7 +40,7 @@ import {
   madeBy,
   moveOr,
   reasonModal,
-  signReview,
+  reviewModal,
   vote,
 } from "./vote.ts";
 
@@ -57,7 +57,7 @@ const unsnoozing = z.object({ line: line.exactOptional() });
 const presses: Readonly<Record<string, Handle>> = {
   "vote:approve": vote,
   "vote:deny": vote,
-  "review:sign": signReview,
+  "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
   "console:open": openConsole,
   "digest:changes": showChanges,
   "digest:snooze": onDigest(snoozing, snooze),

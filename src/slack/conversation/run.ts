@@ -30,6 +30,7 @@ import {
   type Command,
   dottedName,
   isChange,
+  isPin,
   type Target,
 } from "../../registry/define.ts";
 import {
@@ -160,7 +161,9 @@ async function change(
   await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
-  if (hasForm(command) || asksOnce || isEmergency) {
+  // A press says of a pin which VM it is for: why, its form asks
+  const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
+  if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
     const exact = await withSnapshotId(command, input, target, gateway);
     if (await openForm(command, target, exact, act, isEmergency ? { breakGlass } : {})) return;
     if (isEmergency)

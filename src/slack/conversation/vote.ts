@@ -329,10 +329,13 @@ export function reviewNotice(review: Review, deed: string, who: string): Message
   );
 }
 
-export async function signReview(act: Act<Press>, value: Input): Promise<void> {
-  const { reply, gateway } = act;
+export const reviewCallback = "review";
+
+/** The open review that this person may sign. Throws UserError. */
+async function reviewOf(id: string, act: BeforeAck<Press | Submission>) {
+  const { gateway } = act;
   const person = await personOf(act, { fresh: true });
-  const review = await gateway.store.review(String(value["request"]));
+  const review = await gateway.store.review(id);
   if (!review) throw new UserError("This review is already signed.");
   refuseUnderOldPolicy(gateway);
   const request = await gateway.store.get(review.request);
@@ -341,20 +344,47 @@ export async function signReview(act: Act<Press>, value: Input): Promise<void> {
   if (!isIn.includes("administer") && !isIn.includes("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");
   if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");
+  return { review, person };
+}
+
+/** Asks what was checked, before someone signs. */
+export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalView> {
+  const { review } = await reviewOf(textAt(value, "request"), act);
+  const { request, command, target, by, reason } = review;
+  const what = md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”.`;
+  const asked = reasonInput("What did you check? Recorded in the audit trail, with your name.");
+  return modal("Sign review", [section(what), asked], {
+    callback: reviewCallback,
+    metadata: { request },
+    submit: "Sign",
+  });
+}
+
+/** Throws UserError. */
+export async function signReview(act: BeforeAck<Submission>): Promise<undefined> {
+  const { interaction, gateway } = act;
+  const id = textAt(parseJson(interaction.privateMetadata), "request");
+  const { review, person } = await reviewOf(id, act);
+  const why = plain(interaction.values["reason"] ?? "", 500).trim();
+  if (why.length < 3) throw new UserError("Enter what you checked.");
   await gateway.store.note({
     what: "review-signed",
     who: person.id,
     team: person.teamId,
     request: review.request,
+    why,
   });
   if (!(await gateway.store.closeReview(review.request)))
     throw new UserError("This review is already signed.");
-  await gateway.tell("audit", `review-signed-${review.request}`, reviewSigned(review, person.name));
-  await reply.privately(say(md`Signed and recorded in the audit trail.`));
+  const signed = reviewSigned({ ...review, checked: why }, person.name);
+  await gateway.tell("audit", `review-signed-${review.request}`, signed);
 }
 
-export function reviewSigned(review: Review & { by: string }, who: string): Message {
-  const text = md`${who} signed the review of ${mention(review.by)}'s break-glass: ${review.command} of ${review.target}.`;
+export function reviewSigned(
+  review: Review & { by: string; checked: string },
+  who: string,
+): Message {
+  const text = md`✅ ${who} signed the review of ${mention(review.by)}'s break-glass, ${review.command} of ${review.target}: “${review.checked}”`;
   return message(
     news(md`${who} signed the review of a break-glass: ${review.command} of ${review.target}`),
     section(text),

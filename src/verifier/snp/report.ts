@@ -1,4 +1,4 @@
-import type { Problem } from "../reasons.ts";
+import type { Problem, Shortfall } from "../reasons.ts";
 import type { Product } from "../roots.ts";
 
 /** ATTESTATION_REPORT, https://docs.amd.com/v/u/en-US/56860: what it says, numbers little-endian, the rest hex. */
@@ -110,9 +110,16 @@ export function tcbParts(hex: string, product: Product): TcbParts {
   return Object.fromEntries(entries);
 }
 
-/** Where a part of `low` is higher than in `high`. */
-export function partsBelow(low: TcbParts, high: TcbParts): readonly string[] {
-  return tcbPartNames
-    .filter((part) => (low[part] ?? 0) < (high[part] ?? 0))
-    .map((part) => `${part} ${low[part] ?? 0} is below ${high[part]}`);
+/** The rest comes with the BIOS. */
+const bringers: Partial<Record<keyof TcbParts, string>> = {
+  snp: "SNP firmware or BIOS",
+  microcode: "microcode or BIOS",
+};
+
+/** The parts that are lower in `low` than in `high`, and what brings them. */
+export function partsBelow(low: TcbParts, high: TcbParts): readonly Shortfall[] {
+  return tcbPartNames.flatMap((part) => {
+    const [has, needs] = [low[part] ?? 0, high[part] ?? 0];
+    return has < needs ? [{ part, has, needs, by: bringers[part] ?? "BIOS" }] : [];
+  });
 }

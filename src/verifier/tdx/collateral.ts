@@ -194,12 +194,16 @@ function readPlatformLevel(fields: Fields) {
     const all = each(tcb?.[name], ({ svn }) => countOf(svn));
     return all?.length === 16 ? all : undefined;
   };
+  /** What the vendor calls each, where it does: nothing depends on it. */
+  const names = (name: string) =>
+    each(tcb?.[name], ({ type, category }) => [textOf(type) ?? "", textOf(category) ?? ""]) ?? [];
   return (
     level &&
     whole({
       ...level,
       sgx: svns("sgxtcbcomponents"),
       tdx: svns("tdxtcbcomponents"),
+      names: [...names("sgxtcbcomponents"), ...names("tdxtcbcomponents")],
       pceSvn: countOf(tcb?.["pcesvn"]),
     })
   );

@@ -1,6 +1,6 @@
 import type { Certificate } from "../certificate.ts";
 import { type Der, numberOf, octetsOf, oidOf, partsOf, readValue, tags } from "../der.ts";
-import type { Problem } from "../reasons.ts";
+import type { Problem, Shortfall } from "../reasons.ts";
 import type { Level, QeIdentity, TcbInfo } from "./collateral.ts";
 import type { TdxFacts } from "./quote.ts";
 
@@ -26,6 +26,8 @@ export interface TcbStanding {
   date: string;
   /** Which of Intel's TCB recoveries this is measured by. */
   evaluation: number;
+  /** What is older than Intel's newest level: it explains, and decides nothing. */
+  short?: readonly Shortfall[];
 }
 
 /** Of a platform. The two of a relaunch follow from two levels, they stand in no level. */
@@ -109,6 +111,43 @@ function levelAt(
   };
 }
 
+/** What of a platform, as it runs now, is older than Intel's newest levels. */
+export function shortOf(
+  { teeTcbSvn, teeTcbSvn2 = teeTcbSvn }: TdxFacts,
+  pck: PckFacts,
+  enclaveSvn: number,
+  { tcbInfo, qeIdentity }: { tcbInfo: TcbInfo; qeIdentity: QeIdentity },
+): readonly Shortfall[] {
+  const svns = [...Buffer.from(teeTcbSvn2, "hex")];
+  const [svn = 0, version = 0] = svns;
+  const module = version > 0 && tcbInfo.moduleIdentities.find(({ id }) => id === idOf(version));
+  const [level] = tcbInfo.levels;
+  const needed = level ? [...level.sgx, ...level.tdx] : [];
+  const short: Shortfall[] = [];
+  const compare = (part: string, by: string, has: number, needs = 0, since = level?.date ?? "") =>
+    has < needs && short.push({ part, has, needs, since, by });
+  for (const [at, has] of [...pck.svns, ...svns].entries()) {
+    const [type = "", category = ""] = level?.names[at] ?? [];
+    const part = type.slice(0, 40) || `${at < 16 ? "SGX" : "TDX"} component ${(at % 16) + 1}`;
+    const hasOwnLevels = module && (at === 16 || at === 17);
+    if (!hasOwnLevels) compare(part, bringerOf(type, category), has, needed[at]);
+  }
+  compare("PCE", "PCE", pck.pceSvn, level?.pceSvn);
+  const [ofModule, ofEnclave] = [module ? module.levels[0] : undefined, qeIdentity.levels[0]];
+  compare("TDX Module", "TDX module", svn, ofModule?.svn, ofModule?.date);
+  compare("QE", "quoting enclave", enclaveSvn, ofEnclave?.svn, ofEnclave?.date);
+  return short;
+}
+
+/** By Intel's type and category of a component, which older TCB info lacks. */
+function bringerOf(type: string, category: string): string {
+  if (category === "BIOS") return "BIOS";
+  if (/module/i.test(type)) return "TDX module";
+  return /microcode/i.test(type) ? "microcode" : type.slice(0, 40) || "firmware";
+}
+
+const idOf = (version: number) => `TDX_${version.toString(16).padStart(2, "0").toUpperCase()}`;
+
 const noBits = "0".repeat(16);
 
 /** The module must be signed by Intel, whichever version of it is loaded. Version 0 has no levels of its own. */
@@ -118,7 +157,7 @@ function moduleLevel(
   { tdxModule, moduleIdentities }: TcbInfo,
 ): Level | Problem {
   const [svn = 0, version = 0] = svns;
-  const id = `TDX_${version.toString(16).padStart(2, "0").toUpperCase()}`;
+  const id = idOf(version);
   const found = version === 0 ? undefined : moduleIdentities.find((one) => one.id === id);
   if (version !== 0 && !found) return { reason: "tdx-module", about: `version ${id}` };
   const { mrSigner, attributes } = found ?? tdxModule;

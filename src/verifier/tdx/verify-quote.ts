@@ -13,7 +13,7 @@ import { isSignedRaw, pointKey, readKey, sha256 } from "../signature.ts";
 import { notReadable, type Verification, verificationOf } from "../verification.ts";
 import { checkCollateral, type IntelEndorsements, type QeIdentity } from "./collateral.ts";
 import { type QuotingEnclaveReport, readQuote, type TdxQuote } from "./quote.ts";
-import { type PckFacts, readPck, standing, type TcbStanding } from "./tcb.ts";
+import { type PckFacts, readPck, shortOf, standing, type TcbStanding } from "./tcb.ts";
 
 /** Whether a quote is a genuine TDX machine's, that nobody has revoked what vouches for it, and where its firmware stands. */
 export function verifyQuote(
@@ -135,8 +135,9 @@ function checkPlatform(
   const pck = readPck(leaf);
   if ("lacks" in pck) return exam.add("pck-extension", pck.lacks);
   if (!tcbInfo || !isOfPlatform(pck, tcbInfo, exam) || !qeIdentity) return undefined;
-  const found = standing(facts, pck, enclave.svn, { tcbInfo, qeIdentity });
-  if (!("reason" in found)) return found;
+  const levels = { tcbInfo, qeIdentity };
+  const found = standing(facts, pck, enclave.svn, levels);
+  if (!("reason" in found)) return { ...found, short: shortOf(facts, pck, enclave.svn, levels) };
   return exam.add(found.reason, found.about);
 }
 
