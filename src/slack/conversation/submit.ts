@@ -62,7 +62,7 @@ import {
   rules,
 } from "./authorize.ts";
 import type { Vm } from "../../compute/compute.ts";
-import type { KnownSnapshot } from "../../inventory/snapshots.ts";
+import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { newRolloutId, type RolloutRecord } from "../../rollouts/rollout.ts";
 
@@ -167,7 +167,8 @@ async function withApprovals(
 
 /** The name of the chosen snapshot, which is named by its ID. */
 export function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
-  const { name: called = "" } = chosenSnapshot(facts) ?? {};
+  const chosen = chosenSnapshot(facts);
+  const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
   return called === "" ? {} : { labels: { snapshot: called } };
 }
 
