@@ -22,6 +22,16 @@ export interface KnownSnapshot {
   isSafety?: boolean;
 }
 
+/** For plain text, which Slack shows in no reader's time zone: `2026-11-20 03:12 UTC`. */
+export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) =>
+  `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+/** Its name, with time and ID where another of the VM has it too. */
+export function snapshotName(one: KnownSnapshot, all: readonly KnownSnapshot[]): string {
+  const isShared = one.name !== "" && all.filter(({ name }) => name === one.name).length > 1;
+  return isShared ? `${one.name} (${takenAt(one)}, ${one.id || "no ID"})` : one.name;
+}
+
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
 const readAtOnce = 200;

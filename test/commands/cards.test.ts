@@ -186,6 +186,12 @@ describe("/vm snapshots", () => {
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);
+    // Two of one name are told apart
+    const again = { ...of, name: "nightly", by: "U0OLA" };
+    await at.snapshots.remember({ ...again, id: "snap-2", at: now - 7_140_000 });
+    expect(shownText(await at.reads("vm snapshots db-1"))).toMatch(
+      /nightly \| snap-2 \| 2026-11-20 10:01 UTC [^]*nightly \| snap-1 \| 2026-11-20 10:00 UTC /,
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
 
 describe("restoring a snapshot with approval", () => {
   it("asks for the name and a reason, waits for somebody else, and restores once", async () => {
@@ -38,6 +39,55 @@ describe("restoring a snapshot with approval", () => {
       .seesChannel("ops")
       .messages.find(({ text }) => text.startsWith("Restore db-1"));
     expect(JSON.stringify(card?.blocks)).toContain("Approved by amir");
+  });
+
+  it("tells two snapshots of one name apart: a warning, two buttons, and the title of the card", async () => {
+    await using world = await startWorld();
+    const takes = async (words: string) => {
+      await world.olivia.types("ops", words);
+      const { progress, record } = await world.ended("vm snapshot");
+      // Known a moment after it is done
+      await expect
+        .poll(async () =>
+          (await world.client.hvals(world.key("snapshots", "vm-payments-db-1"))).join(),
+        )
+        .toContain(progress.answer?.snapshotId);
+      const at = new Date(progress.sentAt ?? record.createdAt).toISOString();
+      return {
+        id: progress.answer?.snapshotId ?? "",
+        at: `${at.slice(0, 16).replace("T", " ")} UTC`,
+      };
+    };
+    const first = await takes("/vm snapshot db-1 nightly");
+    const second = await takes("/vm snapshot db-1 --name nightly");
+    await hears(
+      world.olivia,
+      "ops",
+      new RegExp(
+        `⚠️ db-1 already has a snapshot called nightly: ${first.at} \\(${first.id}\\)\\. This one gets the same name`,
+      ),
+    );
+    await world.olivia.types("ops", "/vm restore db-1 nightly");
+    const asked = await hears(
+      world.olivia,
+      "ops",
+      /2 snapshots of db-1 are called nightly\. Which/,
+    );
+    expect(wordsOf(asked)).toContain(`[${second.at} (${second.id})] [${first.at} (${first.id})]`);
+    await world.olivia.presses(`${first.at} (${first.id})`, { in: asked.ts });
+    const called = `nightly (${first.at}, ${first.id})`;
+    const form = await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(JSON.stringify(form.modals)).toContain(`"text":"${called}"`);
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    const card = await hears(world.amir, "ops", /Waiting for approval/);
+    expect(wordsOf(card)).toContain(`Restore db-1 in payments from ${called}`);
+    expect(wordsOf(card)).toContain(`Snapshot: ${called}\n`);
+    await world.amir.presses("Approve", { in: card.ts });
+    const { record } = await world.ended("vm restore");
+    expect(record.input["snapshot"]).toBe(first.id);
+    await hears(world.olivia, "ops", /Restored db-1 from nightly \(\d/);
   });
 
   it("takes a seat for each entry and one more for an old snapshot, of lists that overlap", async () => {

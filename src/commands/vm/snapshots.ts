@@ -9,6 +9,7 @@ import {
   md,
   name,
 } from "../../messages/message.ts";
+import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { specsWords, withNames } from "../last-known.ts";
@@ -38,7 +39,7 @@ export const snapshots = defineCommand({
       .map((one) => [
         one.name || "–",
         one.id || "no ID: can't be restored",
-        `${duration(now() - one.at)} ago`,
+        snapshotName(one, all) === one.name ? `${duration(now() - one.at)} ago` : takenAt(one),
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",

@@ -87,7 +87,8 @@ export function parametersOf(
       const { label = key, description } = known.get(key) ?? {};
       if (given === true) return [label, description ?? "yes"];
       const value = [given].flat().join(", ");
-      return [label, labels[key] === undefined ? value : `${labels[key]} (${value})`];
+      const called = labels[key] ?? value;
+      return [label, called.endsWith(`, ${value})`) ? called : `${called} (${value})`];
     });
 }
 

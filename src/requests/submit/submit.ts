@@ -16,6 +16,7 @@ import {
   type Input,
   targetWords,
   isRollable,
+  withTarget,
 } from "../../registry/invocation.ts";
 import {
   type RequestRecord,
@@ -30,7 +31,7 @@ import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../inventory/inventory.ts";
 import { duration } from "../../messages/message.ts";
 import { isGlob } from "../../text/glob.ts";
-import type { Snapshots, KnownSnapshot } from "../../inventory/snapshots.ts";
+import { takenAt, type Snapshots, type KnownSnapshot } from "../../inventory/snapshots.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission
@@ -317,10 +318,24 @@ export async function withSnapshotId(
       `\`/vm snapshots ${target.name}\` shows which have one.`,
     );
   }
-  throw new UserError(
+  const choices = withId.map((one): [string, Input] => [
+    `${takenAt(one)} (${one.id})`,
+    { ...withTarget(command, input, target), [key]: one.id },
+  ]);
+  throw new PickSnapshot(
     `${withId.length} snapshots of ${target.name} are called ${words}.`,
-    `Name one by its ID: ${withId.map(({ id }) => `\`${id}\``).join(", ")}.`,
+    choices,
   );
+}
+
+/** Several snapshots have the name, newest first: a person picks. */
+export class PickSnapshot extends UserError {
+  readonly choices: readonly (readonly [label: string, input: Input])[];
+
+  constructor(message: string, choices: PickSnapshot["choices"]) {
+    super(message, `Name one by its ID: ${choices.map(([label]) => label).join(", ")}.`);
+    this.choices = choices;
+  }
 }
 
 export type Evidence = readonly (readonly [label: string, text: string])[];

@@ -70,7 +70,7 @@ import { mayRun } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import { targetOf } from "../../requests/submit/submit.ts";
-import type { KnownSnapshot } from "../../inventory/snapshots.ts";
+import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 
 /** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
 interface FormHandler {
@@ -478,7 +478,7 @@ async function snapshotsFor(
   );
   const options = wanted
     .slice(0, maxOptions)
-    .map((one) => option(one.id, one.name || one.id, describe(one, gateway.now())));
+    .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway.now())));
   // An unknown id may be valid: the compute service can't list snapshots
   const isNew = typed.length > 2 && typed.length <= 75 && !wanted.some(({ id }) => id === typed);
   return isNew ? [...options, option(typed, `Use the ID ${typed}`)] : options;

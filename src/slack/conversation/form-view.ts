@@ -22,6 +22,7 @@ import {
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
+import { snapshotName } from "../../inventory/snapshots.ts";
 import { vmOf } from "../../requests/submit/submit.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
 
@@ -286,7 +287,8 @@ function elementFor(
   }
   if (picker) {
     // As it is called, not its ID, which is what was looked up
-    const called = picker === "snapshot" && snapshots.find(({ id }) => id === text)?.name;
+    const chosen = snapshots.find(({ id }) => picker === "snapshot" && id === text);
+    const called = chosen && snapshotName(chosen, snapshots);
     return {
       type: "external_select",
       action_id: `pick:${picker}${steers ? ":refresh" : ""}`,

@@ -5,6 +5,7 @@ import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
+import { takenAt } from "../../inventory/snapshots.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -52,6 +53,7 @@ import {
 } from "../../registry/parse.ts";
 import {
   PickOne,
+  PickSnapshot,
   resolveOne,
   resolveSeveral,
   withSnapshotId,
@@ -131,6 +133,8 @@ export async function run(
     if (asksForChange(invocation)) await change(invocation, breakGlass, person, act);
     else if (!isRequested) await answer(invocation, person, act);
   } catch (error) {
+    if (error instanceof PickSnapshot && breakGlass === undefined)
+      return await reply.privately(snapshotList(command, error));
     if (!(error instanceof PickOne)) throw error;
     const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
     const picks = breakGlass === undefined ? pickList(invocation, error, act) : say(exactly);
@@ -170,6 +174,8 @@ async function change(
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
+  const takes = command.on === "vm" && command.snapshot === "takes";
+  const taken = takes ? await gateway.snapshots.of(target.id) : [];
   const submitted = await submitChange(
     {
       command,
@@ -182,8 +188,15 @@ async function change(
     },
     act,
   );
-  if (submitted.isNew && interaction.kind === "button")
-    await reply.replace(requested(command, target));
+  if (!submitted.isNew) return;
+  if (interaction.kind === "button") await reply.replace(requested(command, target));
+  const twin = taken.find((one) => one.name === input["name"]);
+  if (twin)
+    await reply.privately(
+      say(
+        md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`,
+      ),
+    );
 }
 
 /** A second press of one button in one message, however late, is the first again. */
@@ -263,6 +276,15 @@ function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): M
     ),
     buttons(specs),
   );
+}
+
+/** The newest snapshots of one name; the form opens next. */
+function snapshotList(command: Command, { message: text, choices }: PickSnapshot): Message {
+  const action = `run:${dottedName(command)}`;
+  const shown = choices.slice(0, 5).map(([label, input], index) => {
+    return { label, action: `${action}:${index}`, value: JSON.stringify(input) };
+  });
+  return sayWith(md`${text} Which one?`, shown);
 }
 
 /** Opens a picker for those who may run the command; where no modal can open, a button does. */

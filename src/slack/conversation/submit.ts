@@ -63,7 +63,7 @@ import {
   sayWith,
 } from "./authorize.ts";
 import type { Vm } from "../../compute/compute.ts";
-import type { KnownSnapshot } from "../../inventory/snapshots.ts";
+import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { newRolloutId, type RolloutRecord } from "../../rollouts/rollout.ts";
 
@@ -181,7 +181,9 @@ async function withApprovals(
 
 /** The name of the chosen snapshot, which is named by its ID, and when it was taken. */
 export function labelsOf(facts: DialogFacts): Pick<Submission, "labels" | "snapshotAt"> {
-  const { name: called = "", at } = chosenSnapshot(facts) ?? {};
+  const chosen = chosenSnapshot(facts);
+  const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
+  const { at } = chosen ?? {};
   return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
 }
 

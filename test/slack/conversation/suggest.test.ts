@@ -14,6 +14,8 @@ beforeAll(async () => {
   for (const [id, name, isSafety] of [
     ["snap-1", "nightly", false],
     ["snap-2", "before-r-1", true],
+    ["snap-3", "weekly", false],
+    ["snap-4", "weekly", false],
     ["", "no-id-given", false],
   ] as const) {
     await at.snapshots.remember({
@@ -78,7 +80,13 @@ describe("options that load while somebody types", () => {
 
   it("are snapshots of the VM that the dialog is about, without those that can't be restored", async () => {
     const all = await offered({ action: "pick:snapshot" });
-    expect(all.map(({ value }) => value).toSorted()).toEqual(["snap-1", "snap-2"]);
+    const ids = ["snap-1", "snap-2", "snap-3", "snap-4"];
+    expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
+    // Two of one name are told apart, also once one is chosen
+    expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
+      "weekly (2026-11-20 11:00 UTC, snap-3)",
+    );
+    expect(all.find(({ value }) => value === "snap-1")?.label).toBe("nightly");
     expect(all.find(({ value }) => value === "snap-2")?.description).toBe(
       "safety snapshot, 1 h old, snap-2",
     );
