@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { statusFacts, type Vm } from "../../compute/compute.ts";
+import { ComputeError, statusFacts, type Vm } from "../../compute/compute.ts";
 import { statusSign } from "../../inventory/known.ts";
 import {
   type ButtonSpec,
@@ -51,7 +51,7 @@ export const show = defineCommand({
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) return lastKnown(found, { inventory, now });
+    if (vm instanceof ComputeError) return lastKnown(found, vm, { inventory, now });
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
     return vmCard({ vm, projectName, open, last, commands, mayRun, now: now() });
