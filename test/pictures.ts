@@ -48,7 +48,7 @@ async function look(scene: Scene, isPhone: boolean): Promise<Buffer> {
   const options = { as, phone: isPhone, dark: isPhone, ...(channel ? { channel } : {}) };
   await using window: SandboxPage = await browser.open(page.url, options);
   if (scene.isThreadOpen === true) await window.tab.getByText("1 reply").first().click();
-  if (scene.isWeatherOpen === true) await window.press("Weather");
+  if (scene.isWeatherOpen === true) await window.tab.locator(".weather-button:visible").click();
   const found = window.tab.getByText(words).last();
   await found.evaluate((node) => node.scrollIntoView({ block: "nearest" }));
   await window.tab.evaluate(() => document.fonts.ready);
@@ -121,7 +121,7 @@ await take("rollout", { ...ops, words: "in progress" });
 await sees("olivia", "Restart of 20 VMs has ended");
 
 await weather.turn({ switch: "lost", on: true });
-const broken = { ...ops, words: "Lost answers", isWeatherOpen: true };
+const broken = { ...ops, words: "a new worker runs it, once", isWeatherOpen: true };
 await takeBoth("weather", broken);
 await weather.turn({ switch: "lost", on: false });
 
