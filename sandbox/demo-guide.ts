@@ -3,28 +3,36 @@ import type { Guide } from "./page/around.ts";
 /** What the demo's first screen says. What each may do is the policy in `demo-world.ts`, in words. */
 export const demoGuide: Guide = {
   about:
-    "Two teams share this Gatehouse: payments in #ops, search in #search. What belongs to neither, everyone sees.",
+    "Two teams share this Gatehouse: payments in #ops, search in #search. Everyone sees what belongs to neither.",
   people: [
-    { who: "olivia", may: "is on call for payments: runs its VMs. What destroys, she asks for." },
+    {
+      who: "olivia",
+      may: "is on call for payments. Destructive changes need approval.",
+    },
     {
       who: "amir",
-      may: "leads payments: approves what others ask for, and runs nothing himself.",
+      may: "leads payments: approves requests, and runs nothing himself.",
     },
-    { who: "mia", may: "is on call for search. For her, VMs of payments don't exist." },
-    { who: "noor", may: "leads search: approves what Mia asks for." },
-    { who: "ben", may: "is in neither team: sees what belongs to neither." },
-    { who: "vera", may: "looks at everything and changes nothing." },
-    { who: "ada", may: "administers: freezes, approves, and breaks the glass." },
-    { who: "gina", may: "is a guest: nothing is done for her." },
+    { who: "mia", may: "is on call for search. For her, the VMs of payments don't exist." },
+    { who: "noor", may: "leads search: approves what Mia requests." },
+    { who: "ben", may: "is in neither team: sees only what belongs to neither." },
+    { who: "vera", may: "sees everything and changes nothing." },
+    { who: "ada", may: "administers: freezes changes, approves, and uses break-glass." },
+    { who: "gina", may: "is a guest: Gatehouse does nothing for her." },
   ],
   tries: [
-    { as: "olivia", channel: "ops", text: "/vm restart web-2", why: "A change, told to its end" },
-    { as: "vera", channel: "ops", text: "/vm stop web-2", why: "A refusal, and its reason" },
+    {
+      as: "olivia",
+      channel: "ops",
+      text: "/vm restart web-2",
+      why: "A change, followed to its result",
+    },
+    { as: "vera", channel: "ops", text: "/vm stop web-2", why: "A refusal, with its reason" },
     {
       as: "olivia",
       channel: "ops",
       text: "/vm attest ledger-*",
-      why: "Evidence that Gatehouse checks itself: one of four is as it should be",
+      why: "Evidence that Gatehouse checks itself: one of four VMs passes",
     },
   ],
   story: [
@@ -38,33 +46,37 @@ export const demoGuide: Guide = {
       as: "olivia",
       channel: "ops",
       text: "/vm restore db-1 nightly",
-      why: "A migration went wrong: she asks to go back. The form wants the VM's name and a reason.",
+      why: "A migration went wrong, so she asks to go back. The form wants the VM's name and a reason.",
     },
-    { be: "amir", why: "Amir's phone buzzes. Become Amir, read what is lost, and approve." },
-    { weather: true, why: "Now the promise: switch “Lost answers” on, and look at web-2 …" },
+    {
+      be: "amir",
+      channel: "ops",
+      why: "Amir's phone buzzes. Switch to Amir, read what would be lost, and approve.",
+    },
+    { weather: true, why: "Now the promise: turn on “Lost answers”, and watch web-2 …" },
     {
       as: "olivia",
       channel: "ops",
       text: "/vm restart web-2",
-      why: "… while Olivia restarts it. No answer comes, yet it restarts once, and that is told.",
+      why: "… while Olivia restarts it. The answer is lost, yet it restarts once, and Gatehouse says so.",
     },
     {
       as: "ada",
       channel: "ops",
       text: "/gatehouse audit",
-      why: "Ada reads who did what, and why.",
+      why: "Turn “Lost answers” off. Ada reads who did what, and why.",
     },
     {
       as: "mia",
       channel: "status",
       text: "/vm restart index-1",
-      why: "The other team: search wants its lead's yes. Mia asks here, and Noor decides in #search, or at Home.",
+      why: "The other team: a restart in search needs its lead's approval. Mia asks here; Noor decides in #search or on her Home tab.",
     },
     {
       as: "mia",
       channel: "search",
       text: "/vm show web-2",
-      why: "Mia looks for a VM of payments. There is none, for her.",
+      why: "Mia looks for a VM of payments. For her, there is none.",
     },
   ],
 };

@@ -40,6 +40,7 @@ interface Scene {
   words: string;
   /** Beside the channel, the first thread. */
   isThreadOpen?: boolean;
+  isWeatherOpen?: boolean;
 }
 
 async function look(scene: Scene, isPhone: boolean): Promise<Buffer> {
@@ -47,6 +48,7 @@ async function look(scene: Scene, isPhone: boolean): Promise<Buffer> {
   const options = { as, phone: isPhone, dark: isPhone, ...(channel ? { channel } : {}) };
   await using window: SandboxPage = await browser.open(page.url, options);
   if (scene.isThreadOpen === true) await window.tab.getByText("1 reply").first().click();
+  if (scene.isWeatherOpen === true) await window.tab.locator(".weather-button:visible").click();
   const found = window.tab.getByText(words).last();
   await found.evaluate((node) => node.scrollIntoView({ block: "nearest" }));
   await window.tab.evaluate(() => document.fonts.ready);
@@ -117,6 +119,11 @@ await person("olivia").submits({ Canary: [] });
 await sees("olivia", " of 20 · 3 in progress");
 await take("rollout", { ...ops, words: "in progress" });
 await sees("olivia", "Restart of 20 VMs has ended");
+
+await weather.turn({ switch: "lost", on: true });
+const broken = { ...ops, words: "a new worker runs it, once", isWeatherOpen: true };
+await takeBoth("weather", broken);
+await weather.turn({ switch: "lost", on: false });
 
 world.compute.weather({ match: "POST /v1/vms/:id/snapshots", times: 1, lost: "before" });
 await person("olivia").types("ops", "/vm snapshot web-2 before-the-patch");

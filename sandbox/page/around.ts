@@ -25,7 +25,7 @@ export interface Guide {
   people: { who: string; may: string }[];
   tries: Try[];
   /** Steps in their order: a command, becoming somebody, or opening the weather. */
-  story: (Try | { be: string; why: string } | { weather: true; why: string })[];
+  story: (Try | { be: string; channel: string; why: string } | { weather: true; why: string })[];
 }
 
 export interface Forecast {

@@ -1,4 +1,4 @@
-import { type Specs, ComputeError } from "../compute/compute.ts";
+import { type Specs, ComputeError, unreachableWords } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { InventoryState } from "../inventory/inventory.ts";
 import {
@@ -19,10 +19,10 @@ import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
 import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
-/** Undefined, for the last known state, when the compute service is unreachable. */
-export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
+/** The error, for the last known state, when the compute service is unreachable. */
+export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError> {
   return read.catch((error: unknown) => {
-    if (error instanceof ComputeError && error.kind === "unreachable") return undefined;
+    if (error instanceof ComputeError && error.kind === "unreachable") return error;
     throw error;
   });
 }
@@ -30,6 +30,7 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
 /** A VM or a project as last read, without what only the compute service knows. Throws UserError where nothing was. */
 export async function lastKnown(
   { kind, id, name: called }: Target,
+  why: ComputeError,
   { inventory, digests, now }: Pick<ReadContext, "inventory" | "digests" | "now">,
 ): Promise<Message> {
   const found =
@@ -38,15 +39,15 @@ export async function lastKnown(
       : await inventory.findProject(id, { onlyKnown: true });
   if (!("found" in found))
     throw new UserError(
-      `The compute service is unreachable, and Gatehouse has no record of ${called}.`,
+      `The compute service ${unreachableWords(why)}, and Gatehouse has no record of ${called}.`,
     );
   const known = found.found;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
   const failing = await digests.drift.failing([known, ...vms].map((one) => one.id));
-  const why = failing.get(known.id);
-  const sign = why === undefined ? statusSign(known.status) : "🔴";
-  const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(why)}`;
+  const failure = failing.get(known.id);
+  const sign = failure === undefined ? statusSign(known.status) : "🔴";
+  const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(failure)}`;
   const value = JSON.stringify({ [kind]: known.id });
   return sentence(
     head,
@@ -60,7 +61,7 @@ export async function lastKnown(
           : undefined,
     ]),
     context(
-      md`⚠️ The compute service is unreachable. ${inventoryAge(await inventory.state(), now())} ${name("/gatehouse status")} shows when it is available.`,
+      md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now())} ${name("/gatehouse status")} shows when it is available.`,
     ),
     context(md`ID ${name(known.id)}`),
     buttons([{ label: "Refresh", action: `run:${kind}.show`, value }]),

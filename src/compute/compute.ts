@@ -265,6 +265,12 @@ const meanings: Record<ComputeErrorKind, string> = {
   unexpected: "the answer can't be used",
 };
 
+/** What an `unreachable` service does, in words for people. A read is `aborted` when its caller has waited long enough. */
+export const unreachableWords = ({ reason }: ComputeError): string =>
+  reason === "timeout" || reason === "aborted"
+    ? "answers too slowly or not at all"
+    : "can't be reached";
+
 /** The text of a ComputeError: endpoint, meaning, what was seen. Nothing in it comes from the answer's body. */
 export function describeFailure(
   endpoint: string,

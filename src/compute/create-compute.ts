@@ -114,24 +114,14 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
 }
 
 /** Only the fields the service knows. */
-function toSpecs(specs: Specs): object {
-  return { cpu: specs.cpu, memory: specs.memory, disk: specs.disk };
+function toSpecs({ cpu, memory, disk }: Specs): object {
+  return { cpu, memory, disk };
 }
 
-function toBody(input: NewProject): object {
-  const git = input.gitConfig;
-  return {
-    name: input.name,
-    type: input.type,
-    region: input.region,
-    specs: input.specs && toSpecs(input.specs),
-    git_config: git && {
-      url: git.url,
-      branch: git.branch,
-      build_command: git.buildCommand,
-      start_command: git.startCommand,
-    },
-  };
+function toBody({ name, type, region, specs, gitConfig: git }: NewProject): object {
+  const { url, branch, buildCommand: build_command, startCommand: start_command } = git ?? {};
+  const git_config = git && { url, branch, build_command, start_command };
+  return { name, type, region, specs: specs && toSpecs(specs), git_config };
 }
 
 function createVms(http: Http): Compute["vms"] {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { ComputeError } from "../compute/compute.ts";
+import { ComputeError, unreachableWords } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import {
@@ -61,7 +61,7 @@ function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
       return [md`The compute service is limiting requests.`, md`Try again in a minute.`];
     case "unreachable":
       return [
-        md`The compute service can't be reached right now.`,
+        md`The compute service ${unreachableWords(error)} right now.`,
         md`Nothing was changed. ${name("/gatehouse status")} shows when it is back.`,
       ];
     case "unclear":

@@ -27,3 +27,11 @@ it("says that an unreadable answer to a read changed nothing", () => {
   const { text } = errorReply(new ComputeError("unexpected", read, "no status"), log);
   expect(text).toMatch(/Nothing was changed/);
 });
+
+it.each([
+  ["timeout", /^The compute service answers too slowly or not at all right now\./],
+  ["connect", /^The compute service can't be reached right now\./],
+] as const)("tells a service that is too slow from one out of reach: %s", (reason, words) => {
+  const error = new ComputeError("unreachable", read, "nothing came", { reason });
+  expect(errorReply(error, log).text).toMatch(words);
+});

@@ -141,7 +141,24 @@ describe("a day on which something else is down", () => {
     expect(wordsOf(result)).toMatch(/again/i);
     expect(paths(world)).toEqual([]);
     await world.olivia.types("ops", "/vm show web-2");
-    await hears(world.olivia, "ops", /compute service is unreachable[\s\S]*\/gatehouse status/);
+    await hears(world.olivia, "ops", /compute service can't be reached\.[\s\S]*\/gatehouse status/);
+  });
+
+  it("calls a slow service slow, not out of reach, and restarts once when it answers again", async () => {
+    await using world = await startWorld();
+    world.compute.weather({ match: "*", slowMs: 1500 });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(
+      world.olivia,
+      "ops",
+      /Waiting: the compute service answers too slowly or not at all right now; nothing was sent/,
+    );
+    await world.olivia.types("ops", "/vm show web-2");
+    await hears(world.olivia, "ops", /⚠️ The compute service answers too slowly or not at all\./);
+    expect(paths(world)).toEqual([]);
+    world.compute.clear();
+    expect((await world.ended()).state).toBe("done");
+    expect(paths(world)).toEqual([restartOf("web-2")]);
   });
 
   it("freezes all changes when the service refuses our key, and tells who must mend it", async () => {

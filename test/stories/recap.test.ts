@@ -248,7 +248,7 @@ describe("after the service was away", () => {
     await hears(
       world.olivia,
       "ops",
-      /db-1 was RUNNING when it was last read[\s\S]*compute service is unreachable[\s\S]*\/gatehouse status/,
+      /db-1 was RUNNING when it was last read[\s\S]*compute service can't be reached\.[\s\S]*\/gatehouse status/,
     );
     await world.olivia.types("ops", "/project show payments");
     await hears(world.olivia, "ops", /payments was ACTIVE when it was last read/);

@@ -86,7 +86,7 @@ function start(): void {
     channel.focus();
   });
   const home = createHomePane(act, bar);
-  const guide = createGuidePane({ ...bar, be: (as) => go({ as }), write });
+  const guide = createGuidePane({ ...bar, be: (as) => go({ as }), enter, write });
   const weather = createWeatherPane({
     turn: connection.turn,
     write,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Project } from "../../compute/compute.ts";
+import { ComputeError, type Project } from "../../compute/compute.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -35,9 +35,10 @@ export const show = defineCommand({
     const { compute, inventory, resolve, digests, now } = context_;
     const found = await resolve("project", words);
     const project = await unlessUnreachable(compute.projects.get(found.id));
+    if (project instanceof ComputeError) return lastKnown(found, project, context_);
     const vms =
-      project?.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
-    if (!project || !vms) return lastKnown(found, context_);
+      project.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
+    if (vms instanceof ComputeError) return lastKnown(found, vms, context_);
     await inventory.note({ project });
     const failing = await digests.drift.failing(vms.map(({ id }) => id));
     const some = firstOf(vms, maxRows, redFirst(failing));

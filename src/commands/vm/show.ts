@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { statusFacts, type Vm } from "../../compute/compute.ts";
+import { ComputeError, statusFacts, type Vm } from "../../compute/compute.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   type ButtonSpec,
@@ -54,7 +54,7 @@ export const show = defineCommand({
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) return lastKnown(found, context_);
+    if (vm instanceof ComputeError) return lastKnown(found, vm, context_);
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
     const failure = failing.get(vm.id);

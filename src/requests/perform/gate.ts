@@ -4,6 +4,7 @@ import {
   isTransitional,
   ComputeError,
   type Compute,
+  unreachableWords,
 } from "../../compute/compute.ts";
 import { refusal, ownerOf } from "../../policy/refusal.ts";
 import { scopeOfPerson, teamsOf } from "../../policy/access.ts";
@@ -204,7 +205,8 @@ function whenUnreadable(error: unknown): Closed {
     return { is: "closed", why: `the compute service refused to show it${said}` };
   }
   if (error.kind === "busy") return { is: "later", why: throttledWhy };
-  return { is: "later", why: "the compute service can't be reached right now; nothing was sent" };
+  const what = unreachableWords(error);
+  return { is: "later", why: `the compute service ${what} right now; nothing was sent` };
 }
 
 /** How the target changed since the request, in words. */

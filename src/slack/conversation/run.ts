@@ -165,6 +165,7 @@ async function change(
   await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
+  const takes = command.on === "vm" && command.snapshot === "takes";
   // A press says of a pin which VM it is for: why, its form asks
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
@@ -174,7 +175,6 @@ async function change(
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
-  const takes = command.on === "vm" && command.snapshot === "takes";
   const taken = takes ? await gateway.snapshots.of(target.id) : [];
   const submitted = await submitChange(
     {

@@ -209,12 +209,21 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await list.evaluate((node) => node.scrollTo(0, 0));
     await page.type("mine");
     await expect.poll(() => isInView(page.message("mine"))).toBe(true);
+    // What stands around the list takes room, and the browser moves what it shows
+    await list.evaluate((node) => {
+      document
+        .querySelector<HTMLElement>(".channel .composer")
+        ?.style.setProperty("padding", "90px");
+      node.dispatchEvent(new Event("scroll"));
+    });
+    await world.slack.person("amir").types("ops", "at the end");
+    await expect.poll(() => isInView(page.message("at the end"))).toBe(true);
     await page.type("/nothing");
     await page.tab.locator(".toast").waitFor();
     const toast = await page.tab.locator(".toast").boundingBox();
     const below = await list.boundingBox();
     expect(toast?.y).toBeGreaterThanOrEqual((below?.y ?? 0) + (below?.height ?? 0));
-    await expect.poll(() => isInView(page.message("mine"))).toBe(true);
+    await expect.poll(() => isInView(page.message("at the end"))).toBe(true);
     expect(page.errors).toEqual([]);
   });
 
@@ -250,6 +259,9 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await page.tab.locator(".whoami", { hasText: "Vera" }).waitFor();
     const composer = page.tab.locator(".channel .composer-input:focus");
     await expect.poll(() => composer.inputValue()).toBe("/vm stop web-2");
+    await page.sees("Press Enter or Send to run it as Vera.");
+    await page.press("Send");
+    await page.seesNot("Press Enter or Send");
     await page.press("Weather");
     const lost = page.tab.getByRole("switch", { name: "Lost answers" });
     await lost.click();
@@ -316,6 +328,43 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(await faultsOf(page, "light"), "a phone's channels").toEqual([]);
   }, 60_000);
 
+  it("goes where the story goes: to Amir in #ops, with room to write", async () => {
+    await using world = await startPageWorld({ more: true });
+    await using page = await browser.open(world.url);
+    await page.sees("Three things to try");
+    await page.tab.locator(".story").getByRole("button", { name: "Switch to Amir" }).click();
+    await page.tab.getByRole("heading", { name: "#ops", exact: true }).waitFor();
+    await page.tab.locator(".whoami", { hasText: "Amir" }).waitFor();
+    await page.goTo("Start here");
+    await page.tab.locator(".cast").getByRole("button", { name: "Switch to Ada" }).click();
+    await page.tab.locator(".whoami", { hasText: "Ada" }).waitFor();
+    await page.goTo("ops");
+    const composer = page.tab.locator(".channel .composer-input");
+    expect((await composer.boundingBox())?.height).toBeGreaterThan(20);
+    expect(page.errors).toEqual([]);
+  });
+
+  it("fits a phone from the first screen on, and scrolls at the edge of a desktop", async () => {
+    await using world = await startPageWorld({ more: true });
+    await using page = await browser.open(world.url);
+    await page.sees("Three things to try");
+    const scroller = await page.tab.locator(".guide-body").boundingBox();
+    expect((scroller?.x ?? 0) + (scroller?.width ?? 0)).toBe(1280);
+    await page.tab.setViewportSize({ width: 390, height: 844 });
+    expect(await cutOff(page), "the first screen").toEqual([]);
+    await page.press("Weather");
+    expect(await cutOff(page), "the weather").toEqual([]);
+    await page.press("Close weather");
+    await page.goTo("Home");
+    await page.tab.locator("#sidebar").waitFor({ state: "hidden" });
+    expect(await cutOff(page), "the Home tab").toEqual([]);
+    await page.goTo("Start here");
+    await page.tab.locator(".tries").getByRole("button", { name: "/vm restart web-2" }).click();
+    await page.sees("Press Enter or Send to run it as Olivia.");
+    expect(await cutOff(page), "a command to send").toEqual([]);
+    expect(page.errors).toEqual([]);
+  });
+
   it("fits a phone: the channels come and go, nothing is wider than the screen", async () => {
     await using world = await startPageWorld();
     await using page = await browser.open(world.url, {
@@ -334,6 +383,15 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 });
+
+/** What reaches beyond the right edge of what can be seen. */
+const cutOff = ({ tab }: SandboxPage) =>
+  tab.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>(".shell *")]
+      .filter((node) => node.checkVisibility({ visibilityProperty: true }))
+      .filter((node) => node.getBoundingClientRect().right > innerWidth)
+      .map((node) => node.textContent.slice(0, 40)),
+  );
 
 const isInView = (message: Locator) =>
   message.evaluate((node) => {

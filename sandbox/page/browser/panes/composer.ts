@@ -46,6 +46,7 @@ export function createComposer(act: Do, onSend: () => void): Composer {
       title: "Send (Enter)",
       onclick: () => submit(),
     },
+    el("span", {}, "Send"),
     icon("send"),
   );
   const shortcuts = el(
@@ -61,8 +62,10 @@ export function createComposer(act: Do, onSend: () => void): Composer {
     icon("bolt"),
   );
   const refusal = el("p", { class: "composer-refusal" });
+  /** What to do with words that the person didn't write. */
+  const hint = el("p", { class: "composer-hint", role: "status" });
   const box = el("div", { class: "composer-box" }, shortcuts, input, send);
-  const node = el("div", { class: "composer" }, hints.node, box, refusal);
+  const node = el("div", { class: "composer" }, hints.node, box, hint, refusal);
 
   const showShortcuts = () => {
     const offered = spec?.seen.shortcuts.filter((shortcut) => shortcut.type === "global") ?? [];
@@ -78,7 +81,10 @@ export function createComposer(act: Do, onSend: () => void): Composer {
   };
   const resize = () => {
     input.style.setProperty("height", "auto");
-    input.style.setProperty("height", `${Math.min(input.scrollHeight, 200)}px`);
+    // Hidden, it has no height to go by
+    if (input.scrollHeight > 0)
+      input.style.setProperty("height", `${Math.min(input.scrollHeight, 200)}px`);
+    if (input.value === "") hint.textContent = "";
     send.disabled = input.value.trim() === "";
     if (spec) unsent.set(spec.key, input.value);
   };
@@ -145,11 +151,16 @@ export function createComposer(act: Do, onSend: () => void): Composer {
       box.hidden = next.refusal !== undefined;
       refusal.hidden = next.refusal === undefined;
       refusal.textContent = next.refusal ?? "";
-      if (moved) put(unsent.get(next.key) ?? "");
+      if (moved) {
+        put(unsent.get(next.key) ?? "");
+        hint.textContent = "";
+      }
     },
     focus: () => input.focus(),
     write: (text) => {
       put(text);
+      const name = spec?.seen.me.realName.split(" ")[0] ?? "";
+      hint.textContent = `Press Enter or Send to run it as ${name}.`;
       input.focus();
     },
   };

@@ -8,6 +8,7 @@ import { drawTry } from "./weather-pane.ts";
 
 export interface GuideSpec extends BarSpec {
   be: (handle: string) => void;
+  enter: (handle: string, channel: string) => void;
   write: (words: Pick<Try, "as" | "channel" | "text">) => void;
 }
 
@@ -28,11 +29,15 @@ export function createGuidePane(spec: GuideSpec): Pane<[Seen, Guide | undefined]
       const signature = JSON.stringify([guide, seen.me.id]);
       if (!guide || signature === drawn) return;
       drawn = signature;
-      bar.say("Start here", "A whole on-call world on this machine; nothing in it is real");
+      bar.say("Start here", "Gatehouse in a sandbox: nothing here is real");
       body.replaceChildren(
-        section("Three things to try", drawTries(seen, guide, spec)),
         section(
-          "Be anybody",
+          "Three things to try",
+          el("p", { class: "about" }, "A button writes its command; Enter or Send runs it."),
+          drawTries(seen, guide, spec),
+        ),
+        section(
+          "Who is who",
           el("p", { class: "about" }, guide.about),
           drawPeople(seen, guide, spec),
         ),
@@ -83,7 +88,7 @@ function drawPeople(seen: Seen, { people }: Guide, { be }: GuideSpec): HTMLEleme
           {},
           el("b", {}, nameOf(seen, who)),
           ` ${may} `,
-          el("small", {}, describePerson(person, seen)),
+          el("small", {}, describePerson(person, seen).replace(/^Member$/, "")),
         ),
         isMe
           ? el("span", { class: "me" }, "You")
@@ -92,10 +97,10 @@ function drawPeople(seen: Seen, { people }: Guide, { be }: GuideSpec): HTMLEleme
               {
                 type: "button",
                 class: "button",
-                "aria-label": `Be ${nameOf(seen, who)}`,
+                "aria-label": `Switch to ${nameOf(seen, who)}`,
                 onclick: () => be(who),
               },
-              "Be",
+              "Switch",
             ),
       );
     }),
@@ -116,7 +121,7 @@ function drawStory(seen: Seen, { story }: Guide, spec: GuideSpec): HTMLElement {
         "text" in step
           ? drawTry(step, spec.write)
           : "be" in step
-            ? press(`Be ${nameOf(seen, step.be)}`, () => spec.be(step.be))
+            ? press(`Switch to ${nameOf(seen, step.be)}`, () => spec.enter(step.be, step.channel))
             : press("Open the weather", spec.openWeather),
       ),
     ),

@@ -44,8 +44,10 @@ export function createList(label: string): MessageList {
     pill.textContent = unseen === 1 ? "1 new message ↓" : `${unseen} new messages ↓`;
   };
   const scrolled = () => {
+    // Only up leads away from the end: a browser may move a list that gets shorter, too
+    const isUp = list.scrollTop < top;
     top = list.scrollTop;
-    atEnd = list.scrollHeight - top - list.clientHeight < 60;
+    atEnd = list.scrollHeight - top - list.clientHeight < 60 || (atEnd && !isUp);
     if (atEnd) count(0);
   };
   list.addEventListener("scroll", scrolled);

@@ -115,7 +115,8 @@ export function createModals(act: Do, settled: () => Promise<unknown>): Modals {
       dialog.showModal();
     }
     if (newlyWrong) focusFirstError(body);
-    else if (fresh) focusFirst(body, cross);
+    // The form may come a moment after the dialog
+    else if (fresh || document.activeElement === cross) focusFirst(body, cross);
   };
   const hide = () => {
     top = undefined;
@@ -146,11 +147,16 @@ function typedInto(view: SeenView): Record<string, string> {
   return values;
 }
 
+/** The first that is still empty: what is typed must not replace what was chosen already. */
 function focusFirst(body: HTMLElement, otherwise: HTMLElement): void {
-  const wanted =
+  const fields = body.querySelectorAll<HTMLInputElement>(
+    "[data-control]:not(div), [data-control] input",
+  );
+  const first =
     body.querySelector<HTMLElement>("[autofocus]") ??
-    body.querySelector<HTMLElement>("[data-control]:not(div), [data-control] input");
-  const first = wanted ?? otherwise;
+    [...fields].find(({ value }) => value === "") ??
+    fields[0] ??
+    otherwise;
   first.focus();
 }
 

@@ -30,7 +30,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
     },
     icon("close"),
   );
-  const head = el("th", {}, el("span", { class: "unseen" }, "Somebody else"));
+  const head = el("th", {}, el("span", { class: "unseen" }, "Someone else"));
   const node = el(
     "aside",
     { class: "weather", "aria-label": "Weather", hidden: true },
@@ -67,7 +67,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
       el(
         "p",
         { class: "about-strangers" },
-        "⋯ is what somebody else does, behind Gatehouse's back. Ask to restore db-1, put another VM under its name, approve: it is canceled, the other VM untouched.",
+        "⋯ changes a VM behind Gatehouse's back. Request a restore of db-1, put another VM under its name, approve: the restore is canceled, the other VM untouched.",
       ),
       el("h3", {}, "What can be broken"),
       switches,
@@ -170,14 +170,14 @@ function listVm(vm: SeenVm, { turn }: WeatherSpec): Keyed {
       {
         type: "button",
         class: "icon-button",
-        "aria-label": `Somebody else changes ${vm.name} in ${vm.project}`,
-        title: "Somebody else changes it, behind Gatehouse's back",
+        "aria-label": `Someone else changes ${vm.name} in ${vm.project}`,
+        title: "Someone else changes it, behind Gatehouse's back",
         "aria-haspopup": "menu",
         "data-focus": `vm ${vm.id}`,
         onclick: () =>
           openMenu(
             more,
-            "As somebody else",
+            "As someone else",
             Object.entries(strangers).map(([does, label]) => ({
               label,
               hint: "In the service's own console",
