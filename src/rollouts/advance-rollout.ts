@@ -10,7 +10,13 @@ import type { StoredRequest } from "../requests/journal/record.ts";
 import { end } from "../requests/perform/perform.ts";
 import { ended as over, type Next, waitFor, type WorkerContext } from "../requests/perform/gate.ts";
 import { submit } from "../requests/submit/submit.ts";
-import { nextStep, type OpenTarget, type Outcome, type StoredRollout } from "./rollout.ts";
+import {
+  nextStep,
+  untouched,
+  type OpenTarget,
+  type Outcome,
+  type StoredRollout,
+} from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
 export interface RolloutContext {
@@ -235,7 +241,7 @@ async function refusedBefore(
       const refusal = isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
       if (refusal === undefined) return undefined;
-      const why = `attestation ${how} before it was touched: ${refusal}`;
+      const why = `attestation ${how}${untouched}${refusal}`;
       return { n, is: "failed", request: "", why, isUntrusted: true };
     } catch (error) {
       log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });

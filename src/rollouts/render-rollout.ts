@@ -19,7 +19,15 @@ import {
 } from "../messages/message.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
-import { type StoredRollout, endedWell, hasFailed, nameAt, type Outcome } from "./rollout.ts";
+import {
+  type StoredRollout,
+  endedWell,
+  hasFailed,
+  mayTryAgain,
+  nameAt,
+  type Outcome,
+  untouched,
+} from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
@@ -28,7 +36,7 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
   const progress = progressLine(rollout);
   return message(
     news(md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`),
-    section(lines(title, progress, atWork(rollout), stateLine(rollout))),
+    section(lines(title, progress, atWork(rollout), stateLine(rollout, command))),
     context(
       md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
     ),
@@ -70,9 +78,8 @@ function atWork(rollout: StoredRollout): Markdown | undefined {
   return md`In progress: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
-function stateLine(rollout: StoredRollout): Markdown | undefined {
-  const { state, progress, record } = rollout;
-  const left = record.total - progress.ok - progress.failed;
+function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | undefined {
+  const { state, progress } = rollout;
   const how = howOf(progress);
   switch (state) {
     case "paused":
@@ -83,7 +90,7 @@ function stateLine(rollout: StoredRollout): Markdown | undefined {
       return md`Ended${took(rollout)}.`;
     case "stopped":
     case "failed":
-      return md`Stopped${took(rollout)}${how}.${left > 0 ? md` ${counted(left, "VM")} not started.` : ""}`;
+      return md`Stopped${stopWords(rollout, command)}`;
     default:
       return undefined;
   }
@@ -94,22 +101,52 @@ function howOf({ by, why, endsAs }: StoredRollout["progress"]): string {
   return by && endsAs !== "failed" ? ` by ${by.name}` : why ? `: ${why}` : "";
 }
 
+const mostNamed = 3;
+
+/** ` before ledger-2: its measurement matches no pin. ledger-1 restarted; 3 not touched.` */
+function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
+  const { outcomes, progress, record, targets } = rollout;
+  const { culprit = -1 } = progress;
+  const stopping = outcomes.get(culprit);
+  const isUntouched = stopping?.request === "";
+  const reason = stopping?.is === "unknown" ? "its outcome is unknown" : stopping?.why;
+  const role = record.options.canary && culprit === 0 ? "the canary " : "";
+  const where = md`${isUntouched ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untouched).at(-1) ?? "it failed"}`;
+  const well = targets.flatMap((_, n) =>
+    outcomes.get(n)?.is === "ok" ? [nameAt(rollout, n)] : [],
+  );
+  const names = well.length > mostNamed ? counted(well.length, "VM") : well.join(", ");
+  const done = / /.test(say.done) ? `${say.done} ${names}` : `${names} ${say.done.toLowerCase()}`;
+  const left = record.total - progress.ok - progress.failed + (isUntouched ? 1 : 0);
+  const what = [well.length > 0 && done, left > 0 && `${left} not touched`].filter(Boolean);
+  return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
+}
+
 export function took({ progress, changedAt }: StoredRollout): string {
   return progress.startedAt === undefined
     ? ""
     : ` after ${duration(changedAt - progress.startedAt)}`;
 }
 
-function steeringButtons({ state, record, progress }: StoredRollout): ButtonSpec[] {
+function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
+  const { state, record, progress } = rollout;
   const value = JSON.stringify({ roll: record.id });
   const stop: ButtonSpec = { label: "Stop", action: "roll:stop", value, style: "danger" };
   if (state === "running") return [{ label: "Pause", action: "roll:pause", value }, stop];
   if (state === "paused")
     return [{ label: "Resume", action: "roll:resume", value, style: "primary" }, stop];
   const left = record.total - progress.ok - progress.failed;
-  if ((state === "stopped" || state === "failed") && left > 0)
-    return [{ label: `Continue with the other ${left}`, action: "roll:rest", value }];
-  return [];
+  if (state !== "stopped" && state !== "failed") return [];
+  const culprit = progress.culprit === undefined ? undefined : nameAt(rollout, progress.culprit);
+  const rest = culprit
+    ? `Skip ${culprit}, continue with ${left}`
+    : `Continue with the other ${left}`;
+  const then = left > 0 ? `, then the other ${left}` : "";
+  const again = { label: `Try ${culprit} again${then}`, action: "roll:again", value };
+  return [
+    ...(left > 0 ? [{ label: rest, action: "roll:rest", value }] : []),
+    ...(mayTryAgain(rollout) ? [again] : []),
+  ];
 }
 
 function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: number): string {
@@ -129,17 +166,19 @@ const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 
 /** The result in the thread, with the one mention of the requester. Failures first. */
 export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand): Message {
-  const { record, progress } = rollout;
+  const { record } = rollout;
   const rows = rowsOf(rollout, command);
   const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
-  const how = rollout.state === "done" ? md`has ended` : md`was stopped`;
-  const why = rollout.state === "done" ? md`` : md`${howOf(progress)}`;
-  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}${took(rollout)}${why}.`;
+  const how =
+    rollout.state === "done"
+      ? md`has ended${took(rollout)}.`
+      : md`was stopped${stopWords(rollout, command)}`;
+  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
   const { leftOut: skipped } = record;
   const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);
   const { block, shown } = table(what.value, columns, rows);
   return message(
-    news(md`${what} ${how}${took(rollout)}${why}: ${progressWords(rollout)}`),
+    news(md`${what} ${how} ${progressWords(rollout)}`),
     section(lines(said, progressLine(rollout))),
     block,
     rows.length > shown
@@ -168,7 +207,7 @@ function rowsOf(
     const outcome = outcomes.get(n);
     const row = [
       calledName(target),
-      resultOf(outcome, n < progress.next, command),
+      `${resultOf(outcome, n < progress.next, command)}${n === progress.culprit ? ", stopped here" : ""}`,
       target.projectName ?? target.projectId,
       outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),
       outcome?.why ?? "",

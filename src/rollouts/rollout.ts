@@ -75,12 +75,17 @@ export interface RolloutProgress {
   unknown?: number;
   /** The reason for its state, for people. */
   why?: string;
+  /** The place of the target that stopped it. */
+  culprit?: number;
   /** Its state once all in progress have ended. */
   endsAs?: "stopped" | "failed";
   /** Who paused or stopped it, while that lasts. */
   by?: { id: string; name: string };
   startedAt?: number;
 }
+
+/** In the reason of what was refused before it was touched. */
+export const untouched = " before it was touched: ";
 
 export interface Outcome {
   n: number;
@@ -137,12 +142,20 @@ export function restIdOf(rolloutId: string): string {
   return `roll-${Array.from(hash.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]).join("")}`;
 }
 
-/** What did not begin, or was canceled before anything was sent. */
-export function restOf({
-  targets,
-  outcomes,
-}: Pick<StoredRollout, "targets" | "outcomes">): readonly Target[] {
-  return targets.filter((_, n) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled");
+/** What did not begin, or was canceled before anything was sent; also what stopped it, to try that again. */
+export function restOf(
+  { targets, outcomes, progress }: Pick<StoredRollout, "targets" | "outcomes" | "progress">,
+  { again = false } = {},
+): readonly Target[] {
+  return targets.filter(
+    (_, n) =>
+      (outcomes.get(n)?.is ?? "cancelled") === "cancelled" || (again && n === progress.culprit),
+  );
+}
+
+/** Not where its outcome is unknown: it may have happened. */
+export function mayTryAgain({ outcomes, progress }: Pick<StoredRollout, "outcomes" | "progress">) {
+  return progress.culprit !== undefined && outcomes.get(progress.culprit)?.is === "failed";
 }
 
 export const isFinalState = (state: RolloutState): boolean =>
@@ -166,9 +179,9 @@ export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   if (rollout.state === "running" || rollout.state === "paused") {
     const stop = reasonToStop(rollout, counted, ended);
     if (stop !== undefined) {
-      const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
+      const progress: RolloutProgress = { ...counted, endsAs: "failed", ...stop };
       const state = counted.open.length > 0 ? "ending" : "failed";
-      return { state, progress, begins: [], why: stop };
+      return { state, progress, begins: [], why: stop.why };
     }
     if (leftOf(counted, total).length === 0 && counted.open.length === 0) {
       const { why: _over, ...progress } = counted;
@@ -217,7 +230,7 @@ function reasonToStop(
   rollout: Steppable,
   { failed }: RolloutProgress,
   ended: readonly Outcome[],
-): string | undefined {
+): { why: string; culprit: number } | undefined {
   const { canary, stopOnFailure } = rollout.record.options;
   const bad = ended.filter(hasFailed);
   const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
@@ -225,7 +238,8 @@ function reasonToStop(
   if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
     return undefined;
   const role = canary && worst.n === 0 ? "the canary " : "";
-  return `${role}${nameAt(rollout, worst.n)}: ${worst.why ?? worst.is}`;
+  const why = `${role}${nameAt(rollout, worst.n)}: ${worst.why ?? worst.is}`;
+  return { why, culprit: worst.n };
 }
 
 export function nameAt({ targets }: Pick<StoredRollout, "targets">, n: number): string {

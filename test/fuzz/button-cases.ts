@@ -35,6 +35,7 @@ const everyAction = [
   "request:not-happened",
   "request:__proto__",
   "roll:open",
+  "roll:again",
   "roll:pause",
   "roll:resume",
   "roll:stop",

@@ -318,7 +318,7 @@ const kinds: readonly [
       const progress = { ...rolled(about).progress, open: [], why: `${about.vm}: it broke` };
       return renderRolloutEnd(rolled(about, { state: "failed", final: true, progress }), restart);
     },
-    "Restart of 12 VMs was stopped after 1 min: db-1: it broke: 5 of 12 · 1 failed",
+    "Restart of 12 VMs was stopped after 1 min: db-1: it broke. 7 not touched. 5 of 12 · 1 failed",
   ],
   [
     "a freeze",

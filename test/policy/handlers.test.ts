@@ -43,6 +43,7 @@ roll:open             -    yes     -       -          -     -        -   -
 roll:pause            -    yes     -       -          -     -        -   -
 roll:resume           -    yes     -       -          -     -        -   -
 roll:rest             -    yes     -       -          -     -        -   -
+roll:again            -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -

@@ -23,7 +23,7 @@ describe("a VM of which the compute service says that attestation is off, and th
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain(
-      "vm-0000-002: attestation could not be verified before it was touched: attestation is not enabled for this VM, says the compute service, but it is pinned",
+      "was stopped before vm-0000-002: attestation is not enabled for this VM, says the compute service, but it is pinned",
     );
     expect(touched(world)).toEqual(numbered(0, 2));
     await world.olivia.types("ops", "/vm restart vm-0000-002");

@@ -63,7 +63,7 @@ describe("several VMs in one command", () => {
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "5" });
     const rows = wordsOf(await hears(world.olivia, "ops", ended)).split("\n");
     expect(rows[0]).toMatch(
-      /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped after \d+ s: vm-0000-001: the compute service reports ERROR\.$/,
+      /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped at vm-0000-001: the compute service reports ERROR\. vm-0000-000 restarted; 3 not touched\.$/,
     );
     expect(rows[1]).toBe("▓▓░░░ 2 of 5 · 1 failed");
     expect(
@@ -74,7 +74,7 @@ describe("several VMs in one command", () => {
           .join(" "),
       ),
     ).toEqual([
-      "vm-0000-001 ❌ Failed",
+      "vm-0000-001 ❌ Failed, stopped here",
       "vm-0000-002 – Not started",
       "vm-0000-003 – Not started",
       "vm-0000-004 – Not started",
@@ -82,11 +82,16 @@ describe("several VMs in one command", () => {
     ]);
     expect(touched(world)).toEqual(numbered(0, 2));
     // One press goes on with the rest, once
-    const card = await hears(world.olivia, "ops", /\[Continue with the other 3\]/);
-    await world.olivia.presses("Continue with the other 3", { in: card.ts });
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /Stopped at vm-0000-001: [^]*\[Skip vm-0000-001, continue with 3\] \[Try vm-0000-001 again, then the other 3\]/,
+    );
+    await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
     const rest = wordsOf(await hears(world.olivia, "ops", /Restart of 3 VMs has ended/));
     expect(rest).toContain("3 of 3");
-    await world.olivia.presses("Continue with the other 3", { in: card.ts });
+    await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
+    await world.olivia.presses("Try vm-0000-001 again, then the other 3", { in: card.ts });
     await hears(world.olivia, "ops", /The rest of this rollout was already started/);
     expect(touched(world)).toEqual(numbered(0, 5));
   });
@@ -100,9 +105,8 @@ describe("several VMs in one command", () => {
       "roll:number": "5",
     });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain("was stopped after");
     expect(end).toContain(
-      "vm-0000-002: attestation failed: the compute service says the report is not verified.",
+      "was stopped at vm-0000-002: attestation failed: the compute service says the report is not verified.",
     );
     expect(touched(world)).toEqual(numbered(0, 3));
   });
@@ -113,16 +117,31 @@ describe("several VMs in one command", () => {
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain(
-      "vm-0000-002: attestation failed before it was touched: debugging is on: the host can read the VM's memory.",
+      "was stopped before vm-0000-002: debugging is on: the host can read the VM's memory. vm-0000-000, vm-0000-001 restarted; 2 not touched.",
     );
     expect(end).toContain("3 of 4 · 1 failed");
-    expect(end).toMatch(/vm-0000-002 \| ❌ Not touched \| .*debugging is on/);
+    expect(end).toMatch(/vm-0000-002 \| ❌ Not touched, stopped here \| .*debugging is on/);
     expect(touched(world)).toEqual(numbered(0, 2));
-    // The one that stopped it isn't among the rest: else the rest would stop before it again, for ever
-    const card = await hears(world.olivia, "ops", /\[Continue with the other 1\]/);
-    await world.olivia.presses("Continue with the other 1", { in: card.ts });
+    // Tried again as it is, the rollout stops before it again; then it is skipped
+    const card = await hears(world.olivia, "ops", /\[Try vm-0000-002 again, then the other 1\]/);
+    await world.olivia.presses("Try vm-0000-002 again, then the other 1", { in: card.ts });
+    await hears(world.olivia, "ops", /Restart of 2 VMs was stopped before vm-0000-002/);
+    expect(touched(world)).toEqual(numbered(0, 2));
+    const next = await hears(world.olivia, "ops", /2 VMs[^]*\[Skip vm-0000-002, continue with 1\]/);
+    await world.olivia.presses("Skip vm-0000-002, continue with 1", { in: next.ts });
     await hears(world.olivia, "ops", /Restart of 1 VM has ended/);
     expect(touched(world)).toEqual([...numbered(0, 2), ...numbered(3, 4)]);
+  });
+
+  it("go on with the one that stopped it, once that is mended", async () => {
+    await using world = await startWorld(fleetOf(4));
+    world.compute.edit.setMachine({ vm: "vm-0000-001", debug: true });
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
+    const card = await hears(world.olivia, "ops", /\[Try vm-0000-001 again, then the other 2\]/);
+    world.compute.edit.setMachine({ vm: "vm-0000-001", debug: false });
+    await world.olivia.presses("Try vm-0000-001 again, then the other 2", { in: card.ts });
+    await hears(world.olivia, "ops", /Restart of 3 VMs has ended/);
+    expect(touched(world)).toEqual(numbered(0, 4));
   });
 
   it("go on past failures that were allowed, several at a time", async () => {
@@ -151,10 +170,13 @@ describe("several VMs in one command", () => {
       "roll:number": "3",
     });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain("vm-0000-000 | ❓ Unknown | team-0000");
+    expect(end).toContain("vm-0000-000 | ❓ Unknown, stopped here | team-0000");
     // Nobody knows yet, so nobody says that it failed
     expect(end).toContain("1 of 3 · 1 unknown");
     expect(end).not.toContain("1 failed");
+    expect(end).toContain("was stopped at vm-0000-000: its outcome is unknown. 2 not touched.");
+    const card = await hears(world.olivia, "ops", /\[Skip vm-0000-000, continue with 2\]/);
+    expect(wordsOf(card)).not.toContain("[Try");
     const asking = await hears(world.olivia, "ops", /Outcome unknown[^]*\[It happened\]/);
     expect(asking.threadTs).toBe(cardOf(world.olivia)?.ts);
     expect(touched(world)).toEqual(["vm-0000-000"]);

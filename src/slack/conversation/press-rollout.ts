@@ -5,6 +5,7 @@ import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
 import {
+  mayTryAgain,
   restIdOf,
   restOf,
   type RolloutControl,
@@ -89,7 +90,8 @@ export async function pressOnRollout(act: Act<Press>, value: Input): Promise<voi
   const id = String(value["roll"]);
   const found = await findPlanned(id, gateway);
   if (interaction.action === "roll:open") return openPlanned(found, act);
-  if (interaction.action === "roll:rest") return goOnWithRest(found, act);
+  if (interaction.action === "roll:rest") return goOnWithRest(found, act, false);
+  if (interaction.action === "roll:again") return goOnWithRest(found, act, true);
   const control = controls[interaction.action];
   if (!control || !found)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
@@ -113,15 +115,24 @@ export async function pressOnRollout(act: Act<Press>, value: Input): Promise<voi
 /** As long as a rollout that has ended is kept. */
 const keptMs = 90 * 24 * 3600_000;
 
-/** Starts what a stopped rollout left, once, with the rights of who presses. Its VMs and options were confirmed before. */
-async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+/**
+ * Starts what a stopped rollout left, once, with the rights of who presses: without the VM that stopped it, or with that one
+ * first. Its VMs and options were confirmed before.
+ */
+async function goOnWithRest(
+  planned: Planned | undefined,
+  act: Act<Press>,
+  again: boolean,
+): Promise<void> {
   if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
     throw new UserError("This rollout doesn't wait to be continued.");
   const { reply, gateway } = act;
   const { rollouts, store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;
   await authorizePlanned(planned, act, "It stays stopped.");
-  const targets = restOf(planned.rollout);
+  if (again && !mayTryAgain(planned.rollout))
+    throw new UserError("Its outcome is unknown, so it isn't tried again.");
+  const targets = restOf(planned.rollout, { again });
   const id = restIdOf(record.id);
   if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
   const { id: personId, teamId, name: called } = await personOf(act);

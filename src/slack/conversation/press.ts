@@ -64,6 +64,7 @@ const presses: Readonly<Record<string, Handle>> = {
   "digest:unsnooze": onDigest(unsnoozing, unsnooze),
   "roll:open": pressOnRollout,
   "roll:rest": pressOnRollout,
+  "roll:again": pressOnRollout,
   "roll:pause": pressOnRollout,
   "roll:resume": pressOnRollout,
   "roll:stop": pressOnRollout,
