@@ -12,7 +12,6 @@ import {
   md,
   name,
   when,
-  duration,
   mention,
   channelLink,
 } from "../../messages/message.ts";
@@ -170,7 +169,8 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
       if (mayUndo(request, request.changedAt))
         return [{ label: "Undo", action: "request:undo", value }];
       if (isRefusedInError(request)) return afterRefusal(request);
-      if (request.state === "done") return nextButtons(request, command);
+      if (request.state === "done") return nextButtons(request, command.next);
+      if (request.progress.instead) return nextButtons(request, [request.progress.instead]);
       if (!mayRetry(request)) return [];
       return [{ label: retryWords(request), action: "request:retry", value }];
     default:
@@ -178,8 +178,8 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
   }
 }
 
-function nextButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
-  return (command.next ?? []).map(({ label, command: next }) => ({
+function nextButtons({ record }: StoredRequest, next: ChangeCommand["next"] = []): ButtonSpec[] {
+  return next.map(({ label, command: next }) => ({
     label,
     action: "request:next",
     value: JSON.stringify({ request: record.id, next }),
@@ -309,10 +309,6 @@ function lineOf({ request, command }: Member): Markdown {
   const { record, state, progress } = request;
   const who = record.requester.name;
   const symbol = symbolOf(request, command);
-  const { sentAt, already, decidedBy } = progress;
-  // Short enough for a line on a phone
-  if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
-    return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
   if (cardViewOf(request) === "ended") return md`${symbol} ${headline(request, command)} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (sharedCardOf(request) === undefined && state === "unknown")
