@@ -71,11 +71,11 @@ describe("a button", () => {
   });
 
   it("starts a stopped VM where a restart had nothing to do", async () => {
-    await world.olivia.types(channel, "/vm restart gpu-1");
-    const card = await hearing(/⚪[^]*Not restarted: gpu-1 is stopped\.[^]*\[Start\]/);
+    await world.olivia.types(channel, "/vm restart worker-1");
+    const card = await hearing(/⚪[^]*Not restarted: worker-1 is stopped\.[^]*\[Start\]/);
     expect(writes()).toEqual([]);
     await world.olivia.presses("Start", { in: card.ts });
-    await hearing(/Started gpu-1 in/);
+    await hearing(/Started worker-1 in/);
     expect(writes()).toHaveLength(1);
     world.compute.forget();
   });
