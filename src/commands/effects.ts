@@ -65,6 +65,13 @@ export function hasSpecs({ specs }: { specs?: Specs }, wanted: Wanted): boolean 
   return changeable.every((key) => wanted[key] === undefined || specs?.[key] === wanted[key]);
 }
 
+/** `CPU 2 → 4, memory 8 → 16`: what was read before and after, where it differs. */
+export function specsChanged(before: Specs = {}, after: Specs = {}): string {
+  const differ = changeable.filter((key) => (after[key] ?? before[key]) !== before[key]);
+  const called = (key: string) => (key === "cpu" ? "CPU" : key);
+  return differ.map((key) => `${called(key)} ${before[key] ?? "?"} → ${after[key]}`).join(", ");
+}
+
 /** Refuses in DELETING and in unknown statuses. CREATING passes, because the gate waits until it ends. */
 export function notChangeable(project: Project): Refusal | undefined {
   if (project.status === "DELETING") return { text: `${project.name} is already being deleted.` };

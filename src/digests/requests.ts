@@ -167,7 +167,7 @@ export async function tellElsewhere(
   await to.follow([{ event: "changes", key: record.id, about, line, saidIn }]);
 }
 
-/** `✅ Restarted web-2: RUNNING → RUNNING in 34 s. In payments, requested by olivia.` */
+/** `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
 function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
   const { target, requester } = request.record;
   const where = target.kind === "vm" && target.projectName !== undefined;

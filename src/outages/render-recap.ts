@@ -102,7 +102,7 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
 
 function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Markdown {
   const what = words === undefined ? md`A button or form` : name(words);
-  return md`🚫 ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
+  return md`❌ ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 
 /** In the reader's time zone; a short outage without the date. */

@@ -129,7 +129,14 @@ interface Changing<
   safetyFirst?(args: z.output<Schema>): boolean;
   effect: Effect<S, z.output<Schema>>;
   perform(target: Target, args: z.output<Schema>, context: { compute: Compute }): Promise<Accepted>;
-  /** Added to the usual result: "Restarted web-1: RUNNING → RUNNING in 34 s". */
+  /** What changed, instead of "Restarted web-1 in 34 s": "Renamed pay to payments". */
+  told?(
+    what: Markdown,
+    before: S | undefined,
+    after: S | undefined,
+    args: z.output<Schema>,
+  ): Markdown | undefined;
+  /** Added to the result, on a line of its own. */
   tell?(
     before: S | undefined,
     after: S | undefined,
@@ -225,6 +232,8 @@ export interface Effect<S extends Seen, Args> {
 export interface Refusal {
   text: string;
   hint?: string;
+  /** There is nothing to do, and this is offered: a command with a dot. */
+  instead?: { label: string; command: string };
 }
 
 /** A modal whose inputs are the command's arguments. */

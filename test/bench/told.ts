@@ -174,7 +174,7 @@ function readThreads(world: World): readonly string[] {
   );
 }
 
-const ends = "✅|❌|🚫|:white_check_mark:|:x:";
+const ends = "✅|❌|⚪|:white_check_mark:|:x:";
 
 /**
  * In whatever form: a result in the card's thread, a card that is the result, or a line of a message that several requests

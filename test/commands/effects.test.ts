@@ -62,8 +62,9 @@ describe("what a VM must be for a change", () => {
 
   it("is said with the way out", () => {
     expect(restart.effect.notNow?.(stopped)).toEqual({
-      text: "web-1 is stopped, so there is nothing to restart.",
+      text: "web-1 is stopped.",
       hint: "`/vm start web-1` starts it.",
+      instead: { label: "Start", command: "vm.start" },
     });
     expect(stop.effect.notNow?.(vm("ERROR"))).toEqual({
       text: "web-1 is ERROR, and only a running VM can be stopped.",

@@ -228,7 +228,7 @@ const kinds: readonly [
     "a result",
     "requester",
     (about) => renderNotice("result", done(about), restore),
-    "✅ Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+    "✅ Restored db-1 from nightly in 34 s.",
   ],
   [
     "a result that can't be confirmed",
@@ -257,7 +257,7 @@ const kinds: readonly [
     "a no",
     "requester",
     (about) => renderNotice("result", denied(about), restore),
-    "🚫 Restore of db-1 from nightly was denied.",
+    "❌ Restore of db-1 from nightly was denied.",
   ],
   [
     "its reason",
@@ -278,7 +278,7 @@ const kinds: readonly [
       renderResult({ ...elsewhere(about), ...done(about) }, restore, undefined, {
         isMentioned: true,
       }),
-    "✅ Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+    "✅ Restored db-1 from nightly in 34 s.",
   ],
   [
     "a reminder half way",
@@ -342,7 +342,7 @@ const kinds: readonly [
     "what came of it",
     "administrator",
     emergencyEnd,
-    "Break-glass by olivia: Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+    "Break-glass by olivia: Restored db-1 from nightly in 34 s.",
   ],
   [
     "its signed review",

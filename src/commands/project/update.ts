@@ -1,9 +1,16 @@
 import * as z from "zod";
 import type { Project } from "../../compute/compute.ts";
-import { lines, md, name as named } from "../../messages/message.ts";
+import { md, name as named } from "../../messages/message.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
 import { defined } from "./create.ts";
-import { hasMoved, hasSpecs, isUnmoved, keepsSpecs, notChangeable } from "../effects.ts";
+import {
+  hasMoved,
+  hasSpecs,
+  isUnmoved,
+  keepsSpecs,
+  notChangeable,
+  specsChanged,
+} from "../effects.ts";
 
 const args = z
   .object({
@@ -56,15 +63,16 @@ export const update = defineCommand({
     const specs = isResized ? defined({ cpu, memory }) : undefined;
     return compute.projects.update(project.id, defined({ name, specs }));
   },
-  tell: (before, after, given) =>
-    lines(
-      before && after && before.name !== after.name
-        ? md`${named(before.name)} is now called ${named(after.name)}.`
-        : undefined,
-      (given.cpu !== undefined || given.memory !== undefined) && after && hidesSpecs(after)
-        ? md`The compute service doesn't return a project's specs: only that it was updated can be read.`
-        : undefined,
-    ),
+  told: (what, before, after) => {
+    const specs = specsChanged(before?.specs, after?.specs);
+    if (!before || !after || before.name === after.name)
+      return specs === "" ? undefined : md`Updated ${what}: ${specs}`;
+    return md`Renamed ${named(before.name)} to ${named(after.name)}${specs && `; ${specs}`}`;
+  },
+  tell: (_before, after, given) =>
+    (given.cpu !== undefined || given.memory !== undefined) && after && hidesSpecs(after)
+      ? md`The compute service doesn't return a project's specs: only that it was updated can be read.`
+      : undefined,
 });
 
 type Given = Omit<z.output<typeof args>, "project">;

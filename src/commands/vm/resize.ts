@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { isSettledVmStatus, type Specs } from "../../compute/compute.ts";
+import { isSettledVmStatus, type Specs, statusFacts } from "../../compute/compute.ts";
 import { type Markdown, md } from "../../messages/message.ts";
 import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
-import { keepsSpecs, hasSpecs, onlyIn } from "../effects.ts";
+import { keepsSpecs, hasSpecs, onlyIn, specsChanged } from "../effects.ts";
 
 export const resize = defineCommand({
   kind: "change",
@@ -53,8 +53,11 @@ export const resize = defineCommand({
     again: "once",
   },
   perform: (vm, { cpu, memory }, { compute }) => compute.vms.resize(vm.id, { cpu, memory }),
-  tell: (before, after) =>
-    md`CPU ${before?.specs?.cpu ?? "?"} → ${after?.specs?.cpu ?? "?"}, memory ${before?.specs?.memory ?? "?"} → ${after?.specs?.memory ?? "?"}.`,
+  told: (what, before, after) => {
+    const changed = specsChanged(before?.specs, after?.specs);
+    const stands = after && statusFacts(after.status).isStopped ? "; still stopped" : "";
+    return changed === "" ? undefined : md`Resized ${what}: ${changed}${stands}`;
+  },
 });
 
 function specsNow({ seen }: Pick<DialogFacts, "seen">): Specs | undefined {

@@ -22,8 +22,9 @@ export const restart = defineCommand({
   effect: {
     notNow: (vm) =>
       onlyIn(vm, ["RUNNING", "ERROR"], {
-        text: `${vm.name} is stopped, so there is nothing to restart.`,
+        text: `${vm.name} is stopped.`,
         hint: `\`/vm start ${vm.name}\` starts it.`,
+        instead: { label: "Start", command: "vm.start" },
       }),
     wanted: (now) => now?.status === "RUNNING",
     // It ends as it began, so only a transition proves it

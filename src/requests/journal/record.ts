@@ -1,7 +1,7 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Origin } from "../../log/log.ts";
-import type { Labels, Seen, Target } from "../../registry/define.ts";
+import type { Labels, Refusal, Seen, Target } from "../../registry/define.ts";
 import type { VoteNeed } from "../../policy/approval-rule.ts";
 import { placeIn, shownIn } from "../../redis/due-list.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
@@ -120,6 +120,8 @@ export interface Progress {
   /** The reason for its state, for people. */
   why?: string;
   hint?: string;
+  /** What is offered where there was nothing to do. */
+  instead?: Refusal["instead"];
   /** A freeze turned it away. */
   wasFrozen?: boolean;
   /** The target was already in the wanted state, found by the preflight check or after a 409. */

@@ -115,7 +115,7 @@ export async function gate(
 }
 
 function refusedNow(notNow: Refusal | undefined): Closed | undefined {
-  return notNow && { is: "closed", why: notNow.text, hint: notNow.hint };
+  return notNow && { ...notNow, is: "closed", why: notNow.text };
 }
 
 /** Whether it restores what the named request saved of this target, or is the safety snapshot right before that. */
@@ -425,7 +425,7 @@ export const waitFor = (ms: number): Extract<Next, { is: "wait" }> => ({
 export type Stop =
   /** The target is already in the wanted state. */
   | { is: "already"; seen: Seen }
-  | { is: "closed"; why: string; hint?: string | undefined }
+  | ({ is: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
   /** Undecided; try later. */
   | { is: "later"; why: string; hint?: string; safety?: Progress["safety"] }
   | { is: "frozen"; freeze: Freeze }

@@ -138,7 +138,7 @@ async function stop(
       return ended;
     }
     case "closed":
-      return end(request, "cancelled", stopped.why, by, stopped.hint);
+      return end(request, "cancelled", stopped.why, by, stopped.hint, stopped.instead);
     case "later": {
       // Looked for as often to the end: a person waits for what follows the safety snapshot
       const times = stopped.safety ? 1 : (progress.looks ?? 0);
@@ -248,10 +248,11 @@ export async function end(
   why: string,
   { store }: { store: Pick<Journal, "move"> },
   hint?: string,
+  instead?: Progress["instead"],
 ): Promise<Next> {
   const moved = await store.move(request, {
     state,
-    progress: { ...request.progress, why, ...(hint ? { hint } : {}) },
+    progress: { ...request.progress, why, ...(hint && { hint }), ...(instead && { instead }) },
     why,
   });
   return moved.is === "changed" ? waitFor(50) : ended;

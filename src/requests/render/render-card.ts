@@ -12,7 +12,6 @@ import {
   md,
   name,
   when,
-  duration,
   mention,
   channelLink,
 } from "../../messages/message.ts";
@@ -189,7 +188,8 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
       if (mayUndo(request, request.changedAt))
         return [{ label: "Undo", action: "request:undo", value }];
       if (isRefusedInError(request)) return afterRefusal(request);
-      if (request.state === "done") return nextButtons(request, command);
+      if (request.state === "done") return nextButtons(request, command.next);
+      if (request.progress.instead) return nextButtons(request, [request.progress.instead]);
       if (!mayRetry(request)) return [];
       return retryButtons(request, command, value);
     default:
@@ -197,8 +197,8 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
   }
 }
 
-function nextButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
-  return (command.next ?? []).map(({ label, command: next, interrupts }) => ({
+function nextButtons({ record }: StoredRequest, offered: ChangeCommand["next"] = []): ButtonSpec[] {
+  return offered.map(({ label, command: next, interrupts }) => ({
     label,
     action: "request:next",
     value: JSON.stringify({ request: record.id, next }),
@@ -338,10 +338,6 @@ function lineOf({ request, command, note }: Member): Markdown {
   const { record, state, progress } = request;
   const who = record.requester.name;
   const { sign: symbol, text } = outcomeOf(request, command, note);
-  const { sentAt, already, decidedBy } = progress;
-  // Short enough for a line on a phone
-  if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
-    return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
   if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (sharedCardOf(request) === undefined && state === "unknown")

@@ -14,11 +14,11 @@ import {
   when,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type ChangeCommand, type Seen, calledName } from "../../registry/define.ts";
+import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { deedOf, missingWords } from "./asking.ts";
-import { isList, type StoredRequest, sentWords, statusOf, lasts } from "../journal/record.ts";
+import { type StoredRequest, sentWords, statusOf, lasts } from "../journal/record.ts";
 import type { Vote } from "../../approvals/votes.ts";
 
 /** A message of the request's thread. `notice` is one of `noticesDue`. */
@@ -70,7 +70,7 @@ export function renderResult(
     progress.lastLook && md`${progress.lastLook.status} read ${when(progress.lastLook.at)}`,
     request.attempt > 1 && md`attempt ${request.attempt}`,
   ].filter((fact) => fact !== false && fact !== undefined);
-  const own = request.state === "done" ? ownLine(request, command) : undefined;
+  const own = request.state === "done" ? ownWords(request, command).added : undefined;
   const safety = request.state === "done" ? progress.safety?.snapshotId : undefined;
   const wayBack =
     safety !== undefined &&
@@ -91,18 +91,21 @@ export function renderResult(
   );
 }
 
-/** What the command adds; nothing where this version can't read its arguments. */
-function ownLine(
-  { record, progress }: StoredRequest,
-  command: ChangeCommand,
-): Markdown | undefined {
+/** What the command adds, or says changed; nothing where this version can't read its arguments. */
+function ownWords({ record, progress }: StoredRequest, command: ChangeCommand) {
   const read = checkInput(command, record.input);
-  if (!("args" in read)) return undefined;
+  if (!("args" in read)) return {};
+  const { before, after, answer = {} } = progress;
   // What was read is of the kind that the command expects
-  const telling: {
+  const own: {
     tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
+    told?(what: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
   } = command;
-  return telling.tell?.(progress.before, progress.after, read.args, progress.answer ?? {});
+  const what = name(calledName(record.target));
+  return {
+    added: own.tell?.(before, after, read.args, answer),
+    changed: own.told?.(what, before, after, read.args),
+  };
 }
 
 /** Its sign and its headline. What fails by now is not behind a green sign, although the change was made. */
@@ -129,7 +132,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
         return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
       if (isUnconfirmed(request, command))
         return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
-      return md`${done} ${whole}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
+      return md`${ownWords(request, command).changed ?? md`${done} ${whole} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}${nowWords(progress, command)}`}.`;
     case "failed":
       return md`${verb} of ${whole} failed: the compute service reports ${statusOf(progress.after)}.`;
     case "rejected":
@@ -137,12 +140,14 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
     case "not-applied":
       if (progress.decidedBy)
         return md`${verb} of ${whole} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
-      return md`${verb} of ${whole} did not happen${why}.`;
+      if (!progress.lastLook) return md`${verb} of ${whole} did not happen${why}.`;
+      return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${progress.lastLook.status}. Safe to try again.`;
     case "denied":
       return md`${verb} of ${whole} was denied${why}.`;
     case "expired":
       return md`${verb} of ${whole} expired before it started${why}.`;
     default:
+      if (progress.instead) return md`Not ${done.toLowerCase()}${why}.`;
       return md`${verb} of ${whole} was canceled${canceledBy(request)}${why}.`;
   }
 }
@@ -190,10 +195,10 @@ function whoDecided(decided: { id: string; name?: string }): Markdown {
   return decided.name === undefined ? name(decided.id) : md`${decided.name}`;
 }
 
-function arrow(before: Seen | undefined, after: Seen | undefined): Markdown {
-  return before === undefined || isList(before)
-    ? md`${statusOf(after)}`
-    : md`${statusOf(before)} → ${statusOf(after)}`;
+/** Where any status may be the end: that it is another one than before. */
+function nowWords({ before, after }: StoredRequest["progress"], { effect }: ChangeCommand): string {
+  const status = statusOf(after);
+  return effect.needsMark && status !== statusOf(before) ? `; it is ${status} now` : "";
 }
 
 function join(parts: readonly Markdown[]): Markdown {
@@ -206,8 +211,9 @@ export function symbolOf(
 ): string {
   switch (cardViewOf(request)) {
     case "ended":
+      if (isIdle(request)) return "⚪";
       if (request.state === "done") return isUnconfirmed(request, command) ? "⚠️" : "✅";
-      return request.state === "failed" || request.state === "rejected" ? "❌" : "🚫";
+      return "❌";
     case "unknown":
       return "❓";
     case "looking":
@@ -215,6 +221,12 @@ export function symbolOf(
     default:
       return "⏳";
   }
+}
+
+/** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
+function isIdle({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
+  if (state === "cancelled") return progress.instead !== undefined || !!progress.decidedBy;
+  return progress.already === true && !progress.resent;
 }
 
 /** Which view the card shows. A move within a view costs no edit of the message. */

@@ -241,7 +241,8 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
 }
 
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {
-  const next = command.next?.find((one) => one.command === value["next"]);
+  const offered = [...(command.next ?? []), request.progress.instead];
+  const next = offered.find((one) => one?.command === value["next"]);
   if (!next) throw outdated();
   const named = commandNamed(next.command, act.gateway);
   await run(parseInvocation(named, withTarget(named, {}, request.record.target)), act);

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
+import { update } from "../../../src/commands/project/update.ts";
+import { resize } from "../../../src/commands/vm/resize.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
+import { start } from "../../../src/commands/vm/start.ts";
 import { restore } from "../../../src/commands/vm/restore.ts";
 import { snapshot } from "../../../src/commands/vm/snapshot.ts";
 import type { Vote } from "../../../src/approvals/votes.ts";
@@ -227,6 +230,79 @@ describe("the card and the result of a request that was decided", () => {
       progress: { sentAt: at, before: undefined, after: undefined } as never,
     });
     expect(words(renderResult(done, restore))).toContain("Approved by amir, ada.");
+  });
+});
+
+describe("a result says what changed", () => {
+  const vm = (status: string, cpu: number, memory: number) => ({
+    ...{ id: "vm-payments-db-1", name: "db-1", projectId: "prj-payments", status },
+    specs: { cpu, memory },
+  });
+  const ended = (progress: object, over: Partial<StoredRequest> = {}) =>
+    stored({
+      ...{ state: "done", final: true, changedAt: at + 5_000, ...over },
+      progress: { sentAt: at, ...progress },
+    });
+  const first = (request: StoredRequest, command: Parameters<typeof renderResult>[1]) =>
+    shownText(renderResult(request, command)).split("\n")[0];
+
+  it("of a restart in how long, and of what else its status became", () => {
+    const both = { before: vm("RUNNING", 2, 8), after: vm("RUNNING", 2, 8) };
+    expect(first(ended(both), restart)).toBe("✅ <@U0OLIVIA> Restarted `db-1` in 5 s.");
+    expect(first(ended({ ...both, after: vm("STOPPED", 2, 8) }), restore)).toBe(
+      "✅ <@U0OLIVIA> Restored `db-1` from snap-42 in 5 s; it is STOPPED now.",
+    );
+  });
+
+  it("of a resize by its steps, and that the VM still is stopped", () => {
+    const record4 = { ...record, input: { vms: ["db-1"], cpu: "4", memory: "16" } };
+    const steps = { before: vm("STOPPED", 2, 8), after: vm("STOPPED", 4, 16) };
+    expect(first(ended(steps, { record: record4 }), resize)).toBe(
+      "✅ <@U0OLIVIA> Resized `db-1`: CPU 2 → 4, memory 8 → 16; still stopped.",
+    );
+    const one = { before: vm("RUNNING", 4, 8), after: vm("RUNNING", 4, 16) };
+    expect(first(ended(one, { record: record4 }), resize)).toBe(
+      "✅ <@U0OLIVIA> Resized `db-1`: memory 8 → 16.",
+    );
+  });
+
+  it("of a new name by both names", () => {
+    const project = (name: string) => ({ id: "prj-1", name, status: "ACTIVE", type: "TEE_VM" });
+    const renamed: RequestRecord = {
+      ...record,
+      input: { project: "prj-1", name: "payments" },
+      target: { kind: "project", id: "prj-1", name: "pay", projectId: "prj-1", status: "ACTIVE" },
+    };
+    expect(
+      first(
+        ended({ before: project("pay"), after: project("payments") }, { record: renamed }),
+        update,
+      ),
+    ).toBe("✅ <@U0OLIVIA> Renamed `pay` to `payments`.");
+  });
+
+  it("has one sign each for done, for failed or refused, and for nothing to do", () => {
+    const instead = { label: "Start", command: "vm.start" };
+    const idle = ended({ why: "db-1 is stopped.", instead }, { state: "cancelled" });
+    expect(first(idle, restart)).toBe("⚪ <@U0OLIVIA> Not restarted: db-1 is stopped.");
+    expect(buttonsOf(renderCard(idle, restart)).map(({ label }) => label)).toEqual(["Start"]);
+    const signs = [
+      ended({ after: vm("STOPPED", 2, 8), already: true }),
+      ended({ decidedBy: { id: "U0OLIVIA", name: "olivia" } }, { state: "cancelled" }),
+      ended({ wasFrozen: true }, { state: "cancelled" }),
+      ...(["failed", "rejected", "denied", "expired", "not-applied"] as const).map((state) =>
+        ended({}, { state }),
+      ),
+    ].map((request) => first(request, restart)?.split(" ")[0]);
+    expect(signs).toEqual(["⚪", "⚪", "❌", "❌", "❌", "❌", "❌", "❌"]);
+  });
+
+  it("of what didn't happen by what was read, and that another try is safe", () => {
+    const lastLook = { at, status: "STOPPED", print: "" };
+    const not = ended({ lastLook, why: "read STOPPED twice: no effect" }, { state: "not-applied" });
+    expect(first(not, start)).toBe(
+      "❌ <@U0OLIVIA> `db-1` didn't start; two readings say STOPPED. Safe to try again.",
+    );
   });
 });
 

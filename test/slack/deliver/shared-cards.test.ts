@@ -145,8 +145,8 @@ describe.concurrent("a shared card", () => {
     await at.ends(hers);
     await expect.poll(() => at.posted.length, within).toBe(3);
     expect(at.posted.slice(1).map(({ thread, text }) => [thread, text])).toEqual([
-      [at.posted[0]?.ts, "🚫 None of 2 is done."],
-      [at.posted[0]?.ts, "🚫 Restart of db-1 was canceled: a test."],
+      [at.posted[0]?.ts, "❌ None of 2 is done."],
+      [at.posted[0]?.ts, "❌ Restart of db-1 was canceled: a test."],
     ]);
     expect(at.posted[1]?.tells).toBe(mine.map(({ record }) => record.id).join(" "));
     await expect.poll(() => at.edits.at(-1), within).toBe("3 requests: 3 canceled");
@@ -162,7 +162,7 @@ describe.concurrent("a shared card", () => {
     for (const one of [await at.asks("web-1"), await at.asks("web-2")]) await at.ends(one);
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card (ended:U0OLIVIA:2)"]);
-    expect(at.posted[0]?.text).toBe("🚫 None of 2 is done.");
+    expect(at.posted[0]?.text).toBe("❌ None of 2 is done.");
     await expect.poll(() => at.told.length, within).toBe(2);
   });
 
@@ -259,5 +259,5 @@ it("a request that ended before its card was posted is told in one message", asy
   at.start(true);
   await expect.poll(() => at.said(), within).toEqual(["card (result)"]);
   await expect.poll(() => at.store.outbox.depth()).toBe(0);
-  expect(at.posted[0]?.text).toBe("🚫 Restart of web-1 was canceled: a test.");
+  expect(at.posted[0]?.text).toBe("❌ Restart of web-1 was canceled: a test.");
 });
