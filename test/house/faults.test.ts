@@ -52,8 +52,17 @@ describe("docs/faults.md", () => {
 
   it("names of a row that holds what was counted, and of the others each count above zero", () => {
     const zero = {
-      ...{ operations: 3, faults: 2, twice: 0, lost: 0, falseSuccess: 0, falseFailure: 0 },
-      ...{ unknown: 0, silent: 0, auditGaps: 0, findings: [], ends: {} },
+      operations: 3,
+      faults: 2,
+      twice: 0,
+      lost: 0,
+      falseSuccess: 0,
+      falseFailure: 0,
+      unknown: 0,
+      silent: 0,
+      auditGaps: 0,
+      findings: [],
+      ends: {},
     };
     const lineOf = (id: string, outcome: Partial<Outcome>) => {
       const row = rows.find((one) => one.id === id);

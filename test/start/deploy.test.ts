@@ -162,12 +162,12 @@ describe("deploy/kubernetes", () => {
       const port = container.ports.find(({ name }) => name === "ops")?.containerPort;
       expect(variables.get("OPS_PORT")).toBe(String(port));
       expect(variables.get("OPS_HOST")).toBe("0.0.0.0");
-      for (const [probe, path] of [
+      for (const [probe, answers] of [
         ["startupProbe", "/healthz"],
         ["livenessProbe", "/healthz"],
         ["readinessProbe", "/readyz"],
       ] as const)
-        expect(container[probe], probe).toMatchObject({ httpGet: { path, port: "ops" } });
+        expect(container[probe], probe).toMatchObject({ httpGet: { path: answers, port: "ops" } });
       const parts = container.volumeMounts.filter(({ subPath }) => subPath !== undefined);
       const mounts = new Map(
         container.volumeMounts
@@ -183,7 +183,7 @@ describe("deploy/kubernetes", () => {
         .filter(([name]) => name.endsWith("_FILE"))
         .map(([, file]) => file);
       expect(files.toSorted()).toEqual(
-        secret.map(({ path }) => `${mounts.get("secrets")}/${path}`).toSorted(),
+        secret.map((item) => `${mounts.get("secrets")}/${item.path}`).toSorted(),
       );
       const held = gatewayOnly.filter((name) => variables.has(`${name}_FILE`));
       expect(held.length > 0).toBe(role === "gateway");
@@ -192,7 +192,9 @@ describe("deploy/kubernetes", () => {
 
   it("opens one path of one port to Slack over HTTP, and the operations port to nobody outside", () => {
     const text = fileOf("deploy/kubernetes/http/ingress.yaml");
-    expect([...text.matchAll(/ path: (\S+)/g)].map(([, path]) => path)).toEqual(["/slack/events"]);
+    expect([...text.matchAll(/ path: (\S+)/g)].map(([, opened]) => opened)).toEqual([
+      "/slack/events",
+    ]);
     expect(text).toContain("pathType: Exact");
     expect(text).not.toMatch(/3001|ops[ ,}]/);
     const patch = parse(fileOf("deploy/kubernetes/http/gateway-patch.yaml")) as StatefulSet;
@@ -277,7 +279,7 @@ describe("deploy/helm", () => {
     for (const values of [chartValues, overHttp, everything])
       expect(problems(values)).toBeUndefined();
     const settings = { COMPUTE_API_URL: "https://compute.example" };
-    for (const [path, values] of [
+    for (const [at, values] of [
       ["image.repository", { image: { repository: "" } }],
       ["image.digest", { image: { repository: "r", digest: "sha256:abc" } }],
       ["policy", { policy: "" }],
@@ -288,7 +290,7 @@ describe("deploy/helm", () => {
       ["worker.replicas", { worker: { replicas: 0 } }],
       ["", { replicaCount: 2 }],
     ] as const)
-      expect(problems({ ...chartValues, ...values }), path).toEqual([path]);
+      expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
     // Everything that a secret may come from by a file
     const secrets = ["SLACK_BOT_TOKEN", ...gatewayOnly, "COMPUTE_API_KEY", "REDIS_URL"];
     for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS"])

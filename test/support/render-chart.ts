@@ -46,14 +46,14 @@ export function renderChart(
         : Object.entries((found ?? {}) as Values).toSorted(([a], [b]) => (a < b ? -1 : 1));
       return entries
         .map(([at, one]) =>
-          write(node.then, inner(scope, one, key && item ? { [key]: at, [item]: one } : {})),
+          write(node.inside, inner(scope, one, key && item ? { [key]: at, [item]: one } : {})),
         )
         .join("");
     }
     const found = valueOf(node.words, scope);
     const isTrue = isFull(found);
     return write(
-      isTrue ? node.then : node.otherwise,
+      isTrue ? node.inside : node.otherwise,
       inner(scope, isTrue && node.kind === "with" ? found : scope.dot),
     );
   }
@@ -142,7 +142,7 @@ type Values = Record<string, unknown>;
 interface Block {
   kind: "value" | "if" | "with" | "range";
   words: string;
-  then: Node[];
+  inside: Node[];
   otherwise: Node[];
 }
 type Node = string | Block;
@@ -196,7 +196,7 @@ function tokensOf(text: string): Token[] {
       return words.startsWith("/*") ? [] : [{ words }];
     }
     let left = part;
-    if (/ -\}\}$/.test(parts[at - 1] ?? "")) left = left.trimStart();
+    if ((parts[at - 1] ?? "").endsWith(" -}}")) left = left.trimStart();
     if ((parts[at + 1] ?? "").startsWith("{{- ")) left = left.trimEnd();
     return left === "" ? [] : [left];
   });
@@ -214,7 +214,7 @@ function nodesOf(tokens: Token[], defined: Map<string, Node[]>): Node[] {
     }
     const [, kind = "value", words = token.words] =
       /^(if|with|range|define) ([^]+)$/.exec(token.words) ?? [];
-    if (kind === "value") nodes.push({ kind, words, then: [], otherwise: [] });
+    if (kind === "value") nodes.push({ kind, words, inside: [], otherwise: [] });
     else if (kind === "define") {
       defined.set(JSON.parse(words) as string, nodesOf(tokens, defined));
       expectEnd(tokens);
@@ -229,18 +229,18 @@ function blockOf(
   tokens: Token[],
   defined: Map<string, Node[]>,
 ): Block {
-  const then = nodesOf(tokens, defined);
+  const inside = nodesOf(tokens, defined);
   const [next] = tokens;
   const said = typeof next === "object" ? next.words : "";
   const [, condition] = /^else if ([^]+)$/.exec(said) ?? [];
   if (condition !== undefined) {
     tokens.shift();
-    return { kind, words, then, otherwise: [blockOf("if", condition, tokens, defined)] };
+    return { kind, words, inside, otherwise: [blockOf("if", condition, tokens, defined)] };
   }
   if (said === "else") tokens.shift();
   const otherwise = said === "else" ? nodesOf(tokens, defined) : [];
   expectEnd(tokens);
-  return { kind, words, then, otherwise };
+  return { kind, words, inside, otherwise };
 }
 
 function expectEnd(tokens: Token[]): void {

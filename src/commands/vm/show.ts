@@ -192,10 +192,9 @@ function changeButtons(
     const { key = "vm", isList } = targetArgument(command) ?? {};
     const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
     const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
-    const target = targetOfVm(vm, projectName);
     return command.class === "change"
       ? base
-      : askOnce({ ...base, style: "danger" }, command, target, policy);
+      : askOnce({ ...base, style: "danger" }, command, targetOfVm(vm, projectName), policy);
   };
   const of = (...classes: readonly string[]) =>
     classes.flatMap((one) => offered.filter((command) => command.class === one).map(specOf));

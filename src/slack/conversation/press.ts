@@ -320,8 +320,11 @@ async function askLater(pressed: Pressed, { id }: Person): Promise<void> {
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const progress = { ...request.progress, asksAgainAt };
-  const why = "can't be told yet";
-  await moveOr(request, { state: "unknown", progress, why, actor: id }, gateway);
+  await moveOr(
+    request,
+    { state: "unknown", progress, why: "can't be told yet", actor: id },
+    gateway,
+  );
   const { name } = request.record.target;
   await reply.privately(
     say(

@@ -252,6 +252,7 @@ export async function recordOutcome(
   const progress = { ...request.progress, ...found, decidedBy };
   const state = happened ? "done" : "not-applied";
   await moveOr(request, { state, progress, why, actor: person.id }, gateway);
+  return undefined;
 }
 
 /** Slack waits for three seconds. */

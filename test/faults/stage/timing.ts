@@ -65,11 +65,12 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat, canary }: Timing):
   peopleCacheMs: 1_000,
 });
 
-export function policyText(
-  { restartMark: _, claimWindow: _c, heartbeat: _h, canary: _p, ...timing }: Timing,
-  more = "",
-): string {
-  const scaled = Object.entries(timing).map(([name, ms]) => `${name}: ${ms}ms`);
+const ofPace = new Set(["restartMark", "claimWindow", "heartbeat", "canary"]);
+
+export function policyText(timing: Timing, more = ""): string {
+  const scaled = Object.entries(timing).flatMap(([name, ms]) =>
+    ofPace.has(name) ? [] : [`${name}: ${ms}ms`],
+  );
   return `access:
   view: ["*"]
   operate: ["S01ONCALL"]

@@ -235,12 +235,18 @@ describe("the card and the result of a request that was decided", () => {
 
 describe("a result says what changed", () => {
   const vm = (status: string, cpu: number, memory: number) => ({
-    ...{ id: "vm-payments-db-1", name: "db-1", projectId: "prj-payments", status },
+    id: "vm-payments-db-1",
+    name: "db-1",
+    projectId: "prj-payments",
+    status,
     specs: { cpu, memory },
   });
   const ended = (progress: object, over: Partial<StoredRequest> = {}) =>
     stored({
-      ...{ state: "done", final: true, changedAt: at + 5_000, ...over },
+      state: "done",
+      final: true,
+      changedAt: at + 5_000,
+      ...over,
       progress: { sentAt: at, ...progress },
     });
   const first = (request: StoredRequest, command: Parameters<typeof renderResult>[1]) =>

@@ -78,8 +78,14 @@ describe("what an approver sees", () => {
     const nothing = { vms: [], last: [], command: "vm restore", now };
     expect(gatherApprovalFacts({ seen: undefined, ...nothing })).toEqual([]);
     const snapshot = {
-      ...{ id: "snap-1", name: "nightly", vmId: "vm-1", vmName: "db-1", projectId: "p-1" },
-      ...{ at: now, by: "olivia", attestation: "verified by Gatehouse" },
+      id: "snap-1",
+      name: "nightly",
+      vmId: "vm-1",
+      vmName: "db-1",
+      projectId: "p-1",
+      at: now,
+      by: "olivia",
+      attestation: "verified by Gatehouse",
     };
     const alike = { ...snapshot, measurement: "a".repeat(64) };
     const attestation = "verified by Gatehouse";
