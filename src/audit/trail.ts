@@ -155,12 +155,13 @@ export function createTrail(redis: RedisClient, key: Keys) {
       if (!row) return undefined;
       const entry = parseEntry(row);
       const { record } = entry;
+      // Before its seal is looked for: one that is written meanwhile must not make it a changed one
+      const last = await head();
       const seal = await sealOf(id);
       if (seal) {
         const salt = (await salts([seal])).get(seal.seq);
         return { record, is: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
       }
-      const last = await head();
       return { record, is: last && compareIds(last.id, id) >= 0 ? "changed" : "waits" };
     },
 

@@ -32,6 +32,7 @@ request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -
+request:again         -    yes     -       -          -     -        -   -
 request:next          -    yes     -       -          -     -        -   -
 request:undo          -    yes     yes     yes        -     -        -   -
 request:look          -    yes     -       -          -     -        -   -

@@ -35,7 +35,8 @@ describe("words that can't be run", () => {
       "/vm rstart web-2": [
         "/vm has no rstart.",
         "Did you mean /vm start web-2 or /vm restart web-2?",
-        "[vm start web-2] [vm restart web-2]",
+        "[vm start web-2]",
+        "[vm restart web-2]",
       ],
       "/vm restart web-2 --force": [
         "/vm restart has no --force. Nothing was done.",

@@ -43,23 +43,23 @@ describe("restoring a snapshot with approval", () => {
 
   it("tells two snapshots of one name apart: a warning, two buttons, and the title of the card", async () => {
     await using world = await startWorld();
-    const takes = async (words: string) => {
+    const takes = async (words: string, count: number) => {
       await world.olivia.types("ops", words);
-      const { progress, record } = await world.ended("vm snapshot");
       // Known a moment after it is done
       await expect
-        .poll(async () =>
-          (await world.client.hvals(world.key("snapshots", "vm-payments-db-1"))).join(),
-        )
-        .toContain(progress.answer?.snapshotId);
+        .poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1")), {
+          timeout: 5_000,
+        })
+        .toBe(count);
+      const { progress, record } = await world.ended("vm snapshot");
       const at = new Date(progress.sentAt ?? record.createdAt).toISOString();
       return {
         id: progress.answer?.snapshotId ?? "",
         at: `${at.slice(0, 16).replace("T", " ")} UTC`,
       };
     };
-    const first = await takes("/vm snapshot db-1 nightly");
-    const second = await takes("/vm snapshot db-1 --name nightly");
+    const first = await takes("/vm snapshot db-1 nightly", 1);
+    const second = await takes("/vm snapshot db-1 --name nightly", 2);
     await hears(
       world.olivia,
       "ops",

@@ -246,7 +246,6 @@ const maxRead = 200;
 
 /** What stands above the rest after a press there. */
 interface News {
-  /** Gatehouse's answer. */
   said?: Message | undefined;
   /** The request that the press was about. */
   request?: string | undefined;

@@ -91,7 +91,7 @@ describe("the weather of the page", () => {
   it("lets changes end in 500: nothing is claimed that no look proves", async () => {
     await turn("broken", true);
     await types("/vm start gpu-1");
-    await said("Start of `gpu-1`");
+    await said("`gpu-1` didn't start");
     expect(weather.now().vms.find(({ name }) => name === "gpu-1")?.done).toBe("");
     expect(JSON.stringify(world.slack.seenBy("olivia").channels)).not.toContain("Started `gpu-1`");
     await turn("broken", false);
