@@ -12,6 +12,7 @@ import {
   keepFinalMs,
   locksOf,
   pollKeyOf,
+  sameWithinMs,
   mayMove,
   type State,
   stepText,
@@ -111,7 +112,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.approval?.expiresAt ?? 0,
         record.approval?.required ?? 0,
         requester.id,
-        isAgain(interactionId) ? 1 : 0,
+        isAgain(interactionId) ? 0 : sameWithinMs,
       ],
     )) as [string, number];
     outbox.ring(id);
@@ -250,10 +251,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
   };
 }
 
-/** `not-applied` is final unless its owner may still resend it. */
 /** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */
 const isAgain = (interactionId: string) => /^after:.*:again$/.test(interactionId);
 
+/** `not-applied` is final unless its owner may still resend it. */
 function isFinal(state: State, progress: Progress): boolean {
   if (state === "not-applied") return progress.mayResend !== true;
   return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);

@@ -1,5 +1,5 @@
 import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
-import { keepFinalMs, sameWithinMs } from "./record.ts";
+import { keepFinalMs } from "./record.ts";
 
 /** Adds a step, and when it was taken after the request was made (ms), to the history in KEYS[1]. `step`: as `stepText` has it. */
 export const keepStep = (step: string) => `
@@ -16,11 +16,11 @@ const interactionMs = 24 * 3600_000;
 const firstPollMs = 1000;
 
 /**
- * Creates a request unless its ID or interaction has one, or an equal one is open or was just done, and nobody asks for it again.
+ * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
  * ARGV id, record, state, progress, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
- *      many are needed, requester, 1 where it is asked for again
+ *      many are needed, requester, how long ago an equal one was just done (ms)
  * → {id, 1} when created, {id of the older one, 0} otherwise
  */
 export const create = `${redisTimeLua}
@@ -30,7 +30,7 @@ if older then return {older, 0} end
 older = redis.call('GET', KEYS[3])
 if older then
   local found = redis.call('HMGET', ARGV[6] .. older, 'final', 'createdAt', 'state')
-  if found[1] == '0' or (ARGV[11] == '0' and found[3] == 'done' and now - tonumber(found[2]) < ${sameWithinMs}) then
+  if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[11])) then
     redis.call('SET', KEYS[2], older, 'PX', ${interactionMs})
     return {older, 0}
   end
