@@ -236,13 +236,13 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
         looking(
           async () => {
             if ((await owed(redis, namespace)) > 0) return undefined;
+            // What was acknowledged becomes a request only afterwards: once none is left, the journal has them all
+            if ((await pendingDeliveries(redis, createKeys(namespace))) > 0) return undefined;
             const journal = await stage.journal();
             const isSettled = journal.every(
               ({ isFinal, state }) => isFinal || state === "unknown" || state === "draft",
             );
-            if (!isSettled || (await pendingDeliveries(redis, createKeys(namespace))) > 0)
-              return undefined;
-            return (await owed(redis, namespace)) === 0 ? journal : undefined;
+            return isSettled && (await owed(redis, namespace)) === 0 ? journal : undefined;
           },
           timeoutMs,
           () => describe(stage),
