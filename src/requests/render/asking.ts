@@ -40,8 +40,11 @@ export function askingBlocks(
   const reason = record.reason ? md`: “${record.reason}”` : "";
   const by = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
   const deed = md`${deedLine(record, command)}, ${by}`;
+  const risk = riskLines(request, command);
   return [
-    section(lines(riskLines(request, command), deed, askingLine(request))),
+    // Apart: names so long that Slack's limit cuts them take nothing from what is asked
+    ...(risk.value === "" ? [] : [section(risk)]),
+    section(lines(deed, askingLine(request))),
     ...buttons(pressed),
     // Small, so that a phone shows the whole card
     context(lines(...factLines(request, command), ...below)),
@@ -188,10 +191,9 @@ export function voteButtons({ record }: StoredRequest, command: ChangeCommand): 
   if (!approval) return [];
   const value = JSON.stringify({ request: id, digest: shortFingerprint(approval.digest) });
   const approve: ButtonSpec = { label: "Approve", action: "vote:approve", value, style: "primary" };
-  const risk = command.risk?.({ target, input: record.input, vms: record.children ?? [] }) ?? [];
   const confirm = {
     title: `${command.say.verb} ${calledName(target)}?`,
-    text: `${deedOf(record, command)}. ${risk.map(plainWords).join(" ")}`,
+    text: `${deedOf(record, command)}. ${plainWords(lossOf(record, command))}`,
     confirm: "Approve",
     style: "danger" as const,
   };

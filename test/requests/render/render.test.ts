@@ -105,9 +105,9 @@ describe("the card of a request that waits for approval", () => {
   it("begins with the loss and its size, then who, what, why, and until when, all above the buttons", () => {
     const known = { ...record, snapshotAt: at - 82_000 };
     const card = renderCard(stored({ record: known }), restore);
-    const [top, actions] = card.blocks;
+    const [loss, top, actions] = card.blocks;
     expect(actions?.type).toBe("actions");
-    expect(shownText({ text: "", blocks: top ? [top] : [] })).toBe(
+    expect(shownText({ text: "", blocks: loss && top ? [loss, top] : [] })).toBe(
       [
         "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> (1 min 22 s) is replaced.* Undo: safety snapshot.",
         "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
@@ -130,8 +130,11 @@ describe("the card of a request that waits for approval", () => {
         ],
       } as NonNullable<RequestRecord["approval"]>,
     };
-    const [top] = renderCard(stored({ record: risky, votes: [vote("amir")] }), restore).blocks;
-    const shown = shownText({ text: "", blocks: top ? [top] : [] });
+    const [loss, top] = renderCard(
+      stored({ record: risky, votes: [vote("amir")] }),
+      restore,
+    ).blocks;
+    const shown = shownText({ text: "", blocks: loss && top ? [loss, top] : [] });
     expect(shown).toContain("in payments from nightly");
     expect(shown).toContain("🚨 *All data of db-1 is replaced* with the snapshot's.");
     expect(shown).toContain("*No undo: no safety snapshot is taken.*");
