@@ -1,6 +1,6 @@
 import { type Pace, usualPace } from "../src/config/policy-schema.ts";
 import { launchMeasurement } from "./compute/records.ts";
-import { ledgerImage, seedLedger } from "./compute/seed-ledger.ts";
+import { ledgerImage, seedLedger } from "./compute/seed.ts";
 import { addChannel } from "./slack/state/channels.ts";
 import { addPerson } from "./slack/state/people.ts";
 import { seedDemo } from "./slack/state/seed.ts";
@@ -33,7 +33,6 @@ export const demoPace: Pace = {
   pollFirstMs: 200,
   pollMostMs: 2_000,
   stableGapMs: 400,
-  restartMarkMs: 30_000,
   heartbeatMs: 500,
   sweepMs: 1_000,
 };

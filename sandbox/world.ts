@@ -137,13 +137,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
       const operations = operationsOf(commands);
-      const { pace } = options;
-      const config = loadConfig({
-        env: { ...env, DATA_DIR: dataDir, ...own },
-        role,
-        operations,
-        pace,
-      });
+      const its = { ...env, DATA_DIR: dataDir, ...own };
+      const config = loadConfig({ env: its, role, operations, pace: options.pace });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, logOf({ role }), {
         host: "127.0.0.1",

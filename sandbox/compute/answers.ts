@@ -1,4 +1,4 @@
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "./records.ts";
 import type { AnswerShape, Effect, ErrorShape, SnapshotShape } from "./weather.ts";
 
 /** An answer before it goes out. */

@@ -1,5 +1,4 @@
-import type { VmSpecs } from "./records.ts";
-import { Refusal } from "./refusal.ts";
+import { type VmSpecs, Refusal } from "./records.ts";
 
 /** Checks of request bodies: what is wrong ends as 422 with the field's name. */
 

@@ -7,7 +7,7 @@ import {
   refusalAnswer,
   snapshotAnswer,
 } from "./answers.ts";
-import { attestationOf } from "./attestation.ts";
+import { attestationOf, metricsOf } from "./attestation.ts";
 import {
   checkNewProject,
   checkProjectUpdate,
@@ -16,7 +16,6 @@ import {
   fieldsOf,
   projectTypes,
 } from "./checks.ts";
-import { metricsOf } from "./metrics.ts";
 import type { ProjectOperations } from "./project-operations.ts";
 import {
   projectRecord,
@@ -24,8 +23,8 @@ import {
   type SandboxVm,
   snapshotRecord,
   vmRecord,
+  Refusal,
 } from "./records.ts";
-import { Refusal } from "./refusal.ts";
 import type { VmOperations } from "./vm-operations.ts";
 import type { Effect } from "./weather.ts";
 import type { World } from "./world.ts";

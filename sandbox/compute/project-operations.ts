@@ -1,5 +1,4 @@
-import { boot, type SandboxProject, type VmSpecs } from "./records.ts";
-import { Refusal } from "./refusal.ts";
+import { boot, type SandboxProject, type VmSpecs, Refusal } from "./records.ts";
 import type { Fate, Operation, World } from "./world.ts";
 
 export type ProjectOperations = ReturnType<typeof createProjectOperations>;

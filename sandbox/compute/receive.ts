@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Answer, errorAnswer, refusalAnswer } from "./answers.ts";
 import type { SandboxEndpoint } from "./endpoints.ts";
 import type { Journal, SandboxCall } from "./journal.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "./records.ts";
 import { send } from "./send.ts";
 import type { Effect, Skies } from "./weather.ts";
 

@@ -157,3 +157,15 @@ export function boot(vm: SandboxVm): void {
   vm.bootCount += 1;
   vm.bootedAt = Date.now();
 }
+
+/** The service says no. */
+export class Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  constructor(status: number, code: string, message: string) {
+    this.status = status;
+    this.code = code;
+    this.message = message;
+  }
+}

@@ -5,8 +5,8 @@ import {
   type SandboxVm,
   type VmEffects,
   type VmSpecs,
+  Refusal,
 } from "./records.ts";
-import { Refusal } from "./refusal.ts";
 import type { Fate, Operation, World } from "./world.ts";
 
 interface Course {

@@ -1,7 +1,6 @@
 import type { EvidenceWeatherName } from "../compute/evidence-weather.ts";
-import { ledgerImage } from "../compute/seed-ledger.ts";
+import { ledgerImage } from "../compute/seed.ts";
 import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
-import type { Lever } from "./lever.ts";
 
 const vm = "ledger-1";
 
@@ -53,4 +52,14 @@ export function evidenceLevers({
       },
     },
   ];
+}
+
+/** A switch of the page: what it breaks, what to try, and what should hold. */
+export interface Lever {
+  id: string;
+  label: string;
+  text: string;
+  holds: string;
+  isOn(): boolean;
+  turn(on: boolean): Promise<void> | void;
 }

@@ -6,8 +6,7 @@ import type { Weather } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import type { Forecast, StrangersDo } from "./around.ts";
-import { evidenceLevers } from "./evidence-levers.ts";
-import type { Lever } from "./lever.ts";
+import { evidenceLevers, type Lever } from "./evidence-levers.ts";
 
 /** What can be turned on and off around Gatehouse while somebody plays with it. */
 export interface PageWeather {

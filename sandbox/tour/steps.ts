@@ -1,8 +1,6 @@
-import { burstSteps } from "./burst.ts";
-import { attestationSteps } from "./attestation.ts";
-import { digestSteps } from "./digest.ts";
+import { burstSteps, rolloutSteps } from "./rollout.ts";
+import { attestationSteps, digestSteps } from "./attestation.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
-import { rolloutSteps } from "./rollout.ts";
 import { leadSteps, otherTeamSteps } from "./teams.ts";
 import type { Tour } from "./tour.ts";
 

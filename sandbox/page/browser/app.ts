@@ -8,11 +8,10 @@ import { createGuidePane, type GuideSpec } from "./panes/guide-pane.ts";
 import { createHomePane } from "./panes/home-pane.ts";
 import { createModals } from "./panes/modal.ts";
 import { createPhones } from "./panes/phones.ts";
-import { channelAt, type Place, readPlace, writePlace } from "./panes/place.ts";
+import { channelAt, type Place, readPlace, writePlace, markRead } from "./panes/place.ts";
 import { createSidebar } from "./panes/sidebar.ts";
 import { createThreadPane } from "./panes/thread-pane.ts";
 import { createToasts } from "./panes/toasts.ts";
-import { markRead } from "./panes/unread.ts";
 import { createWeatherPane } from "./panes/weather-pane.ts";
 
 /** Starts the page: what is seen comes from the server, where one is stands in the address, all else follows. */

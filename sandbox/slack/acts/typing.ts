@@ -7,7 +7,7 @@ import { mentionsOf, showToast } from "../state/notifications.ts";
 import type { Channel, Message } from "../state/records.ts";
 import { postAnswer, refusalOf } from "../state/response-urls.ts";
 import type { Workspace } from "../state/workspace.ts";
-import { invite } from "./inviting.ts";
+import { invite } from "./messaging.ts";
 import {
   type Act,
   mustBeActive,

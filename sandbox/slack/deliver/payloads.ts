@@ -3,8 +3,7 @@ import type { SeenState } from "../seen.ts";
 import { messageObject } from "../state/messages.ts";
 import type { Channel, Message, Person, View } from "../state/records.ts";
 import { issueResponseUrl } from "../state/response-urls.ts";
-import { issueTrigger } from "../state/triggers.ts";
-import { viewObject } from "../state/views.ts";
+import { issueTrigger, viewObject } from "../state/views.ts";
 import type { Workspace } from "../state/workspace.ts";
 
 /** What Slack puts into each kind of delivery. https://docs.slack.dev/reference/interaction-payloads */

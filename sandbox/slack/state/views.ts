@@ -4,7 +4,7 @@ import { type Current, stateOf } from "../blocks/input-state.ts";
 import { withIds } from "../blocks/walk.ts";
 import { copyOf, type Fields, isFields, listOf, textOf, wordsOf } from "../fields.ts";
 import { picturesOf } from "./files.ts";
-import type { View } from "./records.ts";
+import type { View, Trigger } from "./records.ts";
 import type { Workspace } from "./workspace.ts";
 
 export const mostPushed = 3;
@@ -159,4 +159,31 @@ export function viewObject(workspace: Workspace, view: View): Fields {
     app_installed_team_id: workspace.team.id,
     bot_id: workspace.app.botId,
   });
+}
+
+const triggerLifeMs = 3000;
+
+export function issueTrigger(workspace: Workspace, userId: string, fromViewId?: string): string {
+  const id = `${workspace.now()}.${workspace.triggers.size}.${randomBytes(16).toString("hex")}`;
+  workspace.triggers.set(id, {
+    id,
+    userId,
+    issuedAt: workspace.now(),
+    used: false,
+    ...(fromViewId === undefined ? {} : { fromViewId }),
+  });
+  return id;
+}
+
+/** Uses a trigger up. Errors are those of https://docs.slack.dev/reference/methods/views.open/ */
+export function exchangeTrigger(
+  workspace: Workspace,
+  id: string,
+): Trigger | "invalid_trigger_id" | "exchanged_trigger_id" | "expired_trigger_id" {
+  const trigger = workspace.triggers.get(id);
+  if (!trigger) return "invalid_trigger_id";
+  if (trigger.used) return "exchanged_trigger_id";
+  if (workspace.now() - trigger.issuedAt > triggerLifeMs) return "expired_trigger_id";
+  trigger.used = true;
+  return trigger;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
-import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
+import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
 import { sandboxRoots } from "../../../sandbox/evidence/vendors.ts";
 import { runAttestation } from "../../../src/attestation/cli.ts";
 import { vendorRoots } from "../../../src/verifier/roots.ts";

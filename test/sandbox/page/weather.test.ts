@@ -4,7 +4,7 @@ import { demoWorld } from "../../../sandbox/demo-world.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
-import { seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
+import { seedLedger } from "../../../sandbox/compute/seed.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";

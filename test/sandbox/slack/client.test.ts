@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { issueTrigger } from "../../../sandbox/slack/state/triggers.ts";
+import { issueTrigger } from "../../../sandbox/slack/state/views.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () => startSandboxSlack({ rateLimits: "off" });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { issueTrigger } from "../../../sandbox/slack/state/triggers.ts";
+import { issueTrigger } from "../../../sandbox/slack/state/views.ts";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Fields, fieldsOf, textOf } from "../../../sandbox/slack/fields.ts";
 import { callApi } from "./call-api.ts";

@@ -1,6 +1,5 @@
 import { type Fields, isFields, listOf, textOf, wordsOf } from "../../../slack/fields.ts";
-import { el } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, icon } from "../dom/dom.ts";
 import { drawElement } from "../elements/elements.ts";
 import { drawImage, drawVideo } from "../elements/images.ts";
 import type { Surface } from "../elements/surface.ts";

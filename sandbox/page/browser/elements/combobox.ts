@@ -1,5 +1,4 @@
-import { el, newId } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, newId, icon } from "../dom/dom.ts";
 import { placeUnder } from "../dom/menu.ts";
 
 export interface ComboOption {

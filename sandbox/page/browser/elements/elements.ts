@@ -1,6 +1,5 @@
 import { type Fields, fieldsOf, listOf, optionOf, textOf, wordsOf } from "../../../slack/fields.ts";
-import { el, link, safeUrl } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, link, safeUrl, icon } from "../dom/dom.ts";
 import { openMenu } from "../dom/menu.ts";
 import { drawText } from "../text/draw-text.ts";
 import { drawChoices } from "./choices.ts";

@@ -1,7 +1,6 @@
 import { type Fields, fieldsOf, textOf } from "../../../slack/fields.ts";
 import type { SeenFile } from "../../../slack/seen.ts";
-import { el, link, safeUrl } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, link, safeUrl, icon } from "../dom/dom.ts";
 import type { Surface } from "./surface.ts";
 
 /** Where the page serves a file from: it fetches it with the right of this person to see it. */

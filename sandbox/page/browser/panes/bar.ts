@@ -1,5 +1,4 @@
-import { el } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, icon } from "../dom/dom.ts";
 
 /** What stands over every pane: the way to the channels on a phone, and the weather where there is one. */
 export interface BarSpec {

@@ -1,6 +1,5 @@
 import type { Seen } from "../../../slack/seen.ts";
-import { el } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, icon } from "../dom/dom.ts";
 import { openMenu } from "../dom/menu.ts";
 import type { Do } from "../elements/surface.ts";
 import { createHints } from "./hints.ts";

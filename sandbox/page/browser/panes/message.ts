@@ -1,7 +1,6 @@
 import type { Seen, SeenChannel, SeenMessage } from "../../../slack/seen.ts";
 import { drawBlocks } from "../blocks/blocks.ts";
-import { el } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, icon } from "../dom/dom.ts";
 import { openMenu } from "../dom/menu.ts";
 import { drawFile } from "../elements/images.ts";
 import type { Do, Surface } from "../elements/surface.ts";

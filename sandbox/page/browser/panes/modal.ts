@@ -1,9 +1,8 @@
 import { textOf } from "../../../slack/fields.ts";
 import type { Seen, SeenView } from "../../../slack/seen.ts";
 import { drawBlock } from "../blocks/blocks.ts";
-import { drawKeyed, el, newId } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
-import { draftOf, forgetDrafts } from "../elements/drafts.ts";
+import { drawKeyed, el, newId, icon } from "../dom/dom.ts";
+import { draftOf, forgetDrafts } from "../elements/text-inputs.ts";
 import type { Do, Surface } from "../elements/surface.ts";
 
 export interface Modals {

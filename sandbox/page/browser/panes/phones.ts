@@ -1,7 +1,6 @@
 import type { Buzz } from "../../around.ts";
 import type { Seen } from "../../../slack/seen.ts";
-import { drawKeyed, el, type Keyed } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { drawKeyed, el, type Keyed, icon } from "../dom/dom.ts";
 import { drawMrkdwn } from "../text/draw-text.ts";
 import { timeOf } from "../text/time.ts";
 import { drawAvatar } from "./people.ts";

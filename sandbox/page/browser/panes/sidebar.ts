@@ -1,10 +1,8 @@
 import type { Seen, SeenChannel } from "../../../slack/seen.ts";
-import { drawKeyed, el, type Keyed } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { drawKeyed, el, type Keyed, icon } from "../dom/dom.ts";
 import { openMenu } from "../dom/menu.ts";
 import { describePerson, drawAvatar, humansIn } from "./people.ts";
-import { channelAt, type Place } from "./place.ts";
-import { unreadIn } from "./unread.ts";
+import { channelAt, type Place, unreadIn } from "./place.ts";
 
 export interface Sidebar {
   node: HTMLElement;

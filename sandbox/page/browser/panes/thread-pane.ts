@@ -1,6 +1,5 @@
 import type { Seen, SeenChannel } from "../../../slack/seen.ts";
-import { el } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { el, icon } from "../dom/dom.ts";
 import type { Do } from "../elements/surface.ts";
 import { createComposer } from "./composer.ts";
 import { createList, listMessages, type Pane, refusalIn } from "./message-list.ts";

@@ -1,6 +1,5 @@
 import type { Forecast, SeenVm, StrangersDo, Switch, Try } from "../../around.ts";
-import { drawKeyed, el, type Keyed, newId } from "../dom/dom.ts";
-import { icon } from "../dom/icons.ts";
+import { drawKeyed, el, type Keyed, newId, icon } from "../dom/dom.ts";
 import { openMenu } from "../dom/menu.ts";
 import { showForecast } from "./bar.ts";
 import type { Pane } from "./message-list.ts";

@@ -1,9 +1,8 @@
-import { auth } from "./auth.ts";
+import { auth, users } from "./users.ts";
 import { chat } from "./chat.ts";
 import { conversations } from "./conversations.ts";
 import { files } from "./files.ts";
 import type { Method } from "./method.ts";
-import { users } from "./users.ts";
 import { views } from "./views.ts";
 
 /** Every Web API method the sandbox knows; any other is `unknown_method`. */

@@ -1,7 +1,7 @@
 import type { Fields } from "../../fields.ts";
 import type { Trigger, View } from "../../state/records.ts";
-import { exchangeTrigger } from "../../state/triggers.ts";
 import {
+  exchangeTrigger,
   allViews,
   complaintsAboutView,
   isTooLarge,
