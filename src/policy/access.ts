@@ -1,4 +1,5 @@
 import type { Access, Policy } from "../config/policy-file.ts";
+import { firstFew } from "../messages/message.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import { compileGlob, fold, isGlob } from "../text/glob.ts";
@@ -104,13 +105,9 @@ type NameOf = ((id: string) => string | undefined) | undefined;
 const maxNamed = 8;
 
 /** By name, or as code where none is known: a refusal notifies no one. */
-function inWords(entries: readonly string[], nameOf: NameOf): string {
-  const shown = entries
-    .filter((entry) => entry !== "*")
-    .slice(0, maxNamed)
-    .map((id) => nameOf?.(id)?.replaceAll("`", "'") ?? `\`${id}\``);
-  const more = entries.length - shown.length;
-  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+function inWords(ids: readonly string[], nameOf: NameOf): string {
+  const names = ids.map((id) => nameOf?.(id)?.replaceAll("`", "'") ?? `\`${id}\``);
+  return firstFew(names, maxNamed);
 }
 
 /** ` They can help: Alice, S02LEADS.`, or nothing when the list names no one. */
@@ -271,10 +268,8 @@ export function scopeShownTo(
   if (Object.keys(policy.teams).length === 0) return undefined;
   const seen = placesSeen(policy, person, ourTeamId);
   if (channelId.startsWith("D")) return scopeOf(policy, seen);
-  return scopeOf(
-    policy,
-    placesOf(policy, channelId).filter((place) => seen.includes(place)),
-  );
+  const told = placesOf(policy, channelId).filter((place) => seen.includes(place));
+  return scopeOf(policy, told);
 }
 
 /** Whether a person sees all that may be told in a channel: who doesn't has no say in what is. */

@@ -311,10 +311,7 @@ export function dottedName(command: Pick<Command, "name">): string {
 }
 
 /** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. */
-export function verbsOf({
-  name,
-  aliases = [],
-}: Pick<Command, "name" | "aliases">): readonly string[] {
+export function verbsOf({ name, aliases = [] }: Pick<Command, "name" | "aliases">) {
   return [name.slice(name.indexOf(" ") + 1), ...aliases];
 }
 
@@ -342,10 +339,8 @@ declare module "zod/v4/core" {
   interface GlobalMeta extends ArgumentMeta {}
 }
 
-const named = z
-  .string()
-  .min(1, { error: "must not be empty" })
-  .max(300, { error: "must be at most 300 characters" });
+const notEmpty = z.string().min(1, { error: "must not be empty" });
+const named = notEmpty.max(300, { error: "must be at most 300 characters" });
 
 /** One VM or project, by id, name or `project/name`. */
 export function target(kind: "vm" | "project"): z.ZodString {
@@ -354,11 +349,8 @@ export function target(kind: "vm" | "project"): z.ZodString {
 
 /** One word for one or several: a name, a glob, or names with commas. For use before another positional. */
 export function targetOrSeveral(kind: "vm"): z.ZodString {
-  return z
-    .string()
-    .min(1, { error: "must not be empty" })
-    .max(2000, { error: "must be at most 2000 characters" })
-    .meta({ target: kind, isSeveral: true });
+  const several = notEmpty.max(2000, { error: "must be at most 2000 characters" });
+  return several.meta({ target: kind, isSeveral: true });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */

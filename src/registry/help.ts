@@ -166,16 +166,13 @@ function renderOne(command: Command, example: string): Message {
     return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${what}`;
   });
   const aliases = namesOf(command).slice(1);
-  return message(
-    `${usageOf(command)}: ${command.summary}`,
-    section(
-      lines(
-        name(usageOf(command), 1000),
-        md`${command.summary}.${interactions[command.class] === "" ? "" : ` It ${interactions[command.class].replace(/^(shown|for)/, "is $1")}.`}`,
-        ...details,
-        aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
-        md`For example: ${name(example)}`,
-      ),
-    ),
+  const note = interactions[command.class].replace(/^(shown|for)/, "is $1");
+  const text = lines(
+    name(usageOf(command), 1000),
+    md`${command.summary}.${note === "" ? "" : ` It ${note}.`}`,
+    ...details,
+    aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
+    md`For example: ${name(example)}`,
   );
+  return message(`${usageOf(command)}: ${command.summary}`, section(text));
 }

@@ -129,14 +129,9 @@ export function isRollable(command: Command): boolean {
 }
 
 /** The input of each request: without the rollout's options. */
-export function withoutRolling(
-  command: Command,
-  input: Record<string, unknown>,
-): Record<string, unknown> {
-  const rolling = new Set(
-    argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : [])),
-  );
-  return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.has(key)));
+export function withoutRolling(command: Command, input: Input): Input {
+  const rolling = argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : []));
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.includes(key)));
 }
 
 /** A quoted word is never a flag: `"--yes"` is text. */

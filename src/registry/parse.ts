@@ -355,10 +355,8 @@ function asWritten(words: readonly Word[]): string {
 }
 
 function unknownFlag(command: Command, all: readonly Argument[], flag: string): UserError {
-  const near = nearest(
-    flag,
-    all.map(({ key }) => flagName(key).slice(2)),
-  );
+  const names = all.map(({ key }) => flagName(key).slice(2));
+  const near = nearest(flag, names);
   return new UserError(
     `/${command.name} has no --${flag.slice(0, 40)}. Nothing was done.`,
     near ? `Did you mean \`--${near}\`?` : `Usage: \`${usageOf(command)}\`.`,
@@ -409,10 +407,8 @@ export function checkInput(
   const problems = parsed.error.issues.map((issue) => {
     const key = String(issue.path[0] ?? "");
     const argument = all.find((one) => one.key === key);
-    return {
-      key,
-      text: argument ? problemText(command, argument, own, wordsOf(issue)) : issue.message,
-    };
+    const text = argument && problemText(command, argument, own, wordsOf(issue));
+    return { key, text: text ?? issue.message };
   });
   return { problems };
 }

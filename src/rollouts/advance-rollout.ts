@@ -10,13 +10,7 @@ import type { StoredRequest } from "../requests/journal/record.ts";
 import { end } from "../requests/perform/perform.ts";
 import { ended as over, type Next, waitFor, type WorkerContext } from "../requests/perform/gate.ts";
 import { submit } from "../requests/submit/submit.ts";
-import {
-  nextStep,
-  untouched,
-  type OpenTarget,
-  type Outcome,
-  type StoredRollout,
-} from "./rollout.ts";
+import { nextStep, untried, type OpenTarget, type Outcome, type StoredRollout } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
 export interface RolloutContext {
@@ -51,8 +45,7 @@ export async function advanceRollout(id: string, by: RolloutContext): Promise<Ne
 /** True when another step may follow at once. */
 async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean> {
   const { rollouts, workerContext } = by;
-  const { id } = rollout.record;
-  const { policyVersion } = rollout.record;
+  const { id, policyVersion } = rollout.record;
   const isOther = policyVersion !== workerContext.policyVersion;
   const { store } = workerContext;
   const isOld = isOther && (await store.isOlderPolicy(policyVersion, workerContext.policyVersion));
@@ -141,9 +134,8 @@ async function judgeOpen(
       if (rollout.state === "ending") await cancelUnsent(request, store);
       const outcome = await judgeTarget(one, request, command, target, by.workerContext);
       if (outcome && isReturned(rollout, request)) return { ...outcome, is: "returned" as const };
-      return outcome && isOverdue(rollout, request)
-        ? { n: one.n, request: one.request, is: "cancelled" as const }
-        : outcome;
+      if (outcome && isOverdue(rollout, request)) return { ...one, is: "cancelled" as const };
+      return outcome;
     }),
   );
   return judged.filter((outcome) => outcome !== undefined);
@@ -192,31 +184,25 @@ export async function submitTarget(
   command: ChangeCommand,
   { workerContext }: Pick<RolloutContext, "workerContext">,
 ): Promise<string> {
-  const { id, teamId, name } = record.requester;
+  const { requester, channelId, policyVersion } = record;
   const threadTs = record.threadTs ?? delivered.card?.ts;
-  const submitted = await submit(
-    {
-      command,
-      input: withTarget(command, record.input, target),
-      target,
-      person: { id, teamId, name, kind: "member", groups: [] },
-      channelId: record.channelId,
-      via: "roll",
-      rollout: record.id,
-      id: requestId,
-      interactionId: `roll-${requestId}`,
-      ...(threadTs ? { threadTs } : {}),
-    },
-    {
-      store: workerContext.store,
-      policy: workerContext.policy,
-      policyVersion: record.policyVersion,
-      // A rollout that ends submits it only to cancel it: it must not run meanwhile
-      staleAfterMs: state === "ending" ? -1 : workerContext.policy.timing.staleAfterMs,
-      wake: state === "ending" ? async () => undefined : workerContext.wake,
-    },
-  );
-  return submitted.id;
+  const { staleAfterMs } = workerContext.policy.timing;
+  // A rollout that ends submits it only to cancel it: it must not run meanwhile
+  const held = state === "ending" ? { staleAfterMs: -1, wake: async () => undefined } : {};
+  const submission = {
+    command,
+    input: withTarget(command, record.input, target),
+    target,
+    person: { ...requester, kind: "member", groups: [] },
+    channelId,
+    via: "roll",
+    rollout: record.id,
+    id: requestId,
+    interactionId: `roll-${requestId}`,
+    ...(threadTs ? { threadTs } : {}),
+  } as const;
+  const by = { ...workerContext, policyVersion, staleAfterMs, ...held };
+  return (await submit(submission, by)).id;
 }
 
 /**
@@ -241,7 +227,7 @@ async function refusedBefore(
       const refusal = isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
       if (refusal === undefined) return undefined;
-      const why = `attestation ${how}${untouched}${refusal}`;
+      const why = `attestation ${how}${untried}${refusal}`;
       return { n, is: "failed", request: "", why, isUntrusted: true };
     } catch (error) {
       log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });

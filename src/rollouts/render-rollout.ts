@@ -9,6 +9,7 @@ import {
   table,
   counted,
   duration,
+  firstFew,
   lines,
   type Markdown,
   md,
@@ -19,15 +20,7 @@ import {
 } from "../messages/message.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
-import {
-  type StoredRollout,
-  endedWell,
-  hasFailed,
-  mayTryAgain,
-  nameAt,
-  type Outcome,
-  untouched,
-} from "./rollout.ts";
+import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
@@ -74,8 +67,7 @@ const maxAtWork = 5;
 function atWork(rollout: StoredRollout): Markdown | undefined {
   const names = rollout.progress.open.map(({ n }) => nameAt(rollout, n));
   if (names.length === 0) return undefined;
-  const more = names.length - maxAtWork;
-  return md`In progress: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+  return md`In progress: ${firstFew(names, maxAtWork)}.`;
 }
 
 function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | undefined {
@@ -111,10 +103,8 @@ function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   const isUntouched = stopping?.request === "";
   const reason = stopping?.is === "unknown" ? "its outcome is unknown" : stopping?.why;
   const role = record.options.canary && culprit === 0 ? "the canary " : "";
-  const where = md`${isUntouched ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untouched).at(-1) ?? "it failed"}`;
-  const well = targets.flatMap((_, n) =>
-    outcomes.get(n)?.is === "ok" ? [nameAt(rollout, n)] : [],
-  );
+  const where = md`${isUntouched ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untried).at(-1) ?? "it failed"}`;
+  const well = targets.filter((_, n) => outcomes.get(n)?.is === "ok").map(calledName);
   const names = well.length > mostNamed ? counted(well.length, "VM") : well.join(", ");
   const done = / /.test(say.done) ? `${say.done} ${names}` : `${names} ${say.done.toLowerCase()}`;
   const left = record.total - progress.ok - progress.failed + (isUntouched ? 1 : 0);
@@ -122,10 +112,8 @@ function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
 }
 
-export function took({ progress, changedAt }: StoredRollout): string {
-  return progress.startedAt === undefined
-    ? ""
-    : ` after ${duration(changedAt - progress.startedAt)}`;
+function took({ progress: { startedAt }, changedAt }: StoredRollout): string {
+  return startedAt === undefined ? "" : ` after ${duration(changedAt - startedAt)}`;
 }
 
 function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
@@ -138,14 +126,12 @@ function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
   const left = record.total - progress.ok - progress.failed;
   if (state !== "stopped" && state !== "failed") return [];
   const culprit = progress.culprit === undefined ? undefined : nameAt(rollout, progress.culprit);
-  const rest = culprit
-    ? `Skip ${culprit}, continue with ${left}`
-    : `Continue with the other ${left}`;
-  const then = left > 0 ? `, then the other ${left}` : "";
-  const again = { label: `Try ${culprit} again${then}`, action: "roll:again", value };
+  const others = `the other ${left}`;
+  const rest = culprit ? `Skip ${culprit}, continue with ${left}` : `Continue with ${others}`;
+  const again = `Try ${culprit} again${left > 0 ? `, then ${others}` : ""}`;
   return [
     ...(left > 0 ? [{ label: rest, action: "roll:rest", value }] : []),
-    ...(mayTryAgain(rollout) ? [again] : []),
+    ...(mayTryAgain(rollout) ? [{ label: again, action: "roll:again", value }] : []),
   ];
 }
 
@@ -174,21 +160,15 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
       ? md`has ended${took(rollout)}.`
       : md`was stopped${stopWords(rollout, command)}`;
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
-  const { leftOut: skipped } = record;
-  const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);
+  const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
   const { block, shown } = table(what.value, columns, rows);
+  const more = rows.length - shown;
   return message(
     news(md`${what} ${how} ${progressWords(rollout)}`),
     section(lines(said, progressLine(rollout))),
     block,
-    rows.length > shown
-      ? context(md`${rows.length - shown} more: the file has all of them.`)
-      : undefined,
-    skipped.length > 0
-      ? context(
-          md`Skipped: ${names.join(", ")}${skipped.length > 20 ? ` and ${skipped.length - 20} more` : ""}`,
-        )
-      : undefined,
+    more > 0 ? context(md`${more} more: the file has all of them.`) : undefined,
+    skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined,
   );
 }
 
@@ -197,6 +177,9 @@ export function rolloutEndFile(rollout: StoredRollout, command: ChangeCommand): 
   const rows = rowsOf(rollout, command);
   return rows.length > table("", columns, rows).shown ? csv([columns, ...rows]) : undefined;
 }
+
+/** Whatever isn't in here was not started: after what failed, and before what is done. */
+const ranks: Partial<Record<Outcome["is"], number>> = { failed: 0, unknown: 1, ok: 3, already: 3 };
 
 /** Failed, unknown, not started, then done; each in the original order. */
 function rowsOf(
@@ -212,15 +195,9 @@ function rowsOf(
       outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),
       outcome?.why ?? "",
     ];
-    return { rank: rankOf(outcome), row };
+    return { rank: ranks[outcome?.is ?? "cancelled"] ?? 2, row };
   });
   return rows.toSorted((a, b) => a.rank - b.rank).map(({ row }) => row);
-}
-
-function rankOf(outcome: Outcome | undefined): number {
-  if (outcome === undefined) return 2;
-  if (hasFailed(outcome)) return outcome.is === "failed" ? 0 : 1;
-  return endedWell(outcome) ? 3 : 2;
 }
 
 function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: ChangeCommand): string {

@@ -85,7 +85,7 @@ export interface RolloutProgress {
 }
 
 /** In the reason of what was refused before it was touched. */
-export const untouched = " before it was touched: ";
+export const untried = " before it was touched: ";
 
 export interface Outcome {
   n: number;
@@ -143,14 +143,10 @@ export function restIdOf(rolloutId: string): string {
 }
 
 /** What did not begin, or was canceled before anything was sent; also what stopped it, to try that again. */
-export function restOf(
-  { targets, outcomes, progress }: Pick<StoredRollout, "targets" | "outcomes" | "progress">,
-  { again = false } = {},
-): readonly Target[] {
-  return targets.filter(
-    (_, n) =>
-      (outcomes.get(n)?.is ?? "cancelled") === "cancelled" || (again && n === progress.culprit),
-  );
+export function restOf(rollout: StoredRollout, again: boolean): readonly Target[] {
+  const { targets, outcomes, progress } = rollout;
+  const isLeft = (n: number) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled";
+  return targets.filter((_, n) => isLeft(n) || (again && n === progress.culprit));
 }
 
 /** Not where its outcome is unknown: it may have happened. */
@@ -175,7 +171,7 @@ type Steppable = Pick<StoredRollout, "record" | "targets" | "state" | "progress"
 /** The rollout's next state after these outcomes, and the targets that begin. */
 export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const counted = count(rollout.progress, ended);
-  const { total } = rollout.record;
+  const { id, total } = rollout.record;
   if (rollout.state === "running" || rollout.state === "paused") {
     const stop = reasonToStop(rollout, counted, ended);
     if (stop !== undefined) {
@@ -195,10 +191,7 @@ export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   if (rollout.state !== "running") return { state: rollout.state, progress: counted, begins: [] };
   const room = Math.max(0, roomFor(rollout, counted) - counted.open.length);
   const places = leftOf(counted, total, room);
-  const begins = places.map((n) => ({
-    n,
-    request: requestIdOf(rollout.record.id, n, counted.requeues?.[n]),
-  }));
+  const begins = places.map((n) => ({ n, request: requestIdOf(id, n, counted.requeues?.[n]) }));
   const { again = [], ...rest } = counted;
   const waiting = again.filter((n) => !places.includes(n));
   const progress: RolloutProgress = {
@@ -251,14 +244,13 @@ function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutPro
   const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
   const times = returned.map((n) => [n, (progress.requeues?.[n] ?? 0) + 1] as const);
   const again = [...(progress.again ?? []), ...returned];
+  const requeues = { ...progress.requeues, ...Object.fromEntries(times) };
   const unknown = (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length;
   return {
     ...progress,
     open: progress.open.filter(({ n }) => !places.has(n)),
     ...(again.length > 0 ? { again } : {}),
-    ...(times.length > 0
-      ? { requeues: { ...progress.requeues, ...Object.fromEntries(times) } }
-      : {}),
+    ...(times.length > 0 ? { requeues } : {}),
     ok: progress.ok + ended.filter(endedWell).length,
     already: progress.already + ended.filter(({ is }) => is === "already").length,
     failed: progress.failed + ended.filter(hasFailed).length,
@@ -266,11 +258,11 @@ function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutPro
   };
 }
 
-export function endedWell({ is }: Pick<Outcome, "is">): boolean {
+function endedWell({ is }: Pick<Outcome, "is">): boolean {
   return is === "ok" || is === "already";
 }
 
-export function hasFailed({ is }: Pick<Outcome, "is">): boolean {
+function hasFailed({ is }: Pick<Outcome, "is">): boolean {
   return is === "failed" || is === "unknown";
 }
 

@@ -104,20 +104,13 @@ export function createRollouts(
       const final = isFinalState(to.state);
       const { state, progress, record = rollout.record, outcomes = [] } = to;
       const audit = to.why === undefined ? "" : auditRecord(record, to, rollout.state);
-      const [revision] = (await runMove(
-        [rolloutKey(id), key("rolls", "open"), key("audit"), outbox.list],
-        [
-          id,
-          rollout.revision,
-          state,
-          final ? 1 : 0,
-          JSON.stringify(progress),
-          audit,
-          keepFinalMs,
-          ...(to.record ? ["record", JSON.stringify(record)] : []),
-          ...outcomes.flatMap((one) => [`ended:${one.n}`, JSON.stringify(one)]),
-        ],
-      )) as [number?, number?];
+      const keys = [rolloutKey(id), key("rolls", "open"), key("audit"), outbox.list];
+      const text = JSON.stringify(progress);
+      const args = [id, rollout.revision, state, final ? 1 : 0, text, audit, keepFinalMs];
+      const changed = to.record ? ["record", JSON.stringify(record)] : [];
+      const ended = outcomes.flatMap((one) => [`ended:${one.n}`, JSON.stringify(one)]);
+      const answer = await runMove(keys, [...args, ...changed, ...ended]);
+      const [revision] = answer as [number?, number?];
       if (revision === undefined) return undefined;
       outbox.ring();
       if (!final) await wake(id).catch(() => undefined);

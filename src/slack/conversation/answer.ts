@@ -3,7 +3,6 @@ import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import {
   buttons,
-  type ButtonSpec,
   context,
   type Message,
   message,
@@ -33,16 +32,16 @@ import { errorReply, say } from "../error-reply.ts";
 import { postMessage, whyOf } from "../web.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import {
-  refusalOf,
   type Act,
   type BeforeAck,
   type GatewayContext,
   personOf,
   authorize,
   refuse,
+  rules,
 } from "./authorize.ts";
 import { console } from "../../commands/vm/console.ts";
-import { approvalRule } from "../../policy/approval-rule.ts";
+import { approvalRule, decide } from "../../policy/approval-rule.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import {
@@ -64,22 +63,17 @@ export async function answer(
   const { command, input } = invocation;
   const { interaction, reply } = act;
   const { message: own, file, isSharable } = await answerOf(invocation, person, act, { isShared });
-  if (file && !(await sendFile(file, act)))
-    await reply.privately(
-      say(
-        md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`,
-      ),
-    );
+  if (file && !(await sendFile(file, act))) {
+    const unsent = md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`;
+    await reply.privately(say(unsent));
+  }
   if (isShared) return postToChannel(withContext(own, md`Shared by ${person.name}`), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
     isSharable === true || (command.class === "read" && command.audience !== "asker");
   if (interaction.channelId === "" || !mayShare) return reply.privately(own);
-  const sharing: ButtonSpec = {
-    label: "Share in channel",
-    action: "share",
-    value: JSON.stringify({ command: dottedName(command), input }),
-  };
+  const value = JSON.stringify({ command: dottedName(command), input });
+  const sharing = { label: "Share in channel", action: "share", value };
   await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
 }
 
@@ -108,11 +102,7 @@ export async function answerOf(
 }
 
 /** Posts a digest. Returns why it couldn't. */
-async function post(
-  channelId: string,
-  digest: Message,
-  { web }: Pick<GatewayContext, "web">,
-): Promise<string | undefined> {
+async function post(channelId: string, digest: Message, { web }: GatewayContext) {
   const posted = await showOrSay(digest, (one) => postMessage(web, { channelId }, one));
   return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
 }
@@ -126,25 +116,19 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
   const { command, input } = invocation;
   const { channelId } = interaction;
   const note = md`⚠️ Redis is unavailable: this was read without it. Requests in progress aren't shown, and changes don't work until it is back.`;
-  const noted = {
-    ...reply,
-    privately: (said: Message) => reply.privately(withContext(said, note)),
-  };
+  const privately = (said: Message) => reply.privately(withContext(said, note));
   try {
     const person = await personOf(act);
-    const refused = refusalOf({ command, input, targets: [], person, channelId }, gateway);
+    const asked = { command, input, targets: [], person, channelId };
+    const { refused } = decide(rules(asked, gateway));
     if (refused) return await reply.privately(say(md`${refused.text}`));
-    await answer(invocation, person, { ...act, reply: noted });
+    await answer(invocation, person, { ...act, reply: { ...reply, privately } });
   } catch (error) {
     if (error instanceof UserError || error instanceof ComputeError)
-      return noted.privately(errorReply(error, gateway.log));
+      return privately(errorReply(error, gateway.log));
     gateway.log.info("read.needs-redis", { command: command.name, error });
-    await reply.privately(
-      say(
-        md`Redis doesn't answer, and ${name(`/${command.name}`)} needs it.`,
-        md`Nothing was done. VM and project lists still work.`,
-      ),
-    );
+    const needed = md`Redis doesn't answer, and ${name(`/${command.name}`)} needs it.`;
+    await reply.privately(say(needed, md`Nothing was done. VM and project lists still work.`));
   }
 }
 
@@ -192,10 +176,7 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
     throw new UserError("This button no longer works.", "Use `/vm console` again.");
   }
   const { insist } = value;
-  const args = parseInput(console, {
-    vm: value["vm"],
-    ...(insist === undefined ? {} : { insist }),
-  });
+  const args = parseInput(console, { vm: value["vm"], insist });
   const person = await personOf(act, { fresh: true });
   const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
   const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
@@ -209,27 +190,18 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
+  const used = { rule: "console.once", text: "This button was already used.", hint };
   if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs)))
-    await refuse(
-      asked,
-      { rule: "console.once", text: "This button was already used.", hint },
-      gateway,
-    );
+    await refuse(asked, used, gateway);
   const session = await openOnce(vm, person, approved, gateway);
   const now = gateway.now();
-  const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
-  const until = Math.min(
-    Number.isFinite(told) && told > now ? told : now + shownForMs,
-    now + longestMs,
-  );
-  await gateway.store.note({
-    what: "console",
-    who: person.id,
-    team: person.teamId,
-    target: { kind: "vm", id: vm.id, name: vm.name },
-    until,
-    ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
-  });
+  // NaN, where it names none, is later than nothing
+  const told = Date.parse(session.expiresAt ?? "");
+  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
+  const by = { who: person.id, team: person.teamId };
+  const target = { kind: "vm", id: vm.id, name: vm.name };
+  const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
+  await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
   const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
   const isShown = await show();
   const open = consoleOpened(vm.name, person.name, until);
@@ -269,13 +241,9 @@ export async function asksFirst(
   if (interaction.kind === "mention" || rule.required === 0) return false;
   // What the command itself refuses needs nobody's approval
   await answerOf({ command, args }, person, act);
-  const named = withTarget(asRequest, input, target);
+  const named = { command: asRequest, input: withTarget(asRequest, input, target), target, person };
   const via = interaction.kind === "button" ? ("button" as const) : ("command" as const);
-  const interactionId = interaction.id;
-  await submitChange(
-    { command: asRequest, input: named, target, person, ...place, via, interactionId },
-    act,
-  );
+  await submitChange({ ...named, ...place, via, interactionId: interaction.id }, act);
   return true;
 }
 
@@ -303,8 +271,7 @@ export async function offerApproved(
     await refuse(asked, { rule: "console.requester", text }, gateway);
   }
   if (request.state !== "authorized") throw noLonger(request);
-  const args = parseInput(console, record.input);
-  const invocation = { command: console, args };
+  const invocation = { command: console, args: parseInput(console, record.input) };
   const offer = await answerOf(invocation, person, act, { approved: record.id });
   await reply.privately(offer.message);
 }
@@ -412,16 +379,10 @@ function later(ms: number, show: () => Promise<unknown>): void {
 }
 
 function addressMessage(vmName: string, url: string, until: number, now: number): Message {
-  return message(
-    `Console on ${vmName}`,
-    section(
-      md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it is removed automatically.`,
-    ),
-    section(new Markdown(`\`\`\`${shownUrl(url)}\`\`\``)),
-    context(
-      md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`,
-    ),
-  );
+  const what = md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it is removed automatically.`;
+  const address = new Markdown(`\`\`\`${shownUrl(url)}\`\`\``);
+  const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
+  return message(`Console on ${vmName}`, section(what), section(address), context(how));
 }
 
 /** Escaped for a code block. */

@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { placesSeen, isFullMember, scopeOfPerson } from "../../policy/access.ts";
+import { placesSeen, isFullMember, scopeOfPerson, seesUnder } from "../../policy/access.ts";
 import { decide, mayMeet, needsOf } from "../../policy/approval-rule.ts";
 import { accessRefusal, type Asked, type PolicyRefusal, ownerOf } from "../../policy/refusal.ts";
 import {
@@ -12,16 +12,7 @@ import {
 import type { Person } from "../../registry/invocation.ts";
 import { namesWithin } from "../../requests/submit/submit.ts";
 import type { ModalView } from "@slack/types";
-import {
-  buttons,
-  type ButtonSpec,
-  message,
-  type Message,
-  readable,
-  section,
-  type Markdown,
-  md,
-} from "../../messages/message.ts";
+import { type Markdown, md } from "../../messages/message.ts";
 import { redisTrouble } from "../../redis/redis.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -82,11 +73,6 @@ export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "stand
 
 type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
 
-/** The refusal without a record of it. */
-export function refusalOf(asked: AskedFor, gateway: Rules): PolicyRefusal | undefined {
-  return decide(rules(asked, gateway)).refused;
-}
-
 export function rules(asked: AskedFor, { policy, ourTeamId, nameOf }: Rules): Asked {
   return { ...asked, policy, ourTeamId, nameOf };
 }
@@ -111,11 +97,8 @@ export async function refuse(
 }
 
 /** Whether this person may see names of VMs and projects in pickers and on the Home tab. */
-export function maySeeNames(
-  person: Person,
-  gateway: Pick<GatewayContext, "policy" | "ourTeamId">,
-): boolean {
-  return placesSeen(gateway.policy, person, gateway.ourTeamId).length > 0;
+export function maySeeNames(person: Person, { policy, ourTeamId }: GatewayContext): boolean {
+  return placesSeen(policy, person, ourTeamId).length > 0;
 }
 
 export async function noteRefusal(
@@ -173,11 +156,6 @@ export function personOf(
   return gateway.person(interaction.userId, interaction.teamId, options);
 }
 
-/** A question or an answer with buttons below it. */
-export function sayWith(text: Markdown, specs: readonly ButtonSpec[]): Message {
-  return message(readable(text), section(text), buttons(specs));
-}
-
 /** Says to the person what went wrong; without Redis the interaction isn't handled yet, and comes again. */
 export async function orSayWhy<A extends Act>(
   act: A,
@@ -223,9 +201,7 @@ export function tooSlow(): UserError {
 }
 
 /** Stands first in a form that is opened during a freeze. */
-export async function frozenLine({
-  store,
-}: Pick<GatewayContext, "store">): Promise<Markdown | undefined> {
+export async function frozenLine({ store }: GatewayContext): Promise<Markdown | undefined> {
   const frozen = await store.freezeState();
   if (!frozen) return undefined;
   const why = frozen.reason ? `: ${frozen.reason}` : "";
@@ -255,18 +231,13 @@ export function seenBy(
   const scope = async () => scopeOfPerson(policy, await person(), ourTeamId);
   const inventory = gateway.inventory.seenIn(scope);
 
-  /**
-   * Under the name that its project had and under that of now. Where no name is known, nobody of a team can be told from
-   * anybody else: only those who see everything.
-   */
   async function sees(target: Target): Promise<boolean> {
     const places = await scope();
     if (!places) return true;
     const { id, name } = ownerOf(target);
     const known = id !== "" && (await gateway.inventory.findProject(id, { onlyKnown: true }));
     const now = known && "found" in known && known.found.id === id ? known.found.name : undefined;
-    const names = [name, now].filter((one) => one !== undefined);
-    return names.length > 0 && names.every((one) => places.sees({ id, name: one }));
+    return seesUnder(places, id, [name, now]);
   }
 
   /** Whoever asked for it, whoever may vote on it, and whoever sees its target. */

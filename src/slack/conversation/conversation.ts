@@ -3,6 +3,7 @@ import {
   md,
   duration,
   lines,
+  type Markdown,
   name as quoted,
   plain,
   type Block,
@@ -143,11 +144,8 @@ export function createConversation(
     withoutRedis: (interaction) => withoutRedis(interaction, seenNow(interaction), watch),
 
     async tooLate(reply: Reply): Promise<void> {
-      await reply.privately(
-        say(
-          md`Gatehouse was interrupted while reading your command. Nothing was done; please send it again.`,
-        ),
-      );
+      const what = md`Gatehouse was interrupted while reading your command. Nothing was done; please send it again.`;
+      await reply.privately(say(what));
     },
   };
 }
@@ -184,14 +182,8 @@ function replyWhereOpened({ interaction, reply, gateway }: Act<Submission>): Rep
       const chosen = String(interaction.values["channel"] ?? "");
       const channel = textAt(parseJson(interaction.privateMetadata), "channelId") || chosen;
       if (channel !== "") {
-        const { text, blocks } = message;
-        const user = interaction.userId;
-        const posted = await gateway.web.call("chat.postEphemeral", {
-          channel,
-          user,
-          text,
-          blocks,
-        });
+        const shown = { channel, user: interaction.userId, ...message };
+        const posted = await gateway.web.call("chat.postEphemeral", shown);
         if (posted.ok || posted.kind === "lost") return;
       } else if (await showHome({ interaction, gateway }, { said: message })) return;
       await reply.privately(message);
@@ -338,12 +330,10 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
       : waiting.slice(0, maxOfEach).flatMap((request) => rowOfAsking(request, gateway));
-  if (openCount > maxRead)
-    askingRows.push(
-      context(
-        md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`,
-      ),
-    );
+  if (openCount > maxRead) {
+    const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
+    askingRows.push(context(more));
+  }
   if (!maySeeNames(person, gateway)) {
     const hint = md`You can't see more here: it requires ${quoted("access.view")} in gatehouse.yml.`;
     return [asked, ...askingRows, section(hint)];
@@ -352,11 +342,12 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const vms = await gateway.inventory.vms();
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
-  const rowOf = (request: StoredRequest) => row(request, gateway.now());
   const { refreshedAt } = state;
-  const age = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
+  const read = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
+  const age = `${read}${state.stale ? ", may be old" : ""}`;
   const why = frozen?.reason ? md`: ${frozen.reason}` : "";
-  const list = (requests: readonly StoredRequest[]) => [section(lines(...requests.map(rowOf)))];
+  const list = (requests: readonly StoredRequest[], none: Markdown) =>
+    section(requests.length > 0 ? lines(...requests.map((one) => row(one, gateway.now()))) : none);
   const troubleRows = await Promise.all(
     trouble.map((vm) => troubleRow(vm, failing.get(vm.id), person, gateway)),
   );
@@ -365,24 +356,14 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     asked,
     ...askingRows,
     header("Running"),
-    ...(running.length > 0
-      ? list(running.slice(0, maxOfEach))
-      : [section(md`Nothing is running.`)]),
+    list(running.slice(0, maxOfEach), md`Nothing is running.`),
     header("Problems"),
     ...(trouble.length > 0
       ? troubleRows.flat()
       : [section(md`No VM is in ERROR or fails attestation.`)]),
     header("Your recent requests"),
-    ...(mine.length > 0
-      ? list(mine)
-      : [
-          section(
-            md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`,
-          ),
-        ]),
-    context(
-      md`${state.vms} VMs in ${state.projects} projects, ${age}${state.stale ? ", may be old" : ""}.`,
-    ),
+    list(mine, md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`),
+    context(md`${state.vms} VMs in ${state.projects} projects, ${age}.`),
   ];
 }
 
@@ -404,13 +385,8 @@ async function troubleRow(
       : undefined,
   );
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";
-  return [
-    section(
-      md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`,
-      look,
-    ),
-    ...buttons(change ? [change] : []),
-  ];
+  const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
+  return [section(what, look), ...buttons(change ? [change] : [])];
 }
 
 /** The same facts as on the card in the channel: a vote from here counts as much. */
@@ -439,16 +415,14 @@ export async function suggest(
       const vms = typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions);
       return (await vms)
         .slice(0, maxOptions)
-        .map(({ id, name, projectName, status }) =>
-          option(id, `${name} in ${projectName}`, plain(status, 70)),
-        );
+        .map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
     }
     case "project": {
       const projects =
         typed === "" ? inventory.projects() : inventory.suggestProjects(typed, maxOptions);
       return (await projects)
         .slice(0, maxOptions)
-        .map(({ id, name, type, status }) => option(id, name, plain(`${type}, ${status}`, 70)));
+        .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
     }
     case "snapshot":
       return snapshotsFor(request, gateway);
@@ -461,13 +435,10 @@ export async function suggest(
 
 function option(value: string, label: string, description?: string): Suggestion {
   const one = { label: plain(label, 70), value: value.slice(0, 75) };
-  return description === undefined ? one : { ...one, description };
+  return description === undefined ? one : { ...one, description: plain(description, 70) };
 }
 
-async function snapshotsFor(
-  request: SuggestRequest,
-  gateway: GatewayContext,
-): Promise<Suggestion[]> {
+async function snapshotsFor(request: SuggestRequest, gateway: GatewayContext) {
   const targetId = textAt(parseJson(request.privateMetadata), "targetId");
   const typed = request.typed.trim();
   const known = await gateway.snapshots.of(targetId);
@@ -489,12 +460,11 @@ async function regionsFor(typed: string, gateway: GatewayContext): Promise<Sugge
   const fitting = known.filter((one) => one.toLowerCase().includes(typed.toLowerCase()));
   const options = fitting.slice(0, maxOptions).map((one) => option(one, one));
   const isNew = typed !== "" && typed.length <= 60 && !known.includes(typed);
-  return isNew
-    ? [...options, option(typed, typed, "Nothing that Gatehouse knows is there")]
-    : options;
+  const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
+  return isNew ? [...options, unknown] : options;
 }
 
 function describe({ at, id, isSafety }: KnownSnapshot, now: number): string {
   const age = duration(Math.max(1000, now - at));
-  return plain(`${isSafety ? "safety snapshot, " : ""}${age} old, ${id}`, 70);
+  return `${isSafety ? "safety snapshot, " : ""}${age} old, ${id}`;
 }

@@ -5,6 +5,7 @@ import {
   plainText,
   section,
   counted,
+  firstFew,
   lines,
   Markdown,
   md,
@@ -51,15 +52,7 @@ export const formMeta = z.object({
 export type FormMeta = z.output<typeof formMeta>;
 
 /** The form of a change: what will happen, what will be lost, the arguments, and what is typed against a slip of the hand. */
-export function formOfOne({
-  command,
-  facts,
-  meta,
-  approvals,
-  undone,
-  frozen,
-  now,
-}: {
+export function formOfOne(form: {
   command: ChangeCommand;
   facts: DialogFacts;
   meta: FormMeta;
@@ -72,6 +65,7 @@ export function formOfOne({
   /** When the facts were read (ms). */
   now: number;
 }): ModalView {
+  const { command, facts, meta, approvals, undone, frozen, now } = form;
   const { input, target } = facts;
   const { verb } = command.say;
   const shown = undone ? [] : shownOf(command, input);
@@ -205,10 +199,8 @@ function listOf(targets: readonly Target[]): KnownBlock[] {
     ({ name: called, projectName, projectId, status }) =>
       md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
   );
-  const sections: KnownBlock[] = [];
-  for (let at = 0; at < rows.length; at += perSection)
-    sections.push(section(lines(...rows.slice(at, at + perSection))));
-  return sections;
+  const sections = Map.groupBy(rows, (_, index) => Math.floor(index / perSection));
+  return [...sections.values()].map((some) => section(lines(...some)));
 }
 
 function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
@@ -223,9 +215,8 @@ function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
   if (skipped.length === 0) return [];
   const reasons = Map.groupBy(skipped, ({ why }) => why);
   const rows = [...reasons].slice(0, 10).map(([why, those]) => {
-    const names = those.slice(0, 10).map((one) => one.name);
-    const more = those.length > names.length ? ` and ${those.length - names.length} more` : "";
-    return md`• ${why}: ${names.join(", ")}${more}`;
+    const names = those.map((one) => one.name);
+    return md`• ${why}: ${firstFew(names, 10)}`;
   });
   return [section(lines(md`Skipped:`, ...rows))];
 }
@@ -362,23 +353,19 @@ function numberInput(total: number): KnownBlock {
 }
 
 function rollingInputs({ options }: RolloutRecord): KnownBlock[] {
-  const { maxUnavailable, canary, stopOnFailure } = options;
+  const hint = "A number, or a percentage like 10%";
+  const most = { hint, max_length: 5, initial_value: String(options.maxUnavailable) };
+  const failures = { max_length: 4, initial_value: String(options.stopOnFailure) };
+  const onlyIf = "Start with one VM; continue only if it succeeds";
   return [
-    textInput("roll:most", "Max unavailable", {
-      hint: "A number, or a percentage like 10%",
-      max_length: 5,
-      initial_value: String(maxUnavailable),
-    }),
+    textInput("roll:most", "Max unavailable", most),
     {
       type: "input",
       block_id: "roll:canary",
       optional: true,
       label: plainText("Canary"),
-      element: checkbox("roll:canary", "Start with one VM; continue only if it succeeds", canary),
+      element: checkbox("roll:canary", onlyIf, options.canary),
     },
-    textInput("roll:failures", "Stop after this many failures", {
-      max_length: 4,
-      initial_value: String(stopOnFailure),
-    }),
+    textInput("roll:failures", "Stop after this many failures", failures),
   ];
 }

@@ -1,8 +1,10 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
 import {
+  buttons,
   type Message,
   section,
+  sentence,
   counted,
   csv,
   hintOf,
@@ -50,7 +52,6 @@ import {
   frozenLine,
   type GatewayContext,
   personOf,
-  sayWith,
 } from "./authorize.ts";
 import { openReview } from "./vote.ts";
 import {
@@ -75,13 +76,7 @@ import {
   placeOf,
   submitChange,
 } from "./submit.ts";
-import {
-  authorizePlanned,
-  begin,
-  findPlanned,
-  onlyRequester,
-  type Planned,
-} from "./press-rollout.ts";
+import { authorizePlan, begin, findPlanned, onlyRequester, type Planned } from "./press-rollout.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -94,13 +89,7 @@ export async function openForm(
   const { interaction, gateway } = act;
   // What the button of a card opened makes one request
   const once = interaction.id.startsWith("after:") ? { once: interaction.id } : {};
-  const meta = {
-    command: command.name,
-    targetId: target.id,
-    ...placeOf(act),
-    ...once,
-    ...more,
-  };
+  const meta = { command: command.name, targetId: target.id, ...placeOf(act), ...once, ...more };
   const make = async () => {
     const undone = await undoneBy(meta, gateway);
     return viewOfOne({ command, target, input, meta, undone }, interaction.userId, gateway);
@@ -153,24 +142,19 @@ async function openView(
 }
 
 function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
-  const text = lines(
-    md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`,
-    md`Press the button to see the plan; nothing happens until you confirm it.`,
-  );
+  const what = md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`;
+  const how = md`Press the button to see the plan; nothing happens until you confirm it.`;
   const value = JSON.stringify({ roll: record.id });
   const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
-  return sayWith(text, [review]);
+  return sentence(lines(what, how), buttons([review]));
 }
 
 /** Too many for a form: the list as a file, to the requester only. */
 async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
   if (targets.length <= maxListed) return false;
-  const rows = targets.map((target) => [
-    target.name,
-    target.projectName ?? target.projectId,
-    target.status,
-    target.id,
-  ]);
+  const rows = targets.map((target) => {
+    return [target.name, target.projectName ?? target.projectId, target.status, target.id];
+  });
   const title = `${targets.length} VMs`;
   const content = csv([["VM", "Project", "Status", "ID"], ...rows]);
   return sendFile({ name: "vms.csv", title, content }, act);
@@ -205,11 +189,8 @@ function approvalWords(
 ): Markdown | undefined {
   if (required === 0) return undefined;
   const more = raised ? ` One more than usual: ${raised}.` : "";
-  if (needs) return md`${needsWords(votes, nameOf)}${more}`;
-  return md`${mustApprove(
-    required,
-    who?.map((one) => one.name),
-  )}${more}`;
+  const names = who?.map((one) => one.name);
+  return md`${needs ? needsWords(votes, nameOf) : mustApprove(required, names)}${more}`;
 }
 
 /** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
@@ -242,7 +223,7 @@ async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = isEmergency ? undefined : notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);
-  const reason = reasonIn(interaction.values);
+  const reason = textIn(interaction.values, "reason");
   const asked = {
     command,
     input,
@@ -268,7 +249,7 @@ async function submitPlanned(planned: PlannedForm, act: Act<Submission>): Promis
   const { limits } = gateway.policy;
   let isStarted = false;
   if (rollout.state === "planned") {
-    await authorizePlanned(planned, act);
+    await authorizePlan(planned, act);
     // Counts as one request, however many VMs: a person confirmed their number
     const personId = interaction.userId;
     await gateway.store.takeTurn({ personId, interactionId: interaction.id, limits });
@@ -336,10 +317,7 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
 }
 
 /** The request that a form undoes, while that is offered. Throws UserError. */
-async function undoneBy(
-  { undoes, targetId }: FormMeta,
-  { store }: Pick<GatewayContext, "store">,
-): Promise<StoredRequest | undefined> {
+async function undoneBy({ undoes, targetId }: FormMeta, { store }: GatewayContext) {
   if (undoes === undefined) return undefined;
   const undone = await store.get(undoes);
   if (undone?.record.target.id === targetId && mayUndo(undone, await store.now())) return undone;
@@ -350,7 +328,7 @@ async function authorizeForm(
   form: Form,
   act: BeforeAck<Pick<Filled, "userId" | "teamId">>,
 ): Promise<void> {
-  if ("rollout" in form) return void (await authorizePlanned(form, act));
+  if ("rollout" in form) return authorizePlan(form, act);
   const { command, input, target, meta, undone } = form;
   const person = await personOf(act);
   const how = meta.breakGlass === undefined ? { isUndo: undone !== undefined } : emergency;
@@ -365,11 +343,8 @@ function inputOf(command: ChangeCommand, carried: Input, values: Values): Input 
   const input = { ...carried };
   for (const { key, isSwitch } of argumentsOf(command)) {
     const value = values[`arg:${key}`];
-    if (isSwitch) {
-      if (isTicked(value)) input[key] = true;
-      continue;
-    }
-    if (typeof value === "string" && value.trim() !== "") input[key] = value.trim();
+    if (isSwitch && isTicked(value)) input[key] = true;
+    if (!isSwitch && typeof value === "string" && value.trim() !== "") input[key] = value.trim();
   }
   return input;
 }
@@ -426,12 +401,8 @@ function nameErrors({ command, target, meta }: FormOfOne, values: Values): Recor
   const typed = plain(values["confirm"] ?? "", 300);
   if (typed === "" || typed !== plain(target.name, 300))
     errors["confirm"] = `Type ${target.name} exactly as shown.`;
-  if (reasonIn(values).length < 3) errors["reason"] = "Enter a reason: approvers read it.";
+  if (textIn(values, "reason").length < 3) errors["reason"] = "Enter a reason: approvers read it.";
   return errors;
-}
-
-function reasonIn(values: Values): string {
-  return textIn(values, "reason");
 }
 
 /** With the label instead of the flag: `--cpu must be…` becomes `CPU must be…`. */

@@ -1,7 +1,7 @@
 import { UserError } from "../../errors.ts";
 import { md, name } from "../../messages/message.ts";
 import { needingApproval } from "../../policy/approval-rule.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
 import {
@@ -34,10 +34,7 @@ export interface Planned {
   command: ChangeCommand;
 }
 
-export async function findPlanned(
-  id: string,
-  gateway: GatewayContext,
-): Promise<Planned | undefined> {
+export async function findPlanned(id: string, gateway: GatewayContext) {
   const rollout = await gateway.rollouts.get(id);
   const command = changeNamed(rollout?.record.command, gateway);
   return rollout && command && { rollout, command };
@@ -49,20 +46,19 @@ export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction
 }
 
 /** Throws where policy doesn't let this person run it on its targets, or only with approval. */
-export async function authorizePlanned(
+export async function authorizePlan(
   { rollout, command }: Planned,
   act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
   hint?: string,
-): Promise<readonly Target[]> {
+): Promise<void> {
   const { gateway } = act;
-  const { record, targets } = rollout;
-  const { channelId } = record;
+  const { targets } = rollout;
+  const { channelId } = rollout.record;
   const person = await personOf(act);
   await authorize({ command, targets, person, channelId }, gateway);
   const needing = needingApproval(gateway.policy, { command, targets });
   if (needing)
     throw new UserError(`${needing.targets[0]?.name ?? ""} needs approval: ${needing.why}.`, hint);
-  return targets;
 }
 
 /** False where it has begun already. */
@@ -78,38 +74,35 @@ export async function begin(
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 
-const controls: Readonly<Record<string, RolloutControl>> = {
-  "roll:pause": "pause",
-  "roll:resume": "resume",
-  "roll:stop": "stop",
-};
+type OnRollout = (planned: Planned | undefined, act: Act<Press>) => Promise<void>;
 
-/** A button of a rollout. Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
-export async function pressOnRollout(act: Act<Press>, value: Input): Promise<void> {
-  const { interaction, gateway } = act;
-  const id = String(value["roll"]);
-  const found = await findPlanned(id, gateway);
-  if (interaction.action === "roll:open") return openPlanned(found, act);
-  if (interaction.action === "roll:rest") return goOnWithRest(found, act, false);
-  if (interaction.action === "roll:again") return goOnWithRest(found, act, true);
-  const control = controls[interaction.action];
-  if (!control || !found)
-    throw new UserError("This button no longer works.", "Its rollout no longer exists.");
-  const { rollout, command } = found;
-  const { channelId } = rollout.record;
-  const card = rollout.delivered.card?.channelId ?? channelId;
-  if (interaction.channelId !== "" && interaction.channelId !== card)
-    throw new UserError("This button belongs to another channel.");
-  const person = await personOf(act);
-  if (control === "resume") await authorizePlanned(found, act, "It stays paused.");
-  else {
-    const { targets } = rollout;
-    await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
-    await authorizeRights({ command, targets, person, channelId }, gateway);
-  }
-  const { policyVersion, rollouts } = gateway;
-  const changed = await controlRollout(id, control, person, policyVersion, rollouts);
-  if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
+/** For a button of a rollout. */
+export function onRollout(handle: OnRollout): (act: Act<Press>, value: Input) => Promise<void> {
+  return async (act, { roll }) => handle(await findPlanned(String(roll), act.gateway), act);
+}
+
+/** Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
+export function steer(control: RolloutControl): OnRollout {
+  return async (planned, act) => {
+    if (!planned)
+      throw new UserError("This button no longer works.", "Its rollout no longer exists.");
+    const { interaction, gateway } = act;
+    const { rollout, command } = planned;
+    const { id, channelId } = rollout.record;
+    const card = rollout.delivered.card?.channelId ?? channelId;
+    if (interaction.channelId !== "" && interaction.channelId !== card)
+      throw new UserError("This button belongs to another channel.");
+    const person = await personOf(act);
+    if (control === "resume") await authorizePlan(planned, act, "It stays paused.");
+    else {
+      const { targets } = rollout;
+      await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
+      await authorizeRights({ command, targets, person, channelId }, gateway);
+    }
+    const { policyVersion, rollouts } = gateway;
+    const changed = await controlRollout(id, control, person, policyVersion, rollouts);
+    if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
+  };
 }
 
 /** As long as a rollout that has ended is kept. */
@@ -119,20 +112,17 @@ const keptMs = 90 * 24 * 3600_000;
  * Starts what a stopped rollout left, once, with the rights of who presses: without the VM that stopped it, or with that one
  * first. Its VMs and options were confirmed before.
  */
-async function goOnWithRest(
-  planned: Planned | undefined,
-  act: Act<Press>,
-  again: boolean,
-): Promise<void> {
+export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  const again = act.interaction.action === "roll:again";
   if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
     throw new UserError("This rollout doesn't wait to be continued.");
   const { reply, gateway } = act;
   const { rollouts, store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;
-  await authorizePlanned(planned, act, "It stays stopped.");
+  await authorizePlan(planned, act, "It stays stopped.");
   if (again && !mayTryAgain(planned.rollout))
     throw new UserError("Its outcome is unknown, so it isn't tried again.");
-  const targets = restOf(planned.rollout, { again });
+  const targets = restOf(planned.rollout, again);
   const id = restIdOf(record.id);
   if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
   const { id: personId, teamId, name: called } = await personOf(act);
@@ -154,16 +144,17 @@ async function goOnWithRest(
 }
 
 /** The form from a button: for mentions, and triggers that were too old. */
-async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+export async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (planned?.rollout.state !== "planned")
     throw new UserError(
       "This is too old, or was already started.",
       "Please run the command again.",
     );
   onlyRequester(planned, act.interaction);
-  const targets = await authorizePlanned(planned, act);
+  await authorizePlan(planned, act);
   const { command, rollout } = planned;
+  const { record, targets } = rollout;
   const frozen = await frozenLine(act.gateway);
   const pinned = await pinnedAmong(targets, act.gateway);
-  await openOr(act, formOfMany(command, rollout.record, targets, { frozen, pinned }));
+  await openOr(act, formOfMany(command, record, targets, { frozen, pinned }));
 }

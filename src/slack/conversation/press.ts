@@ -5,7 +5,7 @@ import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
 import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, duration, md, when } from "../../messages/message.ts";
+import { buttons, type Message, duration, md, sentence, when } from "../../messages/message.ts";
 import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
@@ -27,22 +27,13 @@ import {
   openOr,
   outdated,
   personOf,
-  sayWith,
   tooSlow,
 } from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
-import { pressOnRollout } from "./press-rollout.ts";
+import { goOnWithRest, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
-import {
-  alreadyResolved,
-  askedFor,
-  madeBy,
-  moveOr,
-  reasonModal,
-  reviewModal,
-  vote,
-} from "./vote.ts";
+import { alreadyResolved, askedFor, moveOr, reasonModal, reviewModal, vote } from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
@@ -62,12 +53,12 @@ const presses: Readonly<Record<string, Handle>> = {
   "digest:changes": showChanges,
   "digest:snooze": onDigest(snoozing, snooze),
   "digest:unsnooze": onDigest(unsnoozing, unsnooze),
-  "roll:open": pressOnRollout,
-  "roll:rest": pressOnRollout,
-  "roll:again": pressOnRollout,
-  "roll:pause": pressOnRollout,
-  "roll:resume": pressOnRollout,
-  "roll:stop": pressOnRollout,
+  "roll:open": onRollout(openPlanned),
+  "roll:rest": onRollout(goOnWithRest),
+  "roll:again": onRollout(goOnWithRest),
+  "roll:pause": onRollout(steer("pause")),
+  "roll:resume": onRollout(steer("resume")),
+  "roll:stop": onRollout(steer("stop")),
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRight(cancel, { isStop: true })),
@@ -140,13 +131,8 @@ function onDigest<About extends { line?: string }>(
     const person = await personOf(act);
     await authorize({ command: digest, targets: [], person, channelId }, gateway);
     const said = await change(about, act);
-    await gateway.store.note({
-      what: action.replace(":", "-"),
-      who: person.id,
-      team: person.teamId,
-      channel: channelId,
-      line: about.line ?? "all",
-    });
+    const by = { who: person.id, team: person.teamId, channel: channelId };
+    await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
     await reply.instead(said);
   };
 }
@@ -159,7 +145,7 @@ async function snooze(
   await gateway.digests.snoozes.snooze(interaction.channelId, about, gateway.now() + lastsMs);
   const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
   const value = JSON.stringify({ line: about });
-  return sayWith(text, [{ label: "Un-snooze", action: unsnoozeAction, value }]);
+  return sentence(text, buttons([{ label: "Un-snooze", action: unsnoozeAction, value }]));
 }
 
 async function unsnooze(
@@ -304,33 +290,22 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
     progress: { ...request.progress, lastLook },
     why: `looked again: ${lastLook.status}`,
   });
-  await reply.privately(
-    say(
-      md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`,
-    ),
-  );
+  const text = md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`;
+  await reply.privately(say(text));
 }
 
 /** Time to look elsewhere or to wake someone, while what waits behind it is hardly late. */
 const asksAgainMs = 30 * 60_000;
 
-async function askLater(pressed: Pressed, { id }: Person): Promise<void> {
-  const { request, act } = pressed;
+async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const progress = { ...request.progress, asksAgainAt };
-  await moveOr(
-    request,
-    { state: "unknown", progress, why: "can't be told yet", actor: id },
-    gateway,
-  );
-  const { name } = request.record.target;
-  await reply.privately(
-    say(
-      md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${name} stays locked for changes.`,
-    ),
-  );
+  const to = { state: "unknown", progress, why: "can't be told yet", actor: id } as const;
+  await moveOr(request, to, gateway);
+  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
+  await reply.privately(say(text));
 }
 
 /** The unknown outcome that a request waits for, with its facts and buttons. */
@@ -350,8 +325,7 @@ async function askOutcome({ request, command, act }: Pressed, person: Person): P
   const { policy, ourTeamId } = act.gateway;
   const happened = act.interaction.action === "request:happened";
   const seesAll = scopeOfPerson(policy, person, ourTeamId) === undefined;
-  const made = happened ? madeBy(command, seesAll) : undefined;
-  await openOr(act, reasonModal(request, happened, made));
+  await openOr(act, reasonModal(request, command, { happened, seesAll }));
 }
 
 function readValue(value: unknown): Input {

@@ -14,6 +14,7 @@ import {
   type Message,
   plainText,
   section,
+  sentence,
   table,
   hintOf,
   lines,
@@ -62,7 +63,7 @@ import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
 import { answer, asksFirst } from "./answer.ts";
-import { authorize, emergency, type Act, frozenLine, personOf, sayWith } from "./authorize.ts";
+import { authorize, emergency, type Act, frozenLine, personOf } from "./authorize.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { placeOf, submitChange } from "./submit.ts";
@@ -176,27 +177,15 @@ async function change(
     return reply.privately(pressToGoOn(command, input, target));
   }
   const taken = takes ? await gateway.snapshots.of(target.id) : [];
-  const submitted = await submitChange(
-    {
-      command,
-      input: withTarget(command, input, target),
-      target,
-      person,
-      ...place,
-      via: viaOf(interaction),
-      interactionId: onceOf(interaction),
-    },
-    act,
-  );
+  const submission = { command, input: withTarget(command, input, target), target, person };
+  const by = { ...place, via: viaOf(interaction), interactionId: onceOf(interaction) };
+  const submitted = await submitChange({ ...submission, ...by }, act);
   if (!submitted.isNew) return;
   if (interaction.kind === "button") await reply.replace(requested(command, target));
   const twin = taken.find((one) => one.name === input["name"]);
-  if (twin)
-    await reply.privately(
-      say(
-        md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`,
-      ),
-    );
+  if (!twin) return;
+  const warning = md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`;
+  await reply.privately(say(warning));
 }
 
 /** A second press of one button in one message, however late, is the first again. */
@@ -209,9 +198,8 @@ function onceOf(interaction: Interaction): string {
 
 /** In place of the message that only its reader saw: its buttons are used. */
 function requested({ say: { verb } }: ChangeCommand, target: Target): Message {
-  return say(
-    md`✓ ${verb} ${name(calledName(target))}: requested. Its message will show the result.`,
-  );
+  const what = name(calledName(target));
+  return say(md`✓ ${verb} ${what}: requested. Its message will show the result.`);
 }
 
 /** What a press has confirmed: a button that asks by itself says so in its action. */
@@ -245,7 +233,7 @@ function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Mess
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
   const { confirm: _asked, ...button } = runButton(command, input, target);
   const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
-  return sayWith(text, [once]);
+  return sentence(text, buttons([once]));
 }
 
 /** The same, for commands that have no target: thaw, digest now. */
@@ -253,7 +241,7 @@ function pressToRun(command: Command, input: Input): Message {
   const label = `Run /${command.name}`;
   const value = JSON.stringify(input);
   const text = md`${label}? Press the button: a message alone only reads.`;
-  return sayWith(text, [{ label, action: `run:${dottedName(command)}`, value }]);
+  return sentence(text, buttons([{ label, action: `run:${dottedName(command)}`, value }]));
 }
 
 /** A button for each candidate, which runs the same command on it. */
@@ -267,15 +255,9 @@ function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): M
     return { ...spec, label, action: `${spec.action}:${target.id}` };
   });
   const more = pick.candidates.length - specs.length;
-  return message(
-    pick.message,
-    section(
-      more > 0
-        ? md`${pick.message} ${more} more are not shown: \`project/name\` names one exactly.`
-        : md`${pick.message}`,
-    ),
-    buttons(specs),
-  );
+  const hidden = md` ${more} more are not shown: \`project/name\` names one exactly.`;
+  const text = md`${pick.message}${more > 0 ? hidden : ""}`;
+  return message(pick.message, section(text), buttons(specs));
 }
 
 /** The newest snapshots of one name; the form opens next. */
@@ -284,7 +266,7 @@ function snapshotList(command: Command, { message: text, choices }: PickSnapshot
   const shown = choices.slice(0, 5).map(([label, input], index) => {
     return { label, action: `${action}:${index}`, value: JSON.stringify(input) };
   });
-  return sayWith(md`${text} Which one?`, shown);
+  return sentence(md`${text} Which one?`, buttons(shown));
 }
 
 /** Opens a picker for those who may run the command; where no modal can open, a button does. */
@@ -296,14 +278,11 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
   const view = pickerFor(lacks.named, interaction, frozen);
   if (view && (await reply.open(view))) return;
-  const text = lines(
-    md`${lacks.message}`,
-    view ? undefined : md`For example: ${name(command.example)}.`,
-  );
+  const example = !view && md`For example: ${name(command.example)}.`;
   const action = `run:${dottedName(command)}`;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = view ? [{ label, action, value: JSON.stringify(input) }] : [];
-  await reply.privately(sayWith(text, choose));
+  await reply.privately(sentence(lines(md`${lacks.message}`, example), buttons(choose)));
 }
 
 export const pickCallback = "pick-target";
@@ -320,12 +299,8 @@ function pickerFor(
   frozen: Markdown | undefined,
 ): ModalView | undefined {
   const { kind, label } = kindOf(targetArgument(command));
-  const metadata: z.output<typeof pickMeta> = {
-    command: command.name,
-    values: input,
-    channelId,
-    ...(threadTs ? { threadTs } : {}),
-  };
+  const place = { channelId, ...(threadTs ? { threadTs } : {}) };
+  const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
   if (JSON.stringify(metadata).length > maxMetadata) return undefined;
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;

@@ -1,6 +1,6 @@
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { UserError, messageOf } from "../../errors.ts";
-import { duration, type Message, md, name, plain } from "../../messages/message.ts";
+import { buttons, duration, firstFew, md, name, plain, sentence } from "../../messages/message.ts";
 import { isFullMember, whoAre, channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { ownerOf, type PolicyRefusal } from "../../policy/refusal.ts";
 import {
@@ -60,7 +60,6 @@ import {
   changeNamed,
   type GatewayContext,
   rules,
-  sayWith,
 } from "./authorize.ts";
 import type { Vm } from "../../compute/compute.ts";
 import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
@@ -97,7 +96,7 @@ export async function submitChange(
 }
 
 /** For an equal request that is open or was just done: what was done is done again by a press of its own. */
-async function notRepeated(id: string, gateway: GatewayContext): Promise<Message> {
+async function notRepeated(id: string, gateway: GatewayContext) {
   const request = await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
@@ -106,7 +105,8 @@ async function notRepeated(id: string, gateway: GatewayContext): Promise<Message
   const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
   const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
   const value = JSON.stringify({ request: id });
-  return sayWith(text, [{ label: `${verb} again`, action: "request:again", value }]);
+  const again = { label: `${verb} again`, action: "request:again", value };
+  return sentence(text, buttons([again]));
 }
 
 /** Where messages about the request go. */
@@ -213,10 +213,7 @@ export async function takeTurn(asked: Turn, gateway: GatewayContext): Promise<vo
  * Approvals need a channel: what was requested on the Home tab goes to that of its team, else to the first that policy
  * allows, where that may see the target.
  */
-function channelForApproval(
-  { channelId, target }: Submission,
-  { policy }: Pick<GatewayContext, "policy">,
-): string {
+function channelForApproval({ channelId, target }: Submission, { policy }: GatewayContext): string {
   const { id, name: called = "" } = ownerOf(target);
   const project = { id, name: called };
   if (/^[CG]/.test(channelId) || channelOfProject(policy, project)) return channelId;
@@ -234,7 +231,7 @@ export async function alreadyRequested(
   id: string,
   gateway: Pick<GatewayContext, "store" | "commands">,
   first = "You already requested this.",
-): Promise<Message> {
+) {
   const request = await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   const what = request && command ? deedOf(request.record, command) : "It";
@@ -315,10 +312,7 @@ export async function gatherFacts(
 }
 
 /** The IDs of those of these that are pinned. */
-export async function pinnedAmong(
-  targets: readonly Target[],
-  { appraiser }: Pick<GatewayContext, "appraiser">,
-): Promise<ReadonlySet<string>> {
+export async function pinnedAmong(targets: readonly Target[], { appraiser }: GatewayContext) {
   const vms = targets.filter(({ kind }) => kind === "vm");
   const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
   return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
@@ -330,9 +324,7 @@ export function unread(target: Target, input: Input): DialogFacts {
 }
 
 /** Where projects and VMs are, the most used first. */
-export async function regionsKnown({
-  inventory,
-}: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
+export async function regionsKnown({ inventory }: GatewayContext): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
   const counts = Map.groupBy(all, ({ region }) => region ?? "");
   counts.delete("");
@@ -369,10 +361,7 @@ export function neededApprovals(
   return { ...needed, votes, required: totalOf(votes), raised };
 }
 
-export function chosenSnapshot({
-  snapshots,
-  input,
-}: Pick<DialogFacts, "snapshots" | "input">): KnownSnapshot | undefined {
+function chosenSnapshot({ snapshots, input }: DialogFacts): KnownSnapshot | undefined {
   const words = input["snapshot"];
   return snapshots.find(({ id, name: called }) => id !== "" && (id === words || called === words));
 }
@@ -415,10 +404,9 @@ export async function planRollout(
   }
   const needing = needingApproval(gateway.policy, { command, targets });
   if (needing) {
-    const names = needing.targets.slice(0, 5).map(calledName);
-    const more = needing.targets.length - names.length;
+    const names = firstFew(needing.targets.map(calledName), 5);
     throw new UserError(
-      `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""} can't be part of a rollout: ${needing.why}.`,
+      `${names} can't be part of a rollout: ${needing.why}.`,
       "Request those one by one; each approval is for one VM. Nothing was done.",
     );
   }
@@ -447,10 +435,7 @@ export async function planRollout(
 const maxReads = 50;
 
 /** The current state of the targets by their IDs, from one read per project; without those that are gone. */
-async function readNow(
-  targets: readonly Target[],
-  { compute, log }: Pick<GatewayContext, "compute" | "log">,
-): Promise<ReadonlyMap<string, Target>> {
+async function readNow(targets: readonly Target[], { compute, log }: GatewayContext) {
   const ofProjects = Map.groupBy(targets, ({ projectId }) => projectId);
   const now = new Map(targets.map((target) => [target.id, target]));
   if (ofProjects.size > maxReads) return now;

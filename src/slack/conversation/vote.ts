@@ -22,22 +22,12 @@ import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/appro
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import type { Move } from "../../requests/journal/journal.ts";
-import {
-  isList,
-  type Progress,
-  type StoredRequest,
-  stateWords,
-} from "../../requests/journal/record.ts";
+import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
-import {
-  isDirect,
-  type Press,
-  type Submission,
-  type SubmissionResult,
-} from "../receive/interaction.ts";
+import { isDirect, type Press, type Submission } from "../receive/interaction.ts";
 import { at, parseJson, textAt } from "../web.ts";
 import {
   type AskedFor,
@@ -80,13 +70,9 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
   if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
 
   async function refuse(why: string, text: string, about?: StoredRequest): Promise<void> {
-    await gateway.store.note({
-      what: "vote-refused",
-      who: interaction.userId,
-      team: interaction.teamId,
-      why,
-      ...(about ? { request: about.record.id } : {}),
-    });
+    const { userId: who, teamId: team } = interaction;
+    const of = about ? { request: about.record.id } : {};
+    await gateway.store.note({ what: "vote-refused", who, team, why, ...of });
     await reply.privately(say(md`${text}`));
   }
 }
@@ -131,19 +117,14 @@ function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalVi
   const what = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
   const label = `Why? ${requester.name} reads it in the thread.`;
   const reason = textInput("reason", label, { multiline: true, max_length: 500 });
-  return modal("Denied", [section(what), { ...reason, optional: true }], {
-    callback: denialCallback,
-    metadata: { request: id },
-    submit: "Give the reason",
-    close: "No reason",
-  });
+  const labels = { submit: "Give the reason", close: "No reason" };
+  const form = { callback: denialCallback, metadata: { request: id }, ...labels };
+  return modal("Denied", [section(what), { ...reason, optional: true }], form);
 }
 
 /** Of whoever denied it, once. Throws UserError. */
-export async function giveReason({
-  interaction,
-  gateway,
-}: BeforeAck<Submission>): Promise<undefined> {
+export async function giveReason(act: BeforeAck<Submission>): Promise<undefined> {
+  const { interaction, gateway } = act;
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason === "") return;
   const id = textAt(parseJson(interaction.privateMetadata), "request");
@@ -171,24 +152,15 @@ async function accountsOf(
 
 /** The request of a pressed button, for policy. */
 export function askedFor(request: StoredRequest, command: ChangeCommand, person: Person): AskedFor {
-  const { target, channelId, children, input } = request.record;
-  return {
-    command,
-    input,
-    targets: [target],
-    person,
-    channelId,
-    vmNames: (children ?? []).map((child) => child.name),
-  };
+  const { target, channelId, children = [], input } = request.record;
+  const vmNames = children.map((child) => child.name);
+  return { command, input, targets: [target], person, channelId, vmNames };
 }
 
 const cardWithinMs = 2000;
 
 /** The request with the place of its card: a press may come before Slack's answer to the post. */
-async function requestWithCard(
-  id: string,
-  gateway: Pick<GatewayContext, "store">,
-): Promise<StoredRequest | undefined> {
+async function requestWithCard(id: string, gateway: GatewayContext) {
   const until = performance.now() + cardWithinMs;
   for (;;) {
     const request = await gateway.store.get(id);
@@ -204,35 +176,33 @@ export const outcomeCallback = "verdict";
  * What a command makes, whose ID is asked for. Who sees only some VMs is asked for no snapshot's: an ID that Gatehouse
  * doesn't know may hold the data of another team.
  */
-export function madeBy(command: ChangeCommand, seesAll: boolean): string | undefined {
+function madeBy(command: ChangeCommand, seesAll: boolean): string | undefined {
   if (command.on === "new-project") return "project";
   const isSnapshot = command.on === "vm" && command.snapshot === "takes";
   return isSnapshot && seesAll ? "snapshot" : undefined;
 }
 
 /** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
-export function reasonModal(request: StoredRequest, happened: boolean, made?: string): ModalView {
-  const { command, id, target } = request.record;
+export function reasonModal(
+  { record: { id, target } }: StoredRequest,
+  command: ChangeCommand,
+  { happened, seesAll }: { happened: boolean; seesAll: boolean },
+): ModalView {
+  const made = happened ? madeBy(command, seesAll) : undefined;
   const result = happened ? "done" : "not done";
-  const what = md`${command} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
+  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
   const reason = reasonInput("What did you check? Recorded in the audit trail.");
   const hint =
     made === "snapshot" ? "Without it, it can't be restored by its name." : "If you see it.";
-  const ids = made
-    ? [{ ...textInput("made", `ID of the ${made}`, { hint, max_length: 200 }), optional: true }]
-    : [];
-  return modal(happened ? "It happened" : "It did not happen", [section(what), ...ids, reason], {
-    callback: outcomeCallback,
-    metadata: { request: id, happened },
-    submit: "Record it",
-    close: "Back",
-  });
+  const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });
+  const blocks = [section(what), ...(made ? [{ ...madeId, optional: true }] : []), reason];
+  const labels = { submit: "Record it", close: "Back" };
+  const form = { callback: outcomeCallback, metadata: { request: id, happened }, ...labels };
+  return modal(happened ? "It happened" : "It did not happen", blocks, form);
 }
 
 /** Resolves an unknown outcome as a person says. Throws UserError. */
-export async function recordOutcome(
-  act: BeforeAck<Submission>,
-): Promise<SubmissionResult | undefined> {
+export async function recordOutcome(act: BeforeAck<Submission>) {
   const { interaction, gateway } = act;
   const asked = parseJson(interaction.privateMetadata);
   const happened = at(asked, "happened") === true;
@@ -272,7 +242,7 @@ async function foundAs(
         "The compute service can't be asked now. Try again, or leave this empty.",
       );
     });
-    if (seen && !isList(seen) && seen.name === target.name) return { after: [seen as Project] };
+    if (seen && "name" in seen && seen.name === target.name) return { after: [seen as Project] };
     throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
   }
   // Throws where `madeBy` asks for none
@@ -282,11 +252,7 @@ async function foundAs(
 }
 
 /** Throws UserError where it moved meanwhile. */
-export async function moveOr(
-  request: StoredRequest,
-  to: Move,
-  { store }: Pick<GatewayContext, "store">,
-): Promise<void> {
+export async function moveOr(request: StoredRequest, to: Move, { store }: GatewayContext) {
   const moved = await store.move(request, to);
   if (moved.is !== "moved") throw new UserError("Its state just changed. Check the message again.");
 }
@@ -302,14 +268,8 @@ export async function openReview(
   facts: DialogFacts,
   gateway: GatewayContext,
 ): Promise<void> {
-  const review = {
-    request: id,
-    command: command.name,
-    target: target.name,
-    by: person.id,
-    reason,
-    at: gateway.now(),
-  };
+  const what = { request: id, command: command.name, target: target.name, reason };
+  const review = { ...what, by: person.id, at: gateway.now() };
   await gateway.store.openReview(review);
   const deed = deedOf({ input, target, ...labelsOf(facts) }, command);
   await gateway.tell("audit", `break-glass-${id}`, reviewNotice(review, deed, person.name));
@@ -319,15 +279,11 @@ type Review = { request: string; command: string; target: string; reason: string
 
 /** What came of it follows when it has ended: `recordResults`. */
 export function reviewNotice(review: Review, deed: string, who: string): Message {
-  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${review.reason}”. How it ends is told here.`;
-  return message(
-    news(md`Break-glass by ${who}, without approval: ${deed}: “${review.reason}”`),
-    section(text),
-    context(
-      md`${name(review.request)} · another administrator or approver must sign the review; every digest repeats it until then.`,
-    ),
-    buttons([reviewButton(review.request)]),
-  );
+  const { request: id, reason } = review;
+  const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
+  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. How it ends is told here.`;
+  const next = md`${name(id)} · another administrator or approver must sign the review; every digest repeats it until then.`;
+  return message(short, section(text), context(next), buttons([reviewButton(id)]));
 }
 
 export const reviewCallback = "review";
@@ -354,11 +310,8 @@ export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalV
   const { request, command, target, by, reason } = review;
   const what = md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”.`;
   const asked = reasonInput("What did you check? Recorded in the audit trail, with your name.");
-  return modal("Sign review", [section(what), asked], {
-    callback: reviewCallback,
-    metadata: { request },
-    submit: "Sign",
-  });
+  const form = { callback: reviewCallback, metadata: { request }, submit: "Sign" };
+  return modal("Sign review", [section(what), asked], form);
 }
 
 /** Throws UserError. */
@@ -368,27 +321,20 @@ export async function signReview(act: BeforeAck<Submission>): Promise<undefined>
   const { review, person } = await reviewOf(id, act);
   const why = plain(interaction.values["reason"] ?? "", 500).trim();
   if (why.length < 3) throw new UserError("Enter what you checked.");
-  await gateway.store.note({
-    what: "review-signed",
-    who: person.id,
-    team: person.teamId,
-    request: review.request,
-    why,
-  });
-  if (!(await gateway.store.closeReview(review.request)))
+  const { request } = review;
+  const { id: who, teamId: team } = person;
+  await gateway.store.note({ what: "review-signed", who, team, request, why });
+  if (!(await gateway.store.closeReview(request)))
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);
-  await gateway.tell("audit", `review-signed-${review.request}`, signed);
+  await gateway.tell("audit", `review-signed-${request}`, signed);
 }
 
 export function reviewSigned(
-  review: Review & { by: string; checked: string },
+  { request, command, target, by, checked }: Review & { by: string; checked: string },
   who: string,
 ): Message {
-  const text = md`✅ ${who} signed the review of ${mention(review.by)}'s break-glass, ${review.command} of ${review.target}: “${review.checked}”`;
-  return message(
-    news(md`${who} signed the review of a break-glass: ${review.command} of ${review.target}`),
-    section(text),
-    context(name(review.request)),
-  );
+  const short = news(md`${who} signed the review of a break-glass: ${command} of ${target}`);
+  const text = md`✅ ${who} signed the review of ${mention(by)}'s break-glass, ${command} of ${target}: “${checked}”`;
+  return message(short, section(text), context(name(request)));
 }
