@@ -72,7 +72,7 @@ export function runAttestation(
   words: readonly string[],
   { write, endorsements, now = Date.now, roots = vendorRoots }: AttestationTerminal,
 ): Promise<number> {
-  const program = { usage: attestationUsage, options, failed: 2, write };
+  const program = { usage: attestationUsage, options: flags, failed: 2, write };
   return runProgram(words, program, async ({ values, positionals: [verb, file, ...more] }) => {
     const called: Called = {
       // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
@@ -132,23 +132,23 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
   return result.verdict;
 }
 
-const one = { type: "string" } as const;
+const word = { type: "string" } as const;
 const several = { type: "string", multiple: true } as const;
-const options = {
-  endorsements: one,
+const flags = {
+  endorsements: word,
   pin: several,
   signer: several,
-  at: one,
-  vek: one,
+  at: word,
+  vek: word,
   accept: several,
   minimum: several,
   allow: several,
-  vmpl: one,
-  "report-data": one,
+  vmpl: word,
+  "report-data": word,
   json: { type: "boolean" },
 } as const;
 
-type Words = Given<typeof options>["values"];
+type Words = Given<typeof flags>["values"];
 
 /** Raw bytes, or the text of them: hex, base64, or JSON with the report as the compute service gave it. */
 function evidenceIn(file: Buffer): Buffer | undefined {

@@ -36,16 +36,16 @@ interface AuditTerminal {
   write: (text: string) => void;
 }
 
-const one = { type: "string" } as const;
-const options = { anchor: { ...one, multiple: true }, from: one, who: one, why: one } as const;
-type Values = Given<typeof options>["values"];
+const word = { type: "string" } as const;
+const flags = { anchor: { ...word, multiple: true }, from: word, who: word, why: word } as const;
+type Values = Given<typeof flags>["values"];
 
 /**
  * `audit …` in a terminal. Resolves with 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64
  * unknown words.
  */
 export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
-  const program = { usage: auditUsage, options, failed: 2, write: terminal.write };
+  const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
     if (verb === "verify" && rest[0] !== undefined) {

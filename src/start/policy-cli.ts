@@ -52,8 +52,8 @@ interface Terminal {
 /** A team of its own: in a terminal everyone is a full member. */
 const ourTeamId = "T0";
 
-const one = { type: "string" } as const;
-const options = { as: one, groups: one, in: one, file: one, name: one, vms: one };
+const word = { type: "string" } as const;
+const flags = { as: word, groups: word, in: word, file: word, name: word, vms: word };
 
 /**
  * `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Resolves with 0 as
@@ -61,7 +61,7 @@ const options = { as: one, groups: one, in: one, file: one, name: one, vms: one 
  */
 export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
   const { write } = terminal;
-  const program = { usage: policyUsage, options, failed: 1, write };
+  const program = { usage: policyUsage, options: flags, failed: 1, write };
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;

@@ -40,8 +40,9 @@ export async function runProgram<const Options extends ParseArgsOptionsConfig>(
   try {
     return await run(parseArgs({ args: [...words], allowPositionals: true, options: by.options }));
   } catch (error) {
-    const isOfWords = error instanceof UsageError || /^ERR_PARSE_ARGS_/.test(codeOf(error));
-    const said = error instanceof UsageError ? error.message : messageOf(error);
+    const isOurs = error instanceof UsageError;
+    const isOfWords = isOurs || codeOf(error).startsWith("ERR_PARSE_ARGS_");
+    const said = isOurs ? error.message : messageOf(error);
     by.write(isOfWords ? `${said}\n${by.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`);
     return isOfWords ? usageExitCode : by.failed;
   }

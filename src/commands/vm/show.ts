@@ -151,8 +151,8 @@ const looks = [
 
 function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
   const { id } = vm;
-  const offered = looks.flatMap(([label, name]) => {
-    const command = commands.find((one) => one.name === name);
+  const offered = looks.flatMap(([label, called]) => {
+    const command = commands.find((one) => one.name === called);
     return command && mayRun(command) ? [runButton(label, dottedName(command), { vm: id })] : [];
   });
   return [...offered, runButton("Refresh", "vm.show", { vm: id })];
