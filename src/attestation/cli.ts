@@ -1,11 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve, sep } from "node:path";
-import { parseArgs } from "node:util";
 import { appraisalRule, measurement } from "../config/policy-schema.ts";
-import { messageOf, UserError, withHint } from "../errors.ts";
+import { UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { printableLine } from "../text/printable.ts";
+import { type Given, printableLine, runProgram, UsageError } from "../text/terminal.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import { exactTime } from "../verifier/der.ts";
@@ -49,9 +48,6 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
        node gatehouse.mjs attestation import <folder or file>…
   takes endorsements over from elsewhere, laid out alike; never an older one over a newer`;
 
-/** 0 verified, 1 failed, 2 could not verify, 64 unknown words. */
-type AttestationExitCode = 0 | 1 | 2 | 64;
-
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
@@ -68,35 +64,32 @@ interface Called {
   by: { now: number; roots: TrustedRoots };
 }
 
-/** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
-export async function runAttestation(
+/**
+ * `attestation check`, `status`, and `import` in a terminal, offline. Resolves with 0 verified, 1 failed, 2 could not verify, 64
+ * unknown words.
+ */
+export function runAttestation(
   words: readonly string[],
   { write, endorsements, now = Date.now, roots = vendorRoots }: AttestationTerminal,
-): Promise<AttestationExitCode> {
-  try {
-    const { values, positionals } = parseWords(words);
-    const [verb, file, ...more] = positionals;
+): Promise<number> {
+  const program = { usage: attestationUsage, options: flags, failed: 2, write };
+  return runProgram(words, program, async ({ values, positionals: [verb, file, ...more] }) => {
     const called: Called = {
       // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
       tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
       folder: () => values.endorsements ?? endorsements?.(),
       by: { now: values.at === undefined ? now() : timeOf(values.at), roots },
     };
-    if (verb === "status" && file === undefined) return await showStatus(called);
-    if (verb === "import" && file !== undefined)
-      return await importEndorsements([file, ...more], called);
+    if (verb === "status" && file === undefined) return showStatus(called);
+    if (verb === "import" && file !== undefined) return importEndorsements([file, ...more], called);
     if (verb === "check" && file !== undefined && more.length === 0)
       return exitCodes[await check(readRegularSync(file, mostBytes), values, called)];
-    throw new UserError(
+    throw new UsageError(
       verb === undefined || verb === "check"
         ? "Name the file to check"
         : `There is no "attestation ${words.join(" ")}"`,
-      attestationUsage,
     );
-  } catch (error) {
-    write(`${withHint(error, "\n")}\n`);
-    return error instanceof UserError && error.hint === attestationUsage ? 64 : 2;
-  }
+  });
 }
 
 /** A bundle of a whole fleet has some MiB. */
@@ -139,30 +132,23 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
   return result.verdict;
 }
 
-type Words = ReturnType<typeof parseWords>["values"];
+const word = { type: "string" } as const;
+const several = { type: "string", multiple: true } as const;
+const flags = {
+  endorsements: word,
+  pin: several,
+  signer: several,
+  at: word,
+  vek: word,
+  accept: several,
+  minimum: several,
+  allow: several,
+  vmpl: word,
+  "report-data": word,
+  json: { type: "boolean" },
+} as const;
 
-function parseWords(words: readonly string[]) {
-  const one = { type: "string" } as const;
-  const several = { type: "string", multiple: true } as const;
-  const options = {
-    endorsements: one,
-    pin: several,
-    signer: several,
-    at: one,
-    vek: one,
-    accept: several,
-    minimum: several,
-    allow: several,
-    vmpl: one,
-    "report-data": one,
-    json: { type: "boolean" },
-  } as const;
-  try {
-    return parseArgs({ args: [...words], allowPositionals: true, options });
-  } catch (error) {
-    throw new UserError(messageOf(error), attestationUsage);
-  }
-}
+type Words = Given<typeof flags>["values"];
 
 /** Raw bytes, or the text of them: hex, base64, or JSON with the report as the compute service gave it. */
 function evidenceIn(file: Buffer): Buffer | undefined {

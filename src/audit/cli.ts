@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { messageOf, UserError, withHint } from "../errors.ts";
+import { UserError } from "../errors.ts";
 import { silentLog } from "../log/log.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
+import { type Given, runProgram, UsageError } from "../text/terminal.ts";
 import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./sealer.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText, verifyExport } from "./export.ts";
@@ -26,9 +26,6 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
 /** Of an export: a million records. */
 const mostBytes = 512 * 1024 * 1024;
 
-/** 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64 unknown words. */
-type AuditExitCode = 0 | 1 | 2 | 3 | 64;
-
 interface AuditTerminal {
   /** Not needed to verify a file. */
   redisUrl: string | undefined;
@@ -39,27 +36,28 @@ interface AuditTerminal {
   write: (text: string) => void;
 }
 
-/** `audit …` in a terminal. Never throws: errors are written. */
-export async function runAudit(
-  words: readonly string[],
-  terminal: AuditTerminal,
-): Promise<AuditExitCode> {
-  try {
-    const { values, positionals } = parseWords(words);
-    const [verb, ...rest] = positionals;
+const word = { type: "string" } as const;
+const flags = { anchor: { ...word, multiple: true }, from: word, who: word, why: word } as const;
+type Values = Given<typeof flags>["values"];
+
+/**
+ * `audit …` in a terminal. Resolves with 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64
+ * unknown words.
+ */
+export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
+  const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
+  return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
     if (verb === "verify" && rest[0] !== undefined) {
       const text = readRegularSync(rest[0], mostBytes).toString("utf8");
       return report(await verifyExport(text, anchors), terminal);
     }
-    if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? "")) {
-      throw new UserError(
+    if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? ""))
+      throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
-        auditUsage,
       );
-    }
     const from = values.from === undefined ? 1 : wholeNumber(values.from);
-    return await withRedis(terminal, async (trail) => {
+    return withRedis(terminal, async (trail) => {
       if (verb === "export") return toFile(trail, rest[0], terminal);
       if (verb === "head") return head(trail, terminal);
       if (verb === "erase") return erase(trail, rest, values, terminal);
@@ -69,20 +67,7 @@ export async function runAudit(
       if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
       return report(verdict, terminal);
     });
-  } catch (error) {
-    terminal.write(`${withHint(error, "\n")}\n`);
-    return error instanceof UserError && error.hint === auditUsage ? 64 : 2;
-  }
-}
-
-function parseWords(words: readonly string[]) {
-  const one = { type: "string" } as const;
-  const options = { anchor: { ...one, multiple: true }, from: one, who: one, why: one } as const;
-  try {
-    return parseArgs({ args: [...words], allowPositionals: true, options });
-  } catch (error) {
-    throw new UserError(messageOf(error), auditUsage);
-  }
+  });
 }
 
 function anchorOf(text: string): Anchor {
@@ -98,8 +83,8 @@ function wholeNumber(text: string): number {
 
 async function withRedis(
   { redisUrl, namespace }: AuditTerminal,
-  act: (trail: Trail) => Promise<AuditExitCode>,
-): Promise<AuditExitCode> {
+  act: (trail: Trail) => Promise<number>,
+): Promise<number> {
   if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
   const key = createKeys(namespace);
   const redis = await connectRedis(redisUrl, "commands", silentLog(), key);
@@ -110,7 +95,7 @@ async function withRedis(
   }
 }
 
-function report(verdict: Verdict, { write }: AuditTerminal): AuditExitCode {
+function report(verdict: Verdict, { write }: AuditTerminal): number {
   write(`${verdictLines(verdict).join("\n")}\n`);
   if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
   return verdict.is === "broken" ? 1 : 2;
@@ -121,7 +106,7 @@ async function toFile(
   trail: Trail,
   file: string | undefined,
   { write, dataDir }: AuditTerminal,
-): Promise<AuditExitCode> {
+): Promise<number> {
   const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
   const exported = await exportAudit({ ...trail, signingKey });
   const { from, to } = exported;
@@ -134,7 +119,7 @@ async function toFile(
   return 0;
 }
 
-async function head(trail: Trail, { write }: AuditTerminal): Promise<AuditExitCode> {
+async function head(trail: Trail, { write }: AuditTerminal): Promise<number> {
   const seal = await trail.head();
   write(seal ? `${seal.seq}:${seal.hash}\n` : "Nothing is sealed yet.\n");
   return seal ? 0 : 2;
@@ -143,11 +128,10 @@ async function head(trail: Trail, { write }: AuditTerminal): Promise<AuditExitCo
 async function erase(
   trail: Trail,
   ids: readonly string[],
-  { who, why }: { who?: string; why?: string },
+  { who, why }: Values,
   { write }: AuditTerminal,
-): Promise<AuditExitCode> {
-  if (ids.length === 0 || !who || !why)
-    throw new UserError("Name the records, --who, and --why", auditUsage);
+): Promise<number> {
+  if (ids.length === 0 || !who || !why) throw new UsageError("Name the records, --who, and --why");
   const { erased } = await eraseRecords({ ...trail, ids, who, why });
   write(`${erased} erased. Redis forgets them on disk at its next BGREWRITEAOF or BGSAVE.\n`);
   return 0;
@@ -157,10 +141,10 @@ async function erase(
 async function recordGap(
   trail: Trail,
   { problems }: Verdict,
-  { who, why }: { who?: string; why?: string },
+  { who, why }: Values,
   { write }: AuditTerminal,
-): Promise<AuditExitCode> {
-  if (!who || !why) throw new UserError("Say --who and --why", auditUsage);
+): Promise<number> {
+  if (!who || !why) throw new UsageError("Say --who and --why");
   const other = problems.find(({ loss }) => loss === undefined);
   if (other)
     throw new UserError(

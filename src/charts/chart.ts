@@ -1,4 +1,5 @@
-import { type ChartBlock, duration, plain } from "../messages/message.ts";
+import { duration, plain } from "../messages/markdown.ts";
+import type { ChartBlock } from "../messages/message.ts";
 
 /** As the compute service returns it: `value` without a unit, `timestamp` in ISO 8601. */
 interface Usage {

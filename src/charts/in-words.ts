@@ -1,14 +1,6 @@
 import type { DataTableBlock } from "@slack/types";
-import {
-  type ChartBlock,
-  limits,
-  message,
-  type Message,
-  section,
-  lines,
-  Markdown,
-  md,
-} from "../messages/message.ts";
+import { lines, Markdown, md } from "../messages/markdown.ts";
+import { type ChartBlock, limits, message, type Message, section } from "../messages/message.ts";
 import { shortNumber } from "./chart.ts";
 
 /** A message with its charts and tables as text, for where Slack refuses them. Undefined when it has none. */

@@ -1,12 +1,8 @@
+import * as z from "zod";
 import { type Specs, ComputeError, unreachableWords } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { InventoryState } from "../inventory/inventory.ts";
 import {
-  buttons,
-  context,
-  fields,
-  type Message,
-  sentence,
   counted,
   firstFew,
   md,
@@ -14,9 +10,10 @@ import {
   plain,
   duration,
   type Markdown,
-} from "../messages/message.ts";
+} from "../messages/markdown.ts";
+import { buttons, context, fields, type Message, sentence } from "../messages/message.ts";
 import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
-import type { Target } from "../registry/define.ts";
+import { runButton, type Target, wholeNumber } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
 /** The error, for the last known state, when the compute service is unreachable. */
@@ -48,7 +45,6 @@ export async function lastKnown(
   const failure = failing.get(known.id);
   const sign = failure === undefined ? statusSign(known.status) : "🔴";
   const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(failure)}`;
-  const value = JSON.stringify({ [kind]: known.id });
   return sentence(
     head,
     fields([
@@ -64,7 +60,7 @@ export async function lastKnown(
       md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now())} ${name("/gatehouse status")} shows when it is available.`,
     ),
     context(md`ID ${name(known.id)}`),
-    buttons([{ label: "Refresh", action: `run:${kind}.show`, value }]),
+    buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id })]),
   );
 }
 
@@ -77,6 +73,22 @@ export function specsWords(specs: Specs | undefined): string {
 export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
   return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
 }
+
+/** How many rows of a list are shown at once. */
+export const perPage = 50;
+
+export const pageFlag = wholeNumber(10_000)
+  .optional()
+  .meta({ isFlag: true, description: `which page of ${perPage}` });
+
+export const filterFlag = (description: string) =>
+  z.string().max(40).optional().meta({ isFlag: true, description });
+
+/** Instead of a page beyond the last one. */
+export const noSuchPage = (pages: number, list: string): Message =>
+  sentence(
+    md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name(`/${list} --page 1`)} shows the first.`,
+  );
 
 /** How old a list is, and what it lacks. */
 export function inventoryAge(

@@ -15,7 +15,7 @@ import type * as z from "zod";
 import { canonical } from "../text/canonical-json.ts";
 import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
-import { printableLine } from "../text/printable.ts";
+import { printableLine } from "../text/terminal.ts";
 import { durationWords, type Pace, policySchema, usualPace } from "./policy-schema.ts";
 import { metBy } from "./seats.ts";
 

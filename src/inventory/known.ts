@@ -308,10 +308,7 @@ export function createNames() {
     add(name: string, id: string): void {
       const key = fold(name);
       const bearers = ids.get(key);
-      if (bearers) {
-        bearers.add(id);
-        return;
-      }
+      if (bearers) return void bearers.add(id);
       ids.set(key, new Set([id]));
       insert(key);
     },
@@ -409,7 +406,7 @@ export type Failing = ReadonlyMap<string, string>;
 type Shown = { id: string; name: string; status: string };
 
 /** The worst that is known of a VM is its sign: `🔴 RUNNING, measurement matches no pin`. */
-export function signed({ id, status }: Omit<Shown, "name">, failing: Failing): string {
+export function signed({ id, status }: Omit<Shown, "name">, failing: Failing = new Map()): string {
   const why = failing.get(id);
   return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
 }
@@ -424,16 +421,11 @@ export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
 };
 
 /** ERROR first, then changing, stopped, running. */
-export function byTrouble(
-  a: { status: string; name: string },
-  b: { status: string; name: string },
-): number {
-  return rank(a.status) - rank(b.status) || byName(a, b);
+export function byTrouble(a: Omit<Shown, "id">, b: Omit<Shown, "id">): number {
+  return rankOf(a) - rankOf(b) || byName(a, b);
 }
 
-function rank(status: string): number {
-  return statusFacts(status).rank;
-}
+const rankOf = ({ status }: Pick<Shown, "status">) => statusFacts(status).rank;
 
 /** By code unit. */
 export function byName(a: { name: string }, b: { name: string }): number {
@@ -463,7 +455,7 @@ export function countByStatus(
   const counts = new Map<string, number>();
   for (const { status } of all) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [...counts]
-    .toSorted(([a], [b]) => rank(a) - rank(b))
+    .toSorted(([a], [b]) => statusFacts(a).rank - statusFacts(b).rank)
     .map(([status, count]) => `${count} ${status}`)
     .concat(failed === 0 ? [] : `🔴 ${failed} failing attestation`)
     .join(", ");

@@ -36,10 +36,6 @@ export type Snapshots = ReturnType<typeof createSnapshots>;
 
 const readAtOnce = 200;
 
-/** A snapshot without an id is kept under its name and time. */
-const fieldOf = (snapshot: KnownSnapshot) =>
-  snapshot.id === "" ? `named ${snapshot.name} ${snapshot.at}` : snapshot.id;
-
 export function createSnapshots(redis: RedisClient, key: Keys) {
   /** Newest first. */
   async function of(vmId: string): Promise<KnownSnapshot[]> {
@@ -58,11 +54,12 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
     },
     /** Telling of the same one twice is harmless. */
     async remember(snapshot: KnownSnapshot): Promise<void> {
-      const field = fieldOf(snapshot);
+      const { id, vmId, name, at } = snapshot;
+      // Without an ID it is kept under its name and time
+      const field = id === "" ? `named ${name} ${at}` : id;
       // The first word stands: what is typed by hand later knows less
-      await redis.hsetnx(key("snapshots", snapshot.vmId), field, JSON.stringify(snapshot));
-      if (snapshot.id !== "")
-        await redis.hsetnx(key("snapshot-owners"), snapshot.id, snapshot.vmId);
+      await redis.hsetnx(key("snapshots", vmId), field, JSON.stringify(snapshot));
+      if (id !== "") await redis.hsetnx(key("snapshot-owners"), id, vmId);
     },
     /** Names the VM that a snapshot id belongs to, as far as we know. */
     ownerOf: async (snapshotId: string): Promise<string | undefined> =>

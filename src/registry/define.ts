@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
-import type { Message, Markdown } from "../messages/message.ts";
+import type { Markdown } from "../messages/markdown.ts";
+import type { ButtonSpec, Message } from "../messages/message.ts";
 
 /** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */
 export interface Target {
@@ -267,28 +268,40 @@ export interface DialogFacts {
   regions?: readonly string[];
 }
 
+/** What answers is a read. */
+type Written<C extends { kind: string }> = Omit<C, "kind">;
+
 /** Inside, `args` has the schema's type; outside, commands share one type: they only get arguments that their schema parsed. */
 export function defineCommand<Schema extends ArgsSchema, Context>(
-  command: ReadCommand<Schema, Context>,
+  command: Written<ReadCommand<Schema, Context>>,
 ): ReadCommand<ArgsSchema, Context>;
-export function defineCommand<Schema extends ArgsSchema>(command: VmCommand<Schema>): VmCommand;
 export function defineCommand<Schema extends ArgsSchema>(
-  command: ProjectCommand<Schema>,
+  command: Written<VmCommand<Schema>>,
+): VmCommand;
+export function defineCommand<Schema extends ArgsSchema>(
+  command: Written<ProjectCommand<Schema>>,
 ): ProjectCommand;
 export function defineCommand<Schema extends ArgsSchema>(
-  command: CreateCommand<Schema>,
+  command: Written<CreateCommand<Schema>>,
 ): CreateCommand;
 /** The compiler reports errors against the last overload: this one makes it name what is missing. */
 export function defineCommand<Schema extends ArgsSchema, Context>(
   command:
-    | ReadCommand<Schema, Context>
-    | VmCommand<Schema>
-    | ProjectCommand<Schema>
-    | CreateCommand<Schema>,
+    | Written<ReadCommand<Schema, Context>>
+    | Written<VmCommand<Schema>>
+    | Written<ProjectCommand<Schema>>
+    | Written<CreateCommand<Schema>>,
 ): Command<Context>;
-export function defineCommand(command: unknown): unknown {
-  return command;
+export function defineCommand(command: object): unknown {
+  return { kind: "answer" in command ? "read" : "change", ...command };
 }
+
+/** A button that runs a command, named with dots, as if it had been typed. */
+export const runButton = (label: string, command: string, input: object): ButtonSpec => ({
+  label,
+  action: `run:${command}`,
+  value: JSON.stringify(input),
+});
 
 export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
@@ -371,6 +384,14 @@ export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
     .transform(Number)
     .refine((value) => value >= 1 && value <= most, { error });
 }
+
+/** `--raw`: present or absent. */
+export const switchFlag = (description: string) =>
+  z.boolean().optional().meta({ isFlag: true, description });
+
+/** Whatever follows, up to `most` characters. */
+export const rest = (most: number, description: string) =>
+  z.string().max(most).meta({ isRest: true, description });
 
 /** One argument, as its schema tells. */
 export interface Argument extends ArgumentMeta {

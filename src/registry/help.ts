@@ -1,3 +1,4 @@
+import { lines, Markdown, md, name } from "../messages/markdown.ts";
 import {
   type Block,
   buttons,
@@ -9,10 +10,6 @@ import {
   type Message,
   section,
   sentence,
-  lines,
-  Markdown,
-  md,
-  name,
 } from "../messages/message.ts";
 import { nearest } from "../text/nearest.ts";
 import {

@@ -1,10 +1,7 @@
 import { ConfigError, configExitCode, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { nearest } from "../text/nearest.ts";
-import { printable } from "../text/printable.ts";
-
-/** Exit code for words that mean nothing here: EX_USAGE of sysexits.h. */
-export const usageExitCode = 64;
+import { printable, usageExitCode } from "../text/terminal.ts";
 
 /** A program in a terminal. Its configuration is read only when it runs, never for its usage. */
 interface Program {

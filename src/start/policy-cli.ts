@@ -1,6 +1,5 @@
-import { counted } from "../messages/message.ts";
+import { counted, firstFew } from "../messages/markdown.ts";
 import { dirname } from "node:path";
-import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import * as z from "zod";
 import { commands } from "../commands/index.ts";
@@ -24,6 +23,7 @@ import { targetArgument, type Command, dottedName, type Target } from "../regist
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
+import { runProgram, UsageError } from "../text/terminal.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
@@ -41,9 +41,6 @@ export const policyUsage = `usage: node gatehouse.mjs policy <what>
   test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals, votes
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
-/** 0 as expected, 1 problems or differences, 64 unknown words. */
-type PolicyExitCode = 0 | 1 | 64;
-
 interface Terminal {
   /** What is read unless the words name another file. */
   file: string;
@@ -55,45 +52,32 @@ interface Terminal {
 /** A team of its own: in a terminal everyone is a full member. */
 const ourTeamId = "T0";
 
-/** `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Never rejects. */
-export async function runPolicy(
-  words: readonly string[],
-  terminal: Terminal,
-): Promise<PolicyExitCode> {
-  try {
-    const { values, positionals } = parseWords(words);
-    const [verb, ...rest] = positionals;
-    if (!["check", "explain", "test"].includes(verb ?? "")) throw new UserError(policyUsage);
+const word = { type: "string" } as const;
+const flags = { as: word, groups: word, in: word, file: word, name: word, vms: word };
+
+/**
+ * `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Resolves with 0 as
+ * expected, 1 problems or differences, 64 unknown words.
+ */
+export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
+  const { write } = terminal;
+  const program = { usage: policyUsage, options: flags, failed: 1, write };
+  return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
+    if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
     const read = readPolicy(file);
-    if (verb === "check") return await check(read, terminal);
-    if (verb === "explain") {
-      const [command, target] = rest;
-      if (values.as === undefined || command === undefined) throw new UserError(policyUsage);
-      const { groups, note } = await groupsOf(values.as, values.groups, read, terminal);
-      const { as: who, in: channel = "", name: newName } = values;
-      const vms = values.vms?.split(",");
-      const decision = decide({ who, groups, channel, command, target, newName, vms }, read);
-      terminal.write(`${decision.why}\n${note}`);
-      return decision.allowed ? 0 : 1;
-    }
-    if (verb === "test" && rest[0] !== undefined) return test(rest[0], read, terminal);
-    throw new UserError(policyUsage);
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    terminal.write(`${messageOf(error)}\n`);
-    return error.message === policyUsage ? 64 : 1;
-  }
-}
-
-function parseWords(words: readonly string[]) {
-  const one = { type: "string" } as const;
-  const options = { as: one, groups: one, in: one, file: one, name: one, vms: one };
-  try {
-    return parseArgs({ args: [...words], allowPositionals: true, options });
-  } catch {
-    throw new UserError(policyUsage);
-  }
+    if (verb === "check") return check(read, terminal);
+    const { as: who, in: channel = "", name: newName } = values;
+    const [first, target] = rest;
+    if (first === undefined) throw new UsageError();
+    if (verb === "test") return test(first, read, terminal);
+    if (who === undefined) throw new UsageError();
+    const { groups, note } = await groupsOf(who, values.groups, read, terminal);
+    const vms = values.vms?.split(",");
+    const decision = decide({ who, groups, channel, command: first, target, newName, vms }, read);
+    write(`${decision.why}\n${note}`);
+    return decision.allowed ? 0 : 1;
+  });
 }
 
 interface PolicyFile extends ReadPolicy {
@@ -118,7 +102,7 @@ function orComplain<T>(start: string, read: () => T): T {
   }
 }
 
-async function check(file: PolicyFile, { write, slack }: Terminal): Promise<PolicyExitCode> {
+async function check(file: PolicyFile, { write, slack }: Terminal): Promise<number> {
   const { path, policy } = file;
   const { approvals, protect, digests } = policy;
   const { everyone, users, groups } = whoAre(policy.access.approve);
@@ -148,12 +132,12 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
   return findings.some(({ is }) => is === "ill") ? 1 : 0;
 }
 
+const maxTeams = 20;
+
 function teamsIn({ teams }: Policy): string {
   const named = Object.entries(teams).map(([name, { projects }]) => `${name} (${fewOf(projects)})`);
   if (named.length === 0) return "";
-  const maxNamed = 20;
-  const more = named.length > maxNamed ? ` and ${named.length - maxNamed} more` : "";
-  return `${counted(named.length, "team")}: ${named.slice(0, maxNamed).join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
+  return `${counted(named.length, "team")}: ${firstFew(named, maxTeams)}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
@@ -330,7 +314,7 @@ const caseSchema = z.strictObject({
 });
 
 /** Names each row of the table that is decided otherwise than it says. */
-function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
+function test(path: string, file: PolicyFile, { write }: Terminal): number {
   const text = readText(path);
   const rows: unknown = orComplain(path, () => parse(text, { maxAliasCount: 100 }));
   const read = z.array(caseSchema).safeParse(rows);

@@ -5,7 +5,7 @@ import { messageOf, withHint } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/web.ts";
-import { printable } from "../text/printable.ts";
+import { printable } from "../text/terminal.ts";
 import { exitConfig, orExit } from "./command-line.ts";
 import { collectGarbage, type Signals } from "./node-process.ts";
 import { start } from "./start.ts";

@@ -1,7 +1,7 @@
-import { withHint } from "../errors.ts";
 import { readAllProjects } from "../inventory/replica.ts";
 import { silentLog } from "../log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
+import { runProgram, UsageError } from "../text/terminal.ts";
 
 export const retentionUsage = `usage: node gatehouse.mjs retention
   lists what Gatehouse keeps in Redis: how many keys of each kind, how large (from a sample), and for how long; then what may
@@ -78,16 +78,14 @@ export function kindOf(key: string, { prefix }: Keys): Kind | undefined {
 const sampled = 100;
 
 /** `retention` in a terminal. */
-export async function runRetention(
+export function runRetention(
   words: readonly string[],
   on: { redisUrl: () => string; namespace?: string; write: (text: string) => void },
-): Promise<0 | 1 | 64> {
+): Promise<number> {
   const { redisUrl, namespace, write } = on;
-  if (words.length > 0) {
-    write(`${retentionUsage}\n`);
-    return 64;
-  }
-  try {
+  const program = { usage: retentionUsage, options: {}, failed: 1, write };
+  return runProgram(words, program, async () => {
+    if (words.length > 0) throw new UsageError();
     const key = createKeys(namespace);
     const redis = await connectRedis(redisUrl(), "waits", silentLog(), key);
     try {
@@ -96,10 +94,7 @@ export async function runRetention(
     } finally {
       redis.disconnect();
     }
-  } catch (error) {
-    write(`${withHint(error, "\n")}\n`);
-    return 1;
-  }
+  });
 }
 
 async function report(redis: RedisClient, key: Keys): Promise<string> {

@@ -236,12 +236,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const polls = createPolls(redis, key, journal.getMany);
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
-  const subscriptions = createSubscriptions({
-    redis,
-    key,
-    config,
-    post: feeds.post,
-  });
+  const subscriptions = createSubscriptions({ redis, key, config, post: feeds.post });
   const appraiser = rememberVerdicts(judge, {
     records: createDriftRecords(redis, key),
     alarms: createAlarms({ config, announce: notices.announce }),

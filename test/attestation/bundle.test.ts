@@ -7,7 +7,7 @@ import { bundleOf, type Signing } from "../../src/attestation/bundle.ts";
 import { runAttestation } from "../../src/attestation/cli.ts";
 import { appraisalOptions, appraise } from "../../src/attestation/appraise.ts";
 import { runCommandLine } from "../../src/start/command-line.ts";
-import { printable } from "../../src/text/printable.ts";
+import { printable } from "../../src/text/terminal.ts";
 import { createJudging, createMints } from "../verifier/judging.ts";
 import { good, snp } from "./reports.ts";
 

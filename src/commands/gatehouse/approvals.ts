@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { context, message, news, section, sentence, md } from "../../messages/message.ts";
+import { news, md } from "../../messages/markdown.ts";
+import { context, message, section, sentence } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
@@ -10,7 +11,6 @@ import type { ReadContext } from "../context.ts";
 const maxShown = 15;
 
 export const approvals = defineCommand({
-  kind: "read",
   name: "gatehouse approvals",
   summary: "Show requests that wait for approval, yours to decide first",
   example: "/gatehouse approvals",

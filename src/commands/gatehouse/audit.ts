@@ -4,7 +4,8 @@ import { exportAudit, exportText } from "../../audit/export.ts";
 import { type AuditFilter, readAudit } from "../../audit/read.ts";
 import { renderAudit, renderVerdict } from "../../audit/render.ts";
 import { verifyAudit } from "../../audit/verify.ts";
-import { sentence, md } from "../../messages/message.ts";
+import { md } from "../../messages/markdown.ts";
+import { sentence } from "../../messages/message.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { withNames } from "../last-known.ts";
@@ -12,7 +13,6 @@ import { withNames } from "../last-known.ts";
 const most = 30;
 
 export const audit = defineCommand({
-  kind: "read",
   name: "gatehouse audit",
   summary: "Show the audit trail, or check and export it (verify, export)",
   example: "/gatehouse audit verify",

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { sentence, duration, firstFew, hintOf, lines, md, name } from "../../messages/message.ts";
+import { duration, firstFew, hintOf, lines, md, name } from "../../messages/markdown.ts";
+import { sentence } from "../../messages/message.ts";
 import {
   mayNeedApproval,
   type NeededApprovals,
@@ -11,21 +12,20 @@ import {
   needingApproval,
 } from "../../policy/approval-rule.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { defineCommand, calledName, targetArgument } from "../../registry/define.ts";
+import { defineCommand, calledName, rest, targetArgument } from "../../registry/define.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { asksForChange, type Invocation, targetWords } from "../../registry/invocation.ts";
 import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/submit.ts";
 import type { ReadContext } from "../context.ts";
 
 export const canI = defineCommand({
-  kind: "read",
   name: "gatehouse can-i",
   summary:
     "Check whether you can run a command, which rule decides, and how many approvals it needs",
   example: "/gatehouse can-i vm restore db-1",
   class: "read",
   args: z.object({
-    command: z.string().max(500).meta({ isRest: true, description: "the words you would type" }),
+    command: rest(500, "the words you would type"),
   }),
   async answer({ command: words }, context: ReadContext) {
     const { policy, journal } = context;

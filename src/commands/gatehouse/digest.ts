@@ -2,24 +2,15 @@ import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
 import { readSchedule, daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
-import {
-  howToOpen,
-  type Message,
-  sentence,
-  channelLink,
-  lines,
-  type Markdown,
-  md,
-  name,
-} from "../../messages/message.ts";
+import { channelLink, lines, type Markdown, md, name } from "../../messages/markdown.ts";
+import { howToOpen, type Message, sentence } from "../../messages/message.ts";
 import { scopeShownTo, lists } from "../../policy/access.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
 
 const everyDay = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 
 export const digest = defineCommand({
-  kind: "read",
   name: "gatehouse digest",
   aliases: ["handover"],
   summary: "Post a digest here daily or now, or hand over to the next shift",
@@ -31,11 +22,10 @@ export const digest = defineCommand({
       description:
         "`handover` is shown only to you, with running requests and open consoles, until you share it",
     }),
-    when: z.string().max(200).optional().meta({
-      isRest: true,
-      description:
-        "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
-    }),
+    when: rest(
+      200,
+      "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
+    ).optional(),
   }),
   async answer({ action, when: words = "" }, context: ReadContext) {
     const { digests, channelId: here, policy, person, ourTeamId } = context;
@@ -58,22 +48,15 @@ export const digest = defineCommand({
         "Only an administrator can do that for another channel.",
         "Run it in that channel, or see `access.administer` in gatehouse.yml.",
       );
-    switch (action) {
-      case "on":
-        await noteInChannel(context, "digest-on", channel, words.slice(0, 100));
-        return turnOn(read, channel, context);
-      case "off":
-        await noteInChannel(context, "digest-off", channel, words.slice(0, 100));
-        return sentence(
-          (await digests.schedules.clear(channel))
-            ? md`Done. Digests for ${channelLink(channel)} are turned off.`
-            : md`No digest is set up for ${channelLink(channel)}.`,
-        );
-      case "now":
-        return postNow(channel, context);
-      default:
-        return showSchedule(channel, context);
-    }
+    if (action === undefined) return showSchedule(channel, context);
+    if (action === "now") return postNow(channel, context);
+    await noteInChannel(context, `digest-${action}`, channel, words.slice(0, 100));
+    if (action === "on") return turnOn(read, channel, context);
+    return sentence(
+      (await digests.schedules.clear(channel))
+        ? md`Done. Digests for ${channelLink(channel)} are turned off.`
+        : md`No digest is set up for ${channelLink(channel)}.`,
+    );
   },
 });
 

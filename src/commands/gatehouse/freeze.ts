@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { sentence, md, name } from "../../messages/message.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { md, name } from "../../messages/markdown.ts";
+import { sentence } from "../../messages/message.ts";
+import { defineCommand, rest } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 export const freeze = defineCommand({
-  kind: "read",
   name: "gatehouse freeze",
   summary: "Stop every change that was not sent yet",
   example: "/gatehouse freeze incident 4711, storage is failing",
@@ -12,11 +12,7 @@ export const freeze = defineCommand({
   // Stopping changes is always safe
   approversToo: true,
   args: z.object({
-    reason: z
-      .string()
-      .max(300)
-      .optional()
-      .meta({ isRest: true, description: "shown with every refusal during the freeze" }),
+    reason: rest(300, "shown with every refusal during the freeze").optional(),
   }),
   async answer({ reason = "" }, { journal, person }: ReadContext) {
     const isNew = await journal.freeze({ by: person.name, id: person.id, reason });

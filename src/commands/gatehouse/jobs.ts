@@ -1,16 +1,7 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import {
-  buttons,
-  listing,
-  section,
-  sentence,
-  table,
-  duration,
-  Markdown,
-  md,
-  name,
-} from "../../messages/message.ts";
+import { duration, Markdown, md, name } from "../../messages/markdown.ts";
+import { buttons, listing, section, sentence, table } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
@@ -24,7 +15,6 @@ const most = 60;
 const maxWithButtons = 10;
 
 export const jobs = defineCommand({
-  kind: "read",
   name: "gatehouse jobs",
   aliases: ["requests"],
   everyday: true,
@@ -79,8 +69,6 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const votes = approval && needsOf(policy, approval);
   if (state === "draft" && votes && !voteRefusal({ votes, voter: person, ourTeamId, requester }))
     return askingRow(request, command, { mayVote: true, link });
-  return [
-    said,
-    ...(mayRun(command, [record.target]) ? buttons(cardButtons(request, command)) : []),
-  ];
+  const may = mayRun(command, [record.target]);
+  return [said, ...(may ? buttons(cardButtons(request, command)) : [])];
 }

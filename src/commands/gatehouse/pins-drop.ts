@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { pinChange } from "../../attestation/pins.ts";
-import { md } from "../../messages/message.ts";
+import { md } from "../../messages/markdown.ts";
 import { target, defineCommand } from "../../registry/define.ts";
-import { pinRequest, reason } from "../pin-request.ts";
+import { pinRequest, reason } from "./pins-propose.ts";
 
 export const pinsDrop = defineCommand({
   ...pinRequest,

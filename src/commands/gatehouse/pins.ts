@@ -1,20 +1,11 @@
 import * as z from "zod";
 import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import {
-  context,
-  listing,
-  sentence,
-  table,
-  duration,
-  md,
-  name,
-  plain,
-} from "../../messages/message.ts";
+import { duration, md, name, plain } from "../../messages/markdown.ts";
+import { context, listing, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 export const pins = defineCommand({
-  kind: "read",
   name: "gatehouse pins",
   summary: "Show what VMs are pinned to, in gatehouse.yml and by approval",
   example: "/gatehouse pins",

@@ -1,15 +1,14 @@
 import * as z from "zod";
 import {
-  message,
   readable,
-  section,
   hintOf,
   lines,
   type Markdown,
   md,
   name,
   plain,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
+import { message, section } from "../../messages/message.ts";
 import { lists, unmatchedIn } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -17,7 +16,6 @@ import type { ReadContext } from "../context.ts";
 const maxLines = 10;
 
 export const status = defineCommand({
-  kind: "read",
   name: "gatehouse status",
   summary: "Show whether Gatehouse, Slack, Redis, and the compute service work",
   example: "/gatehouse status",
@@ -31,21 +29,11 @@ export const status = defineCommand({
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =
       bad === 0 ? md`*Everything works.*` : md`*${bad} of ${rows.length} need attention.*`;
-    return message(
-      readable(head),
-      section(
-        lines(
-          head,
-          ...rows
-            .slice(0, maxLines)
-            .map(
-              ({ name: part, ok, detail, advice }) =>
-                md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(isAdministrator && advice ? `${detail}; ${advice}` : detail, 400))}`,
-            ),
-          ...unmatched,
-        ),
-      ),
-    );
+    const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice }) => {
+      const said = isAdministrator && advice ? `${detail}; ${advice}` : detail;
+      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(said, 400))}`;
+    });
+    return message(readable(head), section(lines(head, ...shown, ...unmatched)));
   },
 });
 

@@ -1,20 +1,13 @@
 import * as z from "zod";
 import { glob as globShape } from "../../config/policy-schema.ts";
+import { listed } from "../../digests/line-buttons.ts";
 import { type Event, events, type Subscription } from "../../digests/requests.ts";
 import { UserError } from "../../errors.ts";
-import {
-  type Message,
-  section,
-  sentence,
-  channelLink,
-  lines,
-  type Markdown,
-  md,
-  name,
-} from "../../messages/message.ts";
+import { channelLink, counted, lines, type Markdown, md, name } from "../../messages/markdown.ts";
+import { type Message, section, sentence } from "../../messages/message.ts";
 import { scopeShownTo } from "../../policy/access.ts";
 import { compileTargetGlobs } from "../../policy/refusal.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { defineCommand, rest, runButton } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
@@ -22,9 +15,10 @@ import { noteInChannel, type ReadContext } from "../context.ts";
 /** In one channel. */
 const maxGlobs = 50;
 const fewNames = 3;
+/** A message holds 50 blocks. */
+const maxRows = 45;
 
 export const subscribe = defineCommand({
-  kind: "read",
   name: "gatehouse subscribe",
   aliases: ["subscriptions", "follow"],
   summary: "Tell this channel when VMs fail, drift, or are changed elsewhere",
@@ -36,11 +30,10 @@ export const subscribe = defineCommand({
       description:
         "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
     }),
-    events: z.string().max(200).optional().meta({
-      isRest: true,
-      description:
-        "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
-    }),
+    events: rest(
+      200,
+      "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
+    ).optional(),
   }),
   async answer({ targets = "", events: more = "" }, context: ReadContext) {
     checkPlace(context);
@@ -64,7 +57,7 @@ export const subscribe = defineCommand({
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
       lines(
-        md`Done. ${channelLink(channelId)} is notified about ${named(words.globs)}: ${eventWords(chosen)}.`,
+        md`Done. ${channelLink(channelId)} is notified about ${listed(words.globs, maxGlobs)}: ${eventWords(chosen)}.`,
         meant,
       ),
     );
@@ -93,10 +86,9 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
       );
   const meant = vms.filter((vm) => compileTargetGlobs(globs)({ kind: "vm", ...vm }));
   if (meant.length === 0) return md`No VM matches now; those that come later will.`;
-  const names = meant.slice(0, fewNames).map((vm) => `${vm.projectName}/${vm.name}`);
-  const more = meant.length - names.length;
-  const count = meant.length.toLocaleString("en-US");
-  return md`Now ${meant.length === 1 ? "1 VM matches" : `${count} VMs match`}: ${named(names)}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}.`;
+  const names = meant.map((vm) => `${vm.projectName}/${vm.name}`);
+  const match = meant.length === 1 ? "matches" : "match";
+  return md`Now ${counted(meant.length, "VM")} ${match}: ${listed(names, fewNames)}.`;
 }
 
 /** `change` and `drifts` are probably no names. */
@@ -112,20 +104,14 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
     );
   const head = md`*${channelLink(channelId)} is subscribed to:*`;
   const rows = all.map((one) =>
-    section(md`• ${name(one.glob)}: ${eventWords(one.events)}`, {
-      label: "Unsubscribe",
-      action: "run:gatehouse.unsubscribe",
-      value: JSON.stringify({ targets: one.glob }),
-    }),
+    section(
+      md`• ${name(one.glob)}: ${eventWords(one.events)}`,
+      runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }),
+    ),
   );
-  return sentence(head, rows.slice(0, maxRows), moreThan(all.length));
-}
-
-/** A message holds 50 blocks. */
-const maxRows = 45;
-
-function moreThan(count: number) {
-  return count > maxRows ? section(md`… and ${count - maxRows} more.`) : undefined;
+  const more = all.length - maxRows;
+  const cut = more > 0 ? section(md`… and ${more} more.`) : undefined;
+  return sentence(head, rows.slice(0, maxRows), cut);
 }
 
 const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";
@@ -148,20 +134,15 @@ export function readWords(text: string): SubscriptionWords {
   const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
   const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
   const globs = words.filter((word) => !isEvent(word.toLowerCase()));
-  for (const glob of globs) {
-    const start = glob.slice(0, 40);
-    if (!globShape.safeParse(glob).success)
-      throw new UserError(`${start} can't be the name of a VM or project.`, usage);
-  }
+  const odd = globs.find((glob) => !globShape.safeParse(glob).success);
+  if (odd !== undefined)
+    throw new UserError(`${odd.slice(0, 40)} can't be the name of a VM or project.`, usage);
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
 
 /** As the audit trail keeps them. */
 export const asNoted = ({ globs, events: some }: SubscriptionWords): string =>
   [...globs, ...some].join(" ").slice(0, 300);
-
-export const named = (globs: readonly string[]): Markdown =>
-  globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);
 
 /** `trouble, drift, and changes` */
 export const eventWords = (some: readonly Event[]): string =>

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { sentence, md } from "../../messages/message.ts";
+import { md } from "../../messages/markdown.ts";
+import { sentence } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { thawNews } from "../../requests/after-result.ts";
 import type { ReadContext } from "../context.ts";
 
 export const thaw = defineCommand({
-  kind: "read",
   name: "gatehouse thaw",
   summary: "Allow changes again",
   example: "/gatehouse thaw",

@@ -1,13 +1,14 @@
 import * as z from "zod";
+import { listed } from "../../digests/line-buttons.ts";
 import { events } from "../../digests/requests.ts";
 import { UserError } from "../../errors.ts";
-import { sentence, channelLink, md } from "../../messages/message.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { channelLink, md } from "../../messages/markdown.ts";
+import { sentence } from "../../messages/message.ts";
+import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
-import { asNoted, checkPlace, eventWords, named, noneNamed, readWords } from "./subscribe.ts";
+import { asNoted, checkPlace, eventWords, noneNamed, readWords } from "./subscribe.ts";
 
 export const unsubscribe = defineCommand({
-  kind: "read",
   name: "gatehouse unsubscribe",
   aliases: ["unfollow"],
   summary: "End what this channel is subscribed to",
@@ -19,11 +20,7 @@ export const unsubscribe = defineCommand({
       .string()
       .max(500)
       .meta({ description: "the names or globs, as `/gatehouse subscribe` shows them; or `all`" }),
-    events: z
-      .string()
-      .max(200)
-      .optional()
-      .meta({ isRest: true, description: "only these: `trouble`, `drift`, `changes`" }),
+    events: rest(200, "only these: `trouble`, `drift`, `changes`").optional(),
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
     checkPlace(context);
@@ -50,7 +47,7 @@ export const unsubscribe = defineCommand({
     }
     const globs = ended.map(({ glob }) => glob);
     return sentence(
-      md`Done. ${channelLink(channelId)} is no longer notified about ${named(globs)}: ${eventWords(only)}.`,
+      md`Done. ${channelLink(channelId)} is no longer notified about ${listed(globs, globs.length)}: ${eventWords(only)}.`,
     );
   },
 });

@@ -1,16 +1,8 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import {
-  context,
-  section,
-  sentence,
-  lines,
-  type Markdown,
-  md,
-  name,
-  when,
-} from "../../messages/message.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/markdown.ts";
+import { context, section, sentence } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";
@@ -22,7 +14,6 @@ import type { ReadContext } from "../context.ts";
 const maxSteps = 25;
 
 export const why = defineCommand({
-  kind: "read",
   name: "gatehouse why",
   summary: "Show a request's history, step by step; alone, that of your last one",
   example: "/gatehouse why",

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, firstFew, md } from "../../messages/message.ts";
+import { counted, firstFew, md } from "../../messages/markdown.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
 
@@ -7,7 +7,6 @@ const maxNamed = 30;
 const shown = (vm: { name: string; status: string }) => `${vm.name} (${vm.status})`;
 
 export const deleteProject = defineCommand({
-  kind: "change",
   on: "project",
   name: "project delete",
   aliases: ["rm", "remove"],

@@ -1,25 +1,21 @@
 import * as z from "zod";
-import { context, sentence, table, counted, lines, md, name } from "../../messages/message.ts";
-import { wholeNumber, defineCommand } from "../../registry/define.ts";
+import { counted, lines, md, name } from "../../messages/markdown.ts";
+import { context, sentence, table } from "../../messages/message.ts";
+import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { inventoryAge } from "../last-known.ts";
-import { byTrouble, countByStatus, statusSign } from "../../inventory/known.ts";
-
-const perPage = 50;
-
-const filter = z.string().max(40).optional();
+import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";
+import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 
 export const list = defineCommand({
-  kind: "read",
   name: "project list",
   aliases: ["ls"],
   summary: "List projects, problems first",
   example: "/project list --type TEE_VM",
   class: "read",
   args: z.object({
-    type: filter.meta({ isFlag: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
-    status: filter.meta({ isFlag: true, description: "only projects in this status" }),
-    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
+    type: filterFlag("TEE_VM, GIT_DEPLOY, or CONTAINER"),
+    status: filterFlag("only projects in this status"),
+    page: pageFlag,
   }),
   async answer({ type, status, page = 1 }, { inventory, now }: ReadContext) {
     await inventory.upToDate();
@@ -28,7 +24,6 @@ export const list = defineCommand({
       .filter((one) => same(type, one.type) && same(status, one.status))
       .toSorted(byTrouble);
     const age = inventoryAge(await inventory.state(), now());
-    const pages = Math.max(1, Math.ceil(projects.length / perPage));
     if (projects.length === 0) {
       const nothing =
         all.length === 0
@@ -36,24 +31,15 @@ export const list = defineCommand({
           : md`No projects match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
       return sentence(nothing, context(age));
     }
-    if (page > pages) {
-      return sentence(
-        md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/project list --page 1")} shows the first.`,
-      );
-    }
+    const pages = Math.ceil(projects.length / perPage);
+    if (page > pages) return noSuchPage(pages, "project list");
     const first = (page - 1) * perPage;
     const { block, shown } = table(
       "Projects",
       ["Name", "Status", "Type", "Region", "ID"],
       projects
         .slice(first, first + perPage)
-        .map((one) => [
-          one.name,
-          `${statusSign(one.status)} ${one.status}`,
-          one.type,
-          one.region ?? "",
-          one.id,
-        ]),
+        .map((one) => [one.name, signed(one), one.type, one.region ?? "", one.id]),
     );
     const cut = Math.min(perPage, projects.length - first) - shown;
     const head = md`*${counted(projects.length, "project")}*: ${countByStatus(projects)}`;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ComputeError, type Project } from "../../compute/compute.ts";
+import { counted, md, name, plain, when } from "../../messages/markdown.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -8,13 +9,8 @@ import {
   section,
   sentence,
   table,
-  counted,
-  md,
-  name,
-  plain,
-  when,
 } from "../../messages/message.ts";
-import { target, defineCommand, dottedName, isChange } from "../../registry/define.ts";
+import { target, defineCommand, dottedName, isChange, runButton } from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
@@ -24,7 +20,6 @@ import { timeField } from "../vm/show.ts";
 const maxRows = 50;
 
 export const show = defineCommand({
-  kind: "read",
   name: "project show",
   aliases: ["status", "describe", "info", "get"],
   summary: "Show a project and its VMs",
@@ -62,19 +57,13 @@ export const show = defineCommand({
         timeField("Created", project.createdAt),
         timeField("Changed", project.updatedAt),
       ]),
-      ...(vms.length > 0
-        ? [
-            section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`),
-            block,
-            showOneOf(some.slice(0, shown)),
-          ]
-        : [
-            section(
-              project.type === "TEE_VM"
-                ? md`It has no VMs.`
-                : md`Projects of this type have no VMs.`,
-            ),
-          ]),
+      section(
+        vms.length > 0
+          ? md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`
+          : md`${project.type === "TEE_VM" ? "It has" : "Projects of this type have"} no VMs.`,
+      ),
+      block,
+      showOneOf(some.slice(0, shown)),
       context(
         vms.length > shown
           ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
@@ -87,10 +76,10 @@ export const show = defineCommand({
 });
 
 function lookButtons({ id, type }: Project): ButtonSpec[] {
-  const value = JSON.stringify({ project: id });
-  const vms = { label: "List VMs", action: "run:vm.list", value };
-  const refresh = { label: "Refresh", action: "run:project.show", value };
-  return type === "TEE_VM" ? [vms, refresh] : [refresh];
+  const refresh = runButton("Refresh", "project.show", { project: id });
+  return type === "TEE_VM"
+    ? [runButton("List VMs", "vm.list", { project: id }), refresh]
+    : [refresh];
 }
 
 /** What this person may do with it, in a row of its own; destructive commands last. */
@@ -99,10 +88,9 @@ function changeButtons(
   { commands, mayRun }: Pick<ReadContext, "commands" | "mayRun">,
 ): ButtonSpec[] {
   if (status === "DELETING") return [];
-  const value = JSON.stringify({ project: id });
   return commands.flatMap((command): ButtonSpec[] => {
     if (!isChange(command) || command.on !== "project" || !mayRun(command)) return [];
-    const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+    const base = runButton(command.say.verb, dottedName(command), { project: id });
     return [command.class === "destroy" ? { ...base, style: "danger" } : base];
   });
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Project } from "../../compute/compute.ts";
-import { md, name as named } from "../../messages/message.ts";
+import { md, name as named } from "../../messages/markdown.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
 import { defined } from "./create.ts";
 import {
@@ -19,18 +19,12 @@ const args = z
     cpu: wholeNumber().optional().meta({ isFlag: true, label: "CPU" }),
     memory: wholeNumber().optional().meta({ isFlag: true }),
   })
-  .superRefine(({ name, cpu, memory }, context) => {
-    if (name === undefined && cpu === undefined && memory === undefined) {
-      context.addIssue({
-        code: "custom",
-        path: ["name"],
-        message: "or specs must change: nothing was given",
-      });
-    }
+  .refine(({ name, cpu, memory }) => name !== undefined || isResize({ cpu, memory }), {
+    path: ["name"],
+    error: "or specs must change: nothing was given",
   });
 
 export const update = defineCommand({
-  kind: "change",
   on: "project",
   name: "project update",
   summary: "Rename a project or change its specs; new specs may restart it",
@@ -41,12 +35,10 @@ export const update = defineCommand({
   args,
   say: { verb: "Update", doing: "Updating", done: "Updated" },
   risk: ({ target: project, input }) =>
-    input["cpu"] === undefined && input["memory"] === undefined
-      ? []
-      : [md`⚠️ New specs may restart ${project.name}: what runs in it is interrupted.`],
-  dialog: {
-    warn: () => [md`Empty fields stay unchanged.`],
-  },
+    isResize(input)
+      ? [md`⚠️ New specs may restart ${project.name}: what runs in it is interrupted.`]
+      : [],
+  dialog: { warn: () => [md`Empty fields stay unchanged.`] },
   effect: {
     already: (project, given) => hasFields(project, given),
     notNow: notChangeable,
@@ -59,8 +51,7 @@ export const update = defineCommand({
     again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) => {
-    const isResized = cpu !== undefined || memory !== undefined;
-    const specs = isResized ? defined({ cpu, memory }) : undefined;
+    const specs = isResize({ cpu, memory }) ? defined({ cpu, memory }) : undefined;
     return compute.projects.update(project.id, defined({ name, specs }));
   },
   told: (what, before, after) => {
@@ -70,16 +61,17 @@ export const update = defineCommand({
     return md`Renamed ${named(before.name)} to ${named(after.name)}${specs && `; ${specs}`}`;
   },
   tell: (_before, after, given) =>
-    (given.cpu !== undefined || given.memory !== undefined) && after && hidesSpecs(after)
+    isResize(given) && after && hidesSpecs(after)
       ? md`The compute service doesn't return a project's specs: only that it was updated can be read.`
       : undefined,
 });
 
 type Given = Omit<z.output<typeof args>, "project">;
 
-function hidesSpecs({ specs }: Project): boolean {
-  return specs?.cpu === undefined && specs?.memory === undefined;
-}
+const isResize = ({ cpu, memory }: { cpu?: unknown; memory?: unknown }): boolean =>
+  cpu !== undefined || memory !== undefined;
+
+const hidesSpecs = ({ specs = {} }: Project): boolean => !isResize(specs);
 
 /** The API isn't documented to return specs. Without them, a changed `updated_at` and the requested name are the proof. */
 function tookHiddenSpecs(now: Project, before: Project | undefined, given: Given): boolean {

@@ -12,22 +12,15 @@ import { bundleOf, type Signing } from "../../attestation/bundle.ts";
 import { openSigningKey } from "../../audit/sealer.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import {
-  type ButtonSpec,
-  message,
-  section,
-  sentence,
-  lines,
-  type Markdown,
-  md,
-  name,
-  when,
-} from "../../messages/message.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/markdown.ts";
+import { type ButtonSpec, message, section, sentence } from "../../messages/message.ts";
 import {
   targetOrSeveral,
   type Answer,
   defineCommand,
   dottedName,
+  runButton,
+  switchFlag,
   type Target,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
@@ -41,7 +34,6 @@ const maxVms = 1000;
 const atOnce = 16;
 
 export const attest = defineCommand({
-  kind: "read",
   name: "vm attest",
   aliases: ["verify"],
   summary: "Verify a VM's attestation evidence by the vendors' roots and your pins",
@@ -49,14 +41,8 @@ export const attest = defineCommand({
   class: "read",
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check; several with commas or as a glob"),
-    raw: z
-      .boolean()
-      .optional()
-      .meta({ isFlag: true, description: "send the raw report as a file" }),
-    evidence: z.boolean().optional().meta({
-      isFlag: true,
-      description: "send everything that the result follows from as a signed file",
-    }),
+    raw: switchFlag("send the raw report as a file"),
+    evidence: switchFlag("send everything that the result follows from as a signed file"),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) return attestFleet(words, evidence === true, context);
@@ -65,8 +51,7 @@ export const attest = defineCommand({
     const { appraisal, report } = read;
     if (evidence === true) return bundleAnswer(vm, read, context);
     if (raw !== true) {
-      const value = JSON.stringify({ vm: vm.id, raw: true });
-      const offer = { label: "Raw report", action: "run:vm.attest:raw", value };
+      const offer = runButton("Raw report", "vm.attest:raw", { vm: vm.id, raw: true });
       const since =
         appraisal.verdict === "failed" ? await sinceVerified(vm.id, context) : undefined;
       const actions = [...proposing(vm, read, context), ...(report?.report ? [offer] : [])];
@@ -95,8 +80,7 @@ function proposing(
   { mayRun }: ReadContext,
 ): ButtonSpec[] {
   if (!isPinnable || pins.from === "gatehouse.yml" || !mayRun(pinsPropose, [vm])) return [];
-  const value = JSON.stringify({ vm: vm.id });
-  return [{ label: "Propose pin", action: `run:${dottedName(pinsPropose)}`, value }];
+  return [runButton("Propose pin", dottedName(pinsPropose), { vm: vm.id })];
 }
 
 /** What was done to a VM from here since it last verified, which may be why it no longer does. */
@@ -171,8 +155,7 @@ async function attestFleet(
       file: await evidenceFile("Evidence", rows, context),
     };
   }
-  const value = JSON.stringify({ vm: words, evidence: true });
-  const offer = { label: "Evidence", action: "run:vm.attest:evidence", value };
+  const offer = runButton("Evidence", "vm.attest:evidence", { vm: words, evidence: true });
   const { message: shown, content } = renderFleet(words, rows, context.now(), { actions: [offer] });
   return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
 }

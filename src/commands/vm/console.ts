@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, context, message, section, md, name } from "../../messages/message.ts";
+import { md, name } from "../../messages/markdown.ts";
+import { buttons, context, message, section } from "../../messages/message.ts";
 import { lists } from "../../policy/access.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -28,7 +29,6 @@ const words = {
 
 const asRequest = defineCommand({
   ...words,
-  kind: "change",
   on: "vm",
   protect: false,
   attestAfter: false,
@@ -41,7 +41,6 @@ const asRequest = defineCommand({
 
 export const console = defineCommand({
   ...words,
-  kind: "read",
   asRequest,
   async answer(
     { vm: called, insist },

@@ -1,21 +1,17 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
+import { counted, lines, md, name, plain } from "../../messages/markdown.ts";
+import { csv, buttons, context, sentence, table } from "../../messages/message.ts";
 import {
-  counted,
-  csv,
-  lines,
-  md,
-  name,
-  plain,
-  buttons,
-  context,
-  sentence,
-  table,
-} from "../../messages/message.ts";
-import { target, wholeNumber, type Answer, defineCommand } from "../../registry/define.ts";
+  target,
+  type Answer,
+  defineCommand,
+  runButton,
+  switchFlag,
+} from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
-import { inventoryAge } from "../last-known.ts";
+import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";
 import {
   byTrouble,
   countByStatus,
@@ -24,8 +20,6 @@ import {
   redFirst,
   signed,
 } from "../../inventory/known.ts";
-
-const maxRows = 50;
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
@@ -50,7 +44,6 @@ export const vmOrders = {
 type VmOrder = keyof typeof vmOrders;
 
 export const list = defineCommand({
-  kind: "read",
   name: "vm list",
   aliases: ["ls"],
   everyday: true,
@@ -59,17 +52,13 @@ export const list = defineCommand({
   class: "read",
   args: z.object({
     project: target("project").optional().describe("only the VMs of this project"),
-    status: z
-      .string()
-      .max(40)
-      .optional()
-      .meta({ isFlag: true, description: "only VMs in this status" }),
+    status: filterFlag("only VMs in this status"),
     sort: z
       .enum(Object.keys(vmOrders) as VmOrder[])
       .optional()
       .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
-    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
-    csv: z.boolean().optional().meta({ isFlag: true, description: "send all of them as a file" }),
+    page: pageFlag,
+    csv: switchFlag("send all of them as a file"),
   }),
   async answer(
     { project, status, sort = "trouble", page = 1, csv: asFile },
@@ -90,23 +79,17 @@ export const list = defineCommand({
       const nothing = md`No VMs${where}${only}. ${way}`;
       return sentence(nothing, context(age));
     }
-    const pages = Math.ceil(vms.length / maxRows);
-    if (page > pages) {
-      return sentence(
-        md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`,
-      );
-    }
+    const pages = Math.ceil(vms.length / perPage);
+    if (page > pages) return noSuchPage(pages, "vm list");
     const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
     if (asFile) return asCsv(vms, order, failing);
-    const from = (page - 1) * maxRows;
-    const some = firstOf(vms, page * maxRows, order).slice(from);
+    const from = (page - 1) * perPage;
+    const some = firstOf(vms, page * perPage, order).slice(from);
     // A phone shows the first columns
     const repeats = new Set(some.map((vm) => vm.name)).size < some.length;
-    const { block, shown } = table(
-      "VMs",
-      repeats ? projectFirst(columns) : columns,
-      some.map((vm) => (repeats ? projectFirst(row(vm, failing)) : row(vm, failing))),
-    );
+    const ordered = (cells: readonly string[]) => (repeats ? projectFirst(cells) : cells);
+    const rows = some.map((vm) => ordered(row(vm, failing)));
+    const { block, shown } = table("VMs", ordered(columns), rows);
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
     return sentence(
       head,
@@ -120,13 +103,7 @@ export const list = defineCommand({
         ),
       ),
       vms.length > shown
-        ? buttons([
-            {
-              label: "All as a file",
-              action: "run:vm.list:csv",
-              value: JSON.stringify({ csv: true, project, status, sort }),
-            },
-          ])
+        ? buttons([runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort })])
         : undefined,
     );
   },

@@ -1,28 +1,14 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/chart.ts";
-import {
-  buttons,
-  type ButtonSpec,
-  message,
-  readable,
-  section,
-  lines,
-  md,
-  name,
-} from "../../messages/message.ts";
-import { target, defineCommand } from "../../registry/define.ts";
+import { readable, lines, md, name } from "../../messages/markdown.ts";
+import { buttons, message, section } from "../../messages/message.ts";
+import { target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 /** Offered as buttons; the compute service documents the first only, and takes or refuses others. */
 const periods = ["1h", "6h", "24h", "7d"];
 
-function periodButton(vm: string, period: string, shown: string): ButtonSpec {
-  const label = period === shown ? `${period} again` : period;
-  return { label, action: `run:vm.metrics:${period}`, value: JSON.stringify({ vm, period }) };
-}
-
 export const metrics = defineCommand({
-  kind: "read",
   name: "vm metrics",
   aliases: ["stats", "usage"],
   everyday: true,
@@ -53,7 +39,12 @@ export const metrics = defineCommand({
       readable(md`${what} ${usageWords(usage)}`),
       section(text),
       usageCharts(usage, `${vm.name}, last ${period}`),
-      buttons(periods.map((one) => periodButton(vm.id, one, period))),
+      buttons(
+        periods.map((one) => {
+          const label = one === period ? `${one} again` : one;
+          return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one });
+        }),
+      ),
     );
   },
 });

@@ -4,7 +4,6 @@ import { rollingArgs } from "../../registry/invocation.ts";
 import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 
 export const restart = defineCommand({
-  kind: "change",
   on: "vm",
   name: "vm restart",
   aliases: ["reboot"],

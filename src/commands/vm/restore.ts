@@ -1,10 +1,9 @@
 import * as z from "zod";
-import { counted, duration, type Markdown, md, name, when } from "../../messages/message.ts";
+import { counted, duration, type Markdown, md, name, when } from "../../messages/markdown.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 
 export const restore = defineCommand({
-  kind: "change",
   on: "vm",
   name: "vm restore",
   aliases: ["rollback"],

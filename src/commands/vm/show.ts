@@ -2,14 +2,7 @@ import * as z from "zod";
 import { ComputeError, statusFacts, type Vm } from "../../compute/compute.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
-  type ButtonSpec,
-  buttons,
-  context,
-  fields,
-  message,
-  type Message,
   readable,
-  section,
   duration,
   lines,
   type Markdown,
@@ -17,6 +10,15 @@ import {
   name,
   plain,
   when,
+} from "../../messages/markdown.ts";
+import {
+  type ButtonSpec,
+  buttons,
+  context,
+  fields,
+  message,
+  type Message,
+  section,
 } from "../../messages/message.ts";
 import {
   target,
@@ -24,6 +26,7 @@ import {
   type Command,
   defineCommand,
   dottedName,
+  runButton,
   type VmCommand,
 } from "../../registry/define.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
@@ -36,7 +39,6 @@ import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
 
 export const show = defineCommand({
-  kind: "read",
   name: "vm show",
   aliases: ["status", "describe", "info", "get"],
   everyday: true,
@@ -66,22 +68,24 @@ export const show = defineCommand({
   },
 });
 
-/** One VM, with buttons for what its status allows and this person may do. */
-export function vmCard(card: {
+interface Card {
   vm: Vm;
   /** Why it is known to fail attestation. */
   failure?: string | undefined;
   projectName: string;
   open: readonly StoredRequest[];
   /** The newest requests on it, newest first. */
-  last?: readonly StoredRequest[];
+  last?: readonly StoredRequest[] | undefined;
   commands: readonly Command[];
   policy: Pick<Policy, "confirm">;
   mayRun: (command: Command) => boolean;
   /** `protect` of the policy refuses it, whoever asks. */
   isProtected?: (command: Command) => boolean;
   now: number;
-}): Message {
+}
+
+/** One VM, with buttons for what its status allows and this person may do. */
+export function vmCard(card: Card): Message {
   const { vm, failure, open, now } = card;
   const { offered, withheld } = choicesOn(card);
   const measurement = vm.attestation?.measurement;
@@ -132,35 +136,30 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
 export function refusedInError({
   vm,
   last = [],
-}: {
-  vm: { status: string };
-  last?: readonly StoredRequest[] | undefined;
-}): ReadonlySet<string> {
+}: Pick<Card, "last"> & { vm: Pick<Vm, "status"> }): ReadonlySet<string> {
   if (!statusFacts(vm.status).isAlarming) return new Set();
   const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
   return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }
 
 const looks = [
-  { command: "vm metrics", label: "Metrics" },
-  { command: "vm attest", label: "Attest" },
-  { command: "vm snapshots", label: "Snapshots" },
-  { command: "vm console", label: "Console" },
-];
+  ["Metrics", "vm metrics"],
+  ["Attest", "vm attest"],
+  ["Snapshots", "vm snapshots"],
+  ["Console", "vm console"],
+] as const;
 
-function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): ButtonSpec[] {
-  const value = JSON.stringify({ vm: vm.id });
-  const offered = looks.flatMap(({ command: called, label }) => {
+function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
+  const { id } = vm;
+  const offered = looks.flatMap(([label, called]) => {
     const command = commands.find((one) => one.name === called);
-    return command && mayRun(command)
-      ? [{ label, action: `run:${dottedName(command)}`, value }]
-      : [];
+    return command && mayRun(command) ? [runButton(label, dottedName(command), { vm: id })] : [];
   });
-  return [...offered, { label: "Refresh", action: "run:vm.show", value }];
+  return [...offered, runButton("Refresh", "vm.show", { vm: id })];
 }
 
 /** What this person may do with it in its status: what can work now, and why the rest can't. */
-function choicesOn(card: Parameters<typeof vmCard>[0]) {
+function choicesOn(card: Card) {
   const { vm, commands, mayRun, isProtected = () => false } = card;
   const refused = refusedInError(card);
   const isRefused = (command: VmCommand) => refused.has(command.name) && !isProtected(command);
@@ -185,13 +184,13 @@ function choicesOn(card: Parameters<typeof vmCard>[0]) {
 
 /** What changes it stands apart, and below that what interrupts or destroys: a thumb slips. */
 function changeButtons(
-  { vm, projectName, policy }: Parameters<typeof vmCard>[0],
+  { vm, projectName, policy }: Card,
   offered: readonly VmCommand[],
 ): ButtonSpec[][] {
   const specOf = (command: VmCommand): ButtonSpec => {
     const { key = "vm", isList } = targetArgument(command) ?? {};
-    const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
-    const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+    const input = { [key]: isList ? [vm.id] : vm.id };
+    const base = runButton(command.say.verb, dottedName(command), input);
     return command.class === "change"
       ? base
       : askOnce({ ...base, style: "danger" }, command, targetOfVm(vm, projectName), policy);

@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { md, name as code } from "../../messages/message.ts";
+import { md, name as code } from "../../messages/markdown.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
 import { unknownStatus } from "../effects.ts";
 
 export const snapshot = defineCommand({
-  kind: "change",
   on: "vm",
   name: "vm snapshot",
   summary: "Take a snapshot of a VM",

@@ -1,14 +1,6 @@
 import * as z from "zod";
-import {
-  context,
-  listing,
-  sentence,
-  table,
-  counted,
-  duration,
-  md,
-  name,
-} from "../../messages/message.ts";
+import { counted, duration, md, name } from "../../messages/markdown.ts";
+import { context, listing, sentence, table } from "../../messages/message.ts";
 import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -17,7 +9,6 @@ import { specsWords, withNames } from "../last-known.ts";
 const maxRows = 50;
 
 export const snapshots = defineCommand({
-  kind: "read",
   name: "vm snapshots",
   summary: "List the snapshots of a VM that Gatehouse knows of",
   example: "/vm snapshots db-1",

@@ -4,7 +4,6 @@ import { rollingArgs } from "../../registry/invocation.ts";
 import { onlyIn } from "../effects.ts";
 
 export const start = defineCommand({
-  kind: "change",
   on: "vm",
   name: "vm start",
   aliases: ["boot"],

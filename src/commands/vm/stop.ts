@@ -7,7 +7,6 @@ import { interrupts, onlyIn } from "../effects.ts";
 const lost = "a VM is deleted only with its project";
 
 export const stop = defineCommand({
-  kind: "change",
   on: "vm",
   name: "vm stop",
   aliases: ["shutdown", "halt"],

@@ -1,5 +1,6 @@
 import { commands } from "../../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../../config/config.ts";
+import type { Env } from "../../config/environment.ts";
 import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
@@ -14,8 +15,6 @@ export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
   file in the data directory that it removes.
   ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(

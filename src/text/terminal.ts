@@ -1,0 +1,49 @@
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { codeOf, messageOf, withHint } from "../errors.ts";
+
+/** What moves a cursor, colors, hides, or reorders text: C0 and C1 controls, bidi controls, invisible characters. */
+const unseen =
+  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+
+const shown = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/**
+ * Text for a terminal, with its line breaks and tabs: what a terminal would obey is shown as `\u001b`, which within JSON still
+ * means the same.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(unseen, (one) => (one === "\n" || one === "\t" ? one : shown(one)));
+}
+
+/** The same for what must stay on its line, so that no field passes for a line of its own. */
+export function printableLine(text: string): string {
+  return text.replaceAll(unseen, shown);
+}
+
+/** Exit code for words that mean nothing here: EX_USAGE of sysexits.h. */
+export const usageExitCode = 64;
+
+/** Words that mean nothing: the usage is written below the message. */
+export class UsageError extends Error {}
+
+/** The words of a program, read by its options. */
+export type Given<Options extends ParseArgsOptionsConfig> = ReturnType<
+  typeof parseArgs<{ args: string[]; allowPositionals: true; options: Options }>
+>;
+
+/** Runs a program in a terminal, and resolves with its exit code: `failed` for errors, which are written. Never rejects. */
+export async function runProgram<const Options extends ParseArgsOptionsConfig>(
+  words: readonly string[],
+  by: { usage: string; options: Options; failed: number; write: (text: string) => void },
+  run: (given: Given<Options>) => number | Promise<number>,
+): Promise<number> {
+  try {
+    return await run(parseArgs({ args: [...words], allowPositionals: true, options: by.options }));
+  } catch (error) {
+    const isOurs = error instanceof UsageError;
+    const isOfWords = isOurs || codeOf(error).startsWith("ERR_PARSE_ARGS_");
+    const said = isOurs ? error.message : messageOf(error);
+    by.write(isOfWords ? `${said}\n${by.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`);
+    return isOfWords ? usageExitCode : by.failed;
+  }
+}
