@@ -346,11 +346,16 @@ function escapeInside(value: unknown): string {
   return `${/^\s/.test(text) ? " " : ""}${inner}${/\s$/.test(text) ? " " : ""}`;
 }
 
+type Rows = readonly (Markdown | undefined | false)[];
+
+const joined = (rows: Rows, between: string) =>
+  new Markdown(rows.flatMap((row) => (row && row.value !== "" ? [row.value] : [])).join(between));
+
 /** Mrkdwn pieces on one line each, without empty ones. */
-export function lines(...rows: readonly (Markdown | undefined | false)[]): Markdown {
-  const texts = rows.map((row) => (row ? row.value : ""));
-  return new Markdown(texts.filter((text) => text !== "").join("\n"));
-}
+export const lines = (...rows: Rows): Markdown => joined(rows, "\n");
+
+/** The same on one line. */
+export const dotted = (...rows: Rows): Markdown => joined(rows, " · ");
 
 /** Mrkdwn without mentions as plain words, for what Slack shows without markup. */
 export function plainWords(text: Markdown): string {

@@ -250,10 +250,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
   };
 }
 
-/** `not-applied` is final unless its owner may still resend it. */
 /** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */
 const isAgain = (interactionId: string) => /^after:.*:again$/.test(interactionId);
 
+/** `not-applied` is final unless its owner may still resend it. */
 function isFinal(state: State, progress: Progress): boolean {
   if (state === "not-applied") return progress.mayResend !== true;
   return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
