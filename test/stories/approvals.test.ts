@@ -395,7 +395,7 @@ ${testTiming}`;
     await interactions();
     const first = await world.ended("project delete");
     expect(first.state).toBe("expired");
-    const card = await hears(world.olivia, "ops", /Delete ml[^]*Request again/);
+    const card = await hears(world.olivia, "ops", /Delete of ml expired[^]*Request again/);
     expect(JSON.stringify(card.blocks)).not.toContain("vote:");
     await world.olivia.presses("Request again", { in: card.ts });
     await interactions();

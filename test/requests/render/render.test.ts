@@ -327,7 +327,8 @@ describe("a result says what changed", () => {
       `in payments · undo of \`r-first\` · requested by olivia at ${time(0)} · \`${record.id}\` · “corrupt index”`,
     ]);
     const proof = `sent ${time(0)} · REBOOTING seen ${time(1_000)} · RUNNING read ${time(5_000)}`;
-    const undoes = "Undo restores the safety snapshot `snap-7`, taken right before.";
+    const undoes =
+      "The snapshot's ID is `snap-42`.\nUndo restores the safety snapshot `snap-7`, taken right before.";
     expect(below(done, restore)).toBe(`✅ <@U0OLIVIA> ${proof}\n${undoes}`);
     expect(below(done, restore, "several")).toBe(`✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`);
     expect(renderNotice("result", done, restore, undefined, "card").text).toBe(
