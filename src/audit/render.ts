@@ -1,5 +1,18 @@
-import { readable, counted, duration, lines, md, name, plain } from "../messages/markdown.ts";
-import { context, message, type Message, section, sentence, table } from "../messages/message.ts";
+import {
+  readable,
+  counted,
+  duration,
+  lines,
+  md,
+  name,
+  plain,
+  context,
+  message,
+  type Message,
+  section,
+  sentence,
+  table,
+} from "../messages/message.ts";
 import { scrub } from "../log/log.ts";
 import type { Anchor } from "./sealer.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";

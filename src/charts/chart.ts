@@ -1,5 +1,4 @@
-import { duration, plain } from "../messages/markdown.ts";
-import type { ChartBlock } from "../messages/message.ts";
+import { duration, plain, type ChartBlock } from "../messages/message.ts";
 
 /** As the compute service returns it: `value` without a unit, `timestamp` in ISO 8601. */
 interface Usage {

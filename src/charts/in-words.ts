@@ -1,6 +1,14 @@
 import type { DataTableBlock } from "@slack/types";
-import { lines, Markdown, md } from "../messages/markdown.ts";
-import { type ChartBlock, limits, message, type Message, section } from "../messages/message.ts";
+import {
+  lines,
+  Markdown,
+  md,
+  type ChartBlock,
+  limits,
+  message,
+  type Message,
+  section,
+} from "../messages/message.ts";
 import { shortNumber } from "./chart.ts";
 
 /** A message with its charts and tables as text, for where Slack refuses them. Undefined when it has none. */

@@ -8,7 +8,7 @@ import {
   isTransitional,
   statusFacts,
 } from "../compute/compute.ts";
-import { type Markdown, md } from "../messages/markdown.ts";
+import { type Markdown, md } from "../messages/message.ts";
 import type { Refusal } from "../registry/define.ts";
 
 /** What a restart or a stop does to a VM, for those who confirm or approve it. */

@@ -10,8 +10,12 @@ import {
   plain,
   duration,
   type Markdown,
-} from "../messages/markdown.ts";
-import { buttons, context, fields, type Message, sentence } from "../messages/message.ts";
+  buttons,
+  context,
+  fields,
+  type Message,
+  sentence,
+} from "../messages/message.ts";
 import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
 import { runButton, type Target, wholeNumber } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";

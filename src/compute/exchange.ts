@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { Method, ComputeErrorKind, ComputeErrorReason } from "./compute.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { plain } from "../messages/markdown.ts";
+import { plain } from "../messages/message.ts";
 
 export interface Request {
   origin: string;

@@ -1,5 +1,16 @@
-import { news, duration, lines, type Markdown, md, name, when } from "../messages/markdown.ts";
-import { context, type Message, message, section } from "../messages/message.ts";
+import {
+  news,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+  context,
+  type Message,
+  message,
+  section,
+} from "../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
 import { headline, symbolOf } from "../requests/render/render-result.ts";

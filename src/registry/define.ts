@@ -2,8 +2,7 @@ import * as z from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
-import type { Markdown } from "../messages/markdown.ts";
-import type { ButtonSpec, Message } from "../messages/message.ts";
+import type { Markdown, ButtonSpec, Message } from "../messages/message.ts";
 
 /** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */
 export interface Target {

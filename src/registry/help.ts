@@ -1,5 +1,8 @@
-import { lines, Markdown, md, name } from "../messages/markdown.ts";
 import {
+  lines,
+  Markdown,
+  md,
+  name,
   type Block,
   buttons,
   type ButtonSpec,

@@ -6,7 +6,7 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
-import { counted, duration } from "../messages/markdown.ts";
+import { counted, duration } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";

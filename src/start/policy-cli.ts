@@ -1,4 +1,4 @@
-import { counted, firstFew } from "../messages/markdown.ts";
+import { counted, firstFew } from "../messages/message.ts";
 import { dirname } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";

@@ -257,7 +257,7 @@ const kinds: readonly [
     "a no",
     "requester",
     (about) => renderNotice("result", denied(about), restore),
-    "❌ Restore of db-1 from nightly was denied.",
+    "❌ Restore of db-1 from nightly was denied by amir: “bad migration”.",
   ],
   [
     "its reason",

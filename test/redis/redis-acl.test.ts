@@ -21,7 +21,7 @@ describe("the Redis of compose.yaml", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     const card = await hears(world.amir, "ops", /Waiting for approval/);
     await world.amir.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
+    await hears(world.olivia, "ops", /Restarted web-2 in/);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
 

@@ -117,7 +117,7 @@ async function startExamples(
 
 async function restarts(world: TestWorld): Promise<void> {
   await world.olivia.types("ops", "/vm restart web-2");
-  await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
+  await hears(world.olivia, "ops", /Restarted web-2 in/);
 }
 
 describe(".env.example", () => {

@@ -355,7 +355,11 @@ ${testTiming}`;
     await world.ada.submits({ "Why? olivia reads it in the thread.": "a deploy is running" });
     const thread = await hears(world.olivia, "ops", /ada denied it: “a deploy is running”/);
     expect(thread.threadTs).toBe(card.ts);
-    const denied = await hears(world.olivia, "ops", /Restart web-2[^]*Denied by ada: “a deploy/);
+    const denied = await hears(
+      world.olivia,
+      "ops",
+      /❌ Restart of web-2 was denied by ada: “a deploy/,
+    );
     expect(world.olivia.mentions()).toHaveLength(1);
     expect(await trail(world)).toContainEqual(
       expect.objectContaining({ vote: "deny", who: "U0ADA", why: "a deploy is running" }),
@@ -391,7 +395,7 @@ ${testTiming}`;
     await interactions();
     const first = await world.ended("project delete");
     expect(first.state).toBe("expired");
-    const card = await hears(world.olivia, "ops", /Delete ml[^]*Request again/);
+    const card = await hears(world.olivia, "ops", /Delete of ml expired[^]*Request again/);
     expect(JSON.stringify(card.blocks)).not.toContain("vote:");
     await world.olivia.presses("Request again", { in: card.ts });
     await interactions();

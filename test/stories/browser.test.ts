@@ -65,9 +65,9 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.sees("Restore db-1 (payments) from nightly.");
     await window.press("Approve");
     expect((await world.ended("vm restore")).state).toBe("done");
+    await window.openThread("Restored db-1");
     await window.sees("Approved by amir");
-    await window.openThread("Restore db-1");
-    await window.sees("The snapshot's ID is");
+    await window.sees("Undo restores the safety snapshot");
     expect(window.errors).toEqual([]);
   });
 

@@ -27,8 +27,12 @@ describe("a VM of which the compute service says that attestation is off, and th
     );
     expect(touched(world)).toEqual(numbered(0, 2));
     await world.olivia.types("ops", "/vm restart vm-0000-002");
-    const result = wordsOf(await hears(world.olivia, "ops", /Restarted vm-0000-002/));
-    expect(result).toMatch(/Attestation: .*not enabled for this VM, .* but it is pinned/);
+    await hears(world.olivia, "ops", /Restarted vm-0000-002/);
+    await hears(
+      world.olivia,
+      "ops",
+      /^✅ <@U0OLIVIA> [^]*Attestation: .*not enabled for this VM, .* but it is pinned/,
+    );
   });
 
   it("stops a rollout that has just restarted it", async () => {

@@ -55,12 +55,12 @@ describe("after a day's work", () => {
       },
     });
     await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
+    await hears(world.olivia, "ops", /Restarted web-2 in/);
     expect(isThrown).toBe(true);
     await world.olivia.types("ops", "/vm stop web-2");
     const card = await hears(world.amir, "ops", /Waiting for approval/);
     await world.amir.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Stopped web-2/);
+    await hears(world.olivia, "ops", /Stopped web-2 in/);
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
     await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });

@@ -256,12 +256,7 @@ describe("after the service was away", () => {
     await hears(world.olivia, "ops", /8 VMs[\s\S]*Statuses read/);
     await world.olivia.types("ops", "/gatehouse status");
     await hears(world.olivia, "ops", /Outages: The compute service has been away for/);
-    await hears(
-      world.olivia,
-      "ops",
-      /<@U0OLIVIA> Restart of web-2 expired before it started/,
-      waitMs,
-    );
+    await hears(world.olivia, "ops", /❌ Restart of web-2 expired before it started/, waitMs);
     await world.olivia.types("status", "/vm start ml/gpu-1");
     await hears(world.olivia, "status", /Waiting: the compute service can't be reached/);
     world.compute.clear();

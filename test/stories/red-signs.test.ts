@@ -54,8 +54,12 @@ it("the form of a resize says that the measurement is pinned, before anything is
 
 it("a resize that changed the measurement is red wherever its VM is shown", async () => {
   await olivia.submits({});
-  const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> Resized web-2/));
-  expect(result).toMatch(/Resized web-2.*, but its measurement no longer matches its pin\./);
+  await hears(
+    olivia,
+    "ops",
+    /🔴 .*Resized web-2.*, but its measurement no longer matches its pin\./,
+  );
+  const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> [^]*sent .* read/));
   expect(result).toMatch(/🔴 Measurement: .* instead of .*\./);
   await world.settled();
   const ops = olivia.seesChannel("ops").messages.map(wordsOf);

@@ -10,7 +10,7 @@ const saying = (world: TestWorld, words: RegExp) =>
 const toldOnce = async (world: TestWorld, vm: string) => {
   const result = new RegExp(`Restarted ${vm}`);
   await world.olivia.until(() => saying(world, result).length > 0, 20_000);
-  await eventually(() => expect(saying(world, /Requested by olivia/)).toHaveLength(1));
+  await eventually(() => expect(saying(world, /requested by olivia/)).toHaveLength(1));
   expect(saying(world, result)).toHaveLength(1);
 };
 

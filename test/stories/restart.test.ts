@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startWorld } from "../support/start-world.ts";
+import { wordsOf } from "./words.ts";
 
 describe("restarting a VM from Slack", () => {
   it("calls restart once, waits until the VM runs again, and tells the story in three calls", async () => {
@@ -14,8 +15,16 @@ describe("restarting a VM from Slack", () => {
     ]);
     const { "chat.postMessage": posts, "chat.update": edits } = world.slack.callCounts();
     expect((posts ?? 0) + (edits ?? 0)).toBeLessThanOrEqual(3);
-    const [card] = world.olivia.seesChannel("ops").messages;
-    expect(card?.text).toMatch(/^Restart web-2 in payments: Restarted web-2 in \d+ s\.$/);
+    const [card, result] = world.olivia.seesChannel("ops").messages;
+    for (const message of [card, result])
+      expect(message?.text).toMatch(/^✅ Restarted web-2 in \d+ s\.$/);
+    // The sentence is read once: below it stands the proof
+    expect(card && wordsOf(card)).toMatch(
+      /^✅ Restarted web-2 in \d+ s\.\nin payments · requested by olivia at [\d:]+ UTC · r-/,
+    );
+    expect(result && wordsOf(result)).toMatch(
+      /^✅ <@U0OLIVIA> sent [\d:]+ UTC · REBOOTING seen [\d:]+ UTC · RUNNING read [\d:]+ UTC/,
+    );
     expect(world.olivia.mentions()).toHaveLength(1);
   });
 });

@@ -35,10 +35,9 @@ describe("restoring a snapshot with approval", () => {
     const request = await world.ended("vm restore");
     expect(request.state).toBe("done");
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
-    const card = world.vera
-      .seesChannel("ops")
-      .messages.find(({ text }) => text.startsWith("Restore db-1"));
-    expect(JSON.stringify(card?.blocks)).toContain("Approved by amir");
+    const card = await hears(world.vera, "ops", /Restored db-1 from [^]*in payments/);
+    const result = await hears(world.vera, "ops", /Approved by amir/);
+    expect(result.threadTs).toBe(card.ts);
   });
 
   it("tells two snapshots of one name apart: a warning, two buttons, and the title of the card", async () => {

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { news, md } from "../../messages/markdown.ts";
-import { context, message, section, sentence } from "../../messages/message.ts";
+import { news, md, context, message, section, sentence } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { duration, firstFew, hintOf, lines, md, name } from "../../messages/markdown.ts";
-import { sentence } from "../../messages/message.ts";
+import { duration, firstFew, hintOf, lines, md, name, sentence } from "../../messages/message.ts";
 import {
   mayNeedApproval,
   type NeededApprovals,

@@ -2,8 +2,16 @@ import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
 import { readSchedule, daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
-import { channelLink, lines, type Markdown, md, name } from "../../messages/markdown.ts";
-import { howToOpen, type Message, sentence } from "../../messages/message.ts";
+import {
+  channelLink,
+  lines,
+  type Markdown,
+  md,
+  name,
+  howToOpen,
+  type Message,
+  sentence,
+} from "../../messages/message.ts";
 import { scopeShownTo, lists } from "../../policy/access.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { md, name } from "../../messages/markdown.ts";
-import { sentence } from "../../messages/message.ts";
+import { md, name, sentence } from "../../messages/message.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

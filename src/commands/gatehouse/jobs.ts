@@ -1,7 +1,16 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import { duration, Markdown, md, name } from "../../messages/markdown.ts";
-import { buttons, listing, section, sentence, table } from "../../messages/message.ts";
+import {
+  duration,
+  Markdown,
+  md,
+  name,
+  buttons,
+  listing,
+  section,
+  sentence,
+  table,
+} from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { pinChange } from "../../attestation/pins.ts";
-import { md } from "../../messages/markdown.ts";
+import { md } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { pinRequest, reason } from "./pins-propose.ts";
 

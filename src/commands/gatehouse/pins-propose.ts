@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { normalize, pinChange } from "../../attestation/pins.ts";
-import { md } from "../../messages/markdown.ts";
+import { md } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 
 /** What `pins propose` and `pins drop` have in common: someone else approves, and no worker sends anything. */

@@ -1,7 +1,15 @@
 import * as z from "zod";
 import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { duration, md, name, plain } from "../../messages/markdown.ts";
-import { context, listing, sentence, table } from "../../messages/message.ts";
+import {
+  duration,
+  md,
+  name,
+  plain,
+  context,
+  listing,
+  sentence,
+  table,
+} from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

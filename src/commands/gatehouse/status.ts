@@ -7,8 +7,9 @@ import {
   md,
   name,
   plain,
-} from "../../messages/markdown.ts";
-import { message, section } from "../../messages/message.ts";
+  message,
+  section,
+} from "../../messages/message.ts";
 import { lists, unmatchedIn } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";

@@ -3,8 +3,17 @@ import { glob as globShape } from "../../config/policy-schema.ts";
 import { listed } from "../../digests/line-buttons.ts";
 import { type Event, events, type Subscription } from "../../digests/requests.ts";
 import { UserError } from "../../errors.ts";
-import { channelLink, counted, lines, type Markdown, md, name } from "../../messages/markdown.ts";
-import { type Message, section, sentence } from "../../messages/message.ts";
+import {
+  channelLink,
+  counted,
+  lines,
+  type Markdown,
+  md,
+  name,
+  type Message,
+  section,
+  sentence,
+} from "../../messages/message.ts";
 import { scopeShownTo } from "../../policy/access.ts";
 import { compileTargetGlobs } from "../../policy/refusal.ts";
 import { defineCommand, rest, runButton } from "../../registry/define.ts";

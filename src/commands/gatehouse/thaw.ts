@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { md } from "../../messages/markdown.ts";
-import { sentence } from "../../messages/message.ts";
+import { md, sentence } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { thawNews } from "../../requests/after-result.ts";
 import type { ReadContext } from "../context.ts";

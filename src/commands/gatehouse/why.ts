@@ -1,8 +1,16 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import { lines, type Markdown, md, name, when } from "../../messages/markdown.ts";
-import { context, section, sentence } from "../../messages/message.ts";
+import {
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+  context,
+  section,
+  sentence,
+} from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";

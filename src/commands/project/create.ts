@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { NewProject } from "../../compute/compute.ts";
-import { type Markdown, md } from "../../messages/markdown.ts";
+import { type Markdown, md } from "../../messages/message.ts";
 import { wholeNumber, defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { counted, lines, md, name } from "../../messages/markdown.ts";
-import { context, sentence, table } from "../../messages/message.ts";
+import { counted, lines, md, name, context, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";

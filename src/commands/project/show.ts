@@ -1,7 +1,11 @@
 import * as z from "zod";
 import { ComputeError, type Project } from "../../compute/compute.ts";
-import { counted, md, name, plain, when } from "../../messages/markdown.ts";
 import {
+  counted,
+  md,
+  name,
+  plain,
+  when,
   buttons,
   type ButtonSpec,
   context,

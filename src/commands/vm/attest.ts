@@ -12,8 +12,17 @@ import { bundleOf, type Signing } from "../../attestation/bundle.ts";
 import { openSigningKey } from "../../audit/sealer.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { lines, type Markdown, md, name, when } from "../../messages/markdown.ts";
-import { type ButtonSpec, message, section, sentence } from "../../messages/message.ts";
+import {
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+  type ButtonSpec,
+  message,
+  section,
+  sentence,
+} from "../../messages/message.ts";
 import {
   targetOrSeveral,
   type Answer,

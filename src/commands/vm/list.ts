@@ -1,7 +1,17 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { counted, lines, md, name, plain } from "../../messages/markdown.ts";
-import { csv, buttons, context, sentence, table } from "../../messages/message.ts";
+import {
+  counted,
+  lines,
+  md,
+  name,
+  plain,
+  csv,
+  buttons,
+  context,
+  sentence,
+  table,
+} from "../../messages/message.ts";
 import {
   target,
   type Answer,

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/chart.ts";
-import { readable, lines, md, name } from "../../messages/markdown.ts";
-import { buttons, message, section } from "../../messages/message.ts";
+import { readable, lines, md, name, buttons, message, section } from "../../messages/message.ts";
 import { target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

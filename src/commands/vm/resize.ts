@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isSettledVmStatus, type Specs, statusFacts } from "../../compute/compute.ts";
-import { type Markdown, md } from "../../messages/markdown.ts";
+import { type Markdown, md } from "../../messages/message.ts";
 import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
 import { keepsSpecs, hasSpecs, onlyIn, specsChanged } from "../effects.ts";

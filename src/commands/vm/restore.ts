@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, duration, type Markdown, md, name, when } from "../../messages/markdown.ts";
+import { counted, duration, type Markdown, md, name, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 

@@ -10,8 +10,6 @@ import {
   name,
   plain,
   when,
-} from "../../messages/markdown.ts";
-import {
   type ButtonSpec,
   buttons,
   context,

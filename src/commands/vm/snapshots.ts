@@ -1,6 +1,14 @@
 import * as z from "zod";
-import { counted, duration, md, name } from "../../messages/markdown.ts";
-import { context, listing, sentence, table } from "../../messages/message.ts";
+import {
+  counted,
+  duration,
+  md,
+  name,
+  context,
+  listing,
+  sentence,
+  table,
+} from "../../messages/message.ts";
 import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";

@@ -69,13 +69,12 @@ export function hourlyOf(
 
 /** Why there is no place: a sentence about the limit. */
 export function limitWords(hourly: Hourly, most: number): string {
+  const isDestructive = hourly === "destructivePerHour";
   if (most === 0)
-    return hourly === "destructivePerHour"
-      ? "Destructive commands are disabled"
-      : "Break-glass is disabled";
-  const what = hourly === "destructivePerHour" ? "destructive request" : "use of break-glass";
-  const many = hourly === "destructivePerHour" ? "destructive requests" : "uses of break-glass";
-  return `Limit reached: ${most} ${most === 1 ? what : many} an hour in total`;
+    return `${isDestructive ? "Destructive commands are" : "Break-glass is"} disabled`;
+  const s = most === 1 ? "" : "s";
+  const what = isDestructive ? `destructive request${s}` : `use${s} of break-glass`;
+  return `Limit reached: ${most} ${what} an hour in total`;
 }
 
 /** States without an effect. What may be resent takes its place again. */
@@ -335,11 +334,8 @@ export function createPolls(
         redis.zcard(due.list),
         redis.zrange(due.list, 0, "0", "WITHSCORES"),
       ]);
-      return {
-        overdue,
-        waiting: all - overdue,
-        oldestAt: overdue === 0 ? undefined : Number(since),
-      };
+      const oldestAt = overdue === 0 ? undefined : Number(since);
+      return { overdue, waiting: all - overdue, oldestAt };
     },
   };
 }

@@ -263,19 +263,10 @@ export function createSharedCards(
     /** False when the request can't join: its own card was posted, or may have been. */
     async join(requestId: string, place: SharedCard["place"]): Promise<boolean> {
       const id = `s-${randomBytes(9).toString("base64url")}`;
-      const joined = await runJoin(
-        [requests.key(requestId), openKey(place), cardKey(id), outbox.list],
-        [
-          requestId,
-          id,
-          JSON.stringify(place),
-          opensForMs,
-          mostMembers,
-          gatherMs,
-          keptMs,
-          cardKey(""),
-        ],
-      );
+      const keys = [requests.key(requestId), openKey(place), cardKey(id), outbox.list];
+      const limits = [opensForMs, mostMembers, gatherMs, keptMs];
+      const args = [requestId, id, JSON.stringify(place), ...limits, cardKey("")];
+      const joined = await runJoin(keys, args);
       outbox.ring();
       return joined !== "";
     },

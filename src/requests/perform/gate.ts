@@ -63,8 +63,7 @@ export async function gate(
     const decision = whenUnreadable(error);
     // Only the second time in a row: one failed handshake may be a hiccup
     if (decision.why === untrusted && request.progress.why === untrusted) {
-      const reason =
-        "the compute service's certificate can't be trusted: another server may be answering";
+      const reason = `${certificate}: another server may be answering`;
       await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
     }
     return decision;
@@ -187,7 +186,8 @@ export async function asNamedNow(
 }
 
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";
-const untrusted = "the compute service's certificate can't be trusted; nothing was sent";
+const certificate = "the compute service's certificate can't be trusted";
+const untrusted = `${certificate}; nothing was sent`;
 /** Freezes and messages say the same of a 401 or 403. */
 export const keyRefused = (status: number) =>
   `the compute service rejected Gatehouse's API key (${status})`;
@@ -273,12 +273,8 @@ export async function approvalProblem(
     return { is: "closed", why: "its approvals are not on record" };
   }
   const changed = childrenChanged(record, vms);
-  if (changed)
-    return {
-      is: "closed",
-      why: changed,
-      hint: "Request again: approvals cover exactly what was shown.",
-    };
+  const exactly = "Request again: approvals cover exactly what was shown.";
+  if (changed) return { is: "closed", why: changed, hint: exactly };
   const needs = needsOf(by.policy, approval);
   const approvers: Person[] = [];
   try {
@@ -295,11 +291,9 @@ export async function approvalProblem(
   }
   const counted = countApprovals(votes, digest, new Set(approvers.map(({ id }) => id)));
   if (counted >= approval.required) return undefined;
-  return {
-    is: "closed",
-    why: `${counted} of ${approval.required} approvals are still valid`,
-    hint: "An approver lost the right to approve, or approved with two accounts. Request again.",
-  };
+  const why = `${counted} of ${approval.required} approvals are still valid`;
+  const lost = "An approver lost the right to approve, or approved with two accounts.";
+  return { is: "closed", why, hint: `${lost} Request again.` };
 }
 
 /** The journal was changed by hand: into the trail and the log. */

@@ -83,12 +83,8 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   }
   if (progress.reservedFor && progress.reservedFor !== by.workerId) {
     if (await by.isAlive(progress.reservedFor)) return waitFor(2 * timing.heartbeatMs);
-    return end(
-      request,
-      "cancelled",
-      "it had no effect, and the worker that may resend it is gone",
-      by,
-    );
+    const why = "it had no effect, and the worker that may resend it is gone";
+    return end(request, "cancelled", why, by);
   }
   if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
   if (by.standstill() !== undefined)
@@ -98,7 +94,7 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const change = changeOf(record, by.commands);
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
-    return stop(request, { is: "closed", why }, by);
+    return end(request, "cancelled", why, by);
   }
   if (change.command.class === "secret") return untilOpened(request, now, by);
   await by.at?.("gate", record.id);
@@ -129,12 +125,9 @@ async function stop(
   switch (stopped.is) {
     case "already": {
       const { seen } = stopped;
-      const final = { ...progress, before: seen, after: seen, already: true };
-      await by.store.move(request, {
-        state: "done",
-        progress: final,
-        why: "already in that state",
-      });
+      const already = { ...progress, before: seen, after: seen, already: true };
+      const why = "already in that state";
+      await by.store.move(request, { state: "done", progress: already, why });
       return ended;
     }
     case "closed":

@@ -120,8 +120,7 @@ async function claimOnce(
   }
   if (!isFirst) {
     call.mayHaveLeft = true;
-    const why = "this attempt is already in the ledger";
-    return moveOwn(claimed, "unclear", {}, why, by);
+    return moveOwn(claimed, "unclear", {}, "this attempt is already in the ledger", by);
   }
   await by.at?.("ledger", record.id);
   if (needsMark)
@@ -162,13 +161,8 @@ const tooLong = "too long between claim and send; nothing was sent";
 /** The call provably never left: the request is claimed again later. */
 async function returnUnsent(claimed: StoredRequest, why: string, by: WorkerContext): Promise<Next> {
   const returned = (claimed.progress.returned ?? 0) + 1;
-  return returnToAuthorized(
-    claimed,
-    { returned },
-    why,
-    backoff(returned - 1, by.policy.timing),
-    by,
-  );
+  const inMs = backoff(returned - 1, by.policy.timing);
+  return returnToAuthorized(claimed, { returned }, why, inMs, by);
 }
 
 /** Returns a claim of this process that it could not return at once. False when it isn't one. */
@@ -279,11 +273,8 @@ async function refused(
   by: WorkerContext,
 ): Promise<Next> {
   if ((answer.status === 401 && !answer.hasNewKey) || answer.status === 403) {
-    await by.store.freeze({
-      by: "Gatehouse",
-      cause: "key-refused",
-      reason: keyRefused(answer.status),
-    });
+    const reason = keyRefused(answer.status);
+    await by.store.freeze({ by: "Gatehouse", cause: "key-refused", reason });
   }
   if (answer.kind === "conflict") {
     const read = await readTarget(claimed.record.target, by).catch(() => undefined);

@@ -36,20 +36,16 @@ async function sweepOne(
   pollKeys: Set<string>,
   by: WorkerContext,
 ): Promise<void> {
-  switch (request.state) {
+  const { record, state } = request;
+  switch (state) {
     case "authorized":
-      return by.wake(request.record.id);
+      return by.wake(record.id);
     case "sending":
-      if (await returnLeftBehind(request, by)) return;
-      pollKeys.add(pollKeyOf(request.record));
-      return by.wake(request.record.id);
     case "unclear":
-      if (await returnLeftBehind(request, by)) return;
-      pollKeys.add(pollKeyOf(request.record));
-      return;
     case "accepted":
-      pollKeys.add(pollKeyOf(request.record));
-      return;
+      if (state !== "accepted" && (await returnLeftBehind(request, by))) return;
+      pollKeys.add(pollKeyOf(record));
+      return state === "sending" ? by.wake(record.id) : undefined;
     case "not-applied":
       return giveUpResend(request, by);
     case "draft":
@@ -175,12 +171,8 @@ export async function lookForLateEffects(
     // A request made meanwhile may explain it
     if (!(await mayStillCome(request, by))) continue;
     await tell(request, renderLateEffect(request, seen));
-    await store.note({
-      what: "late-effect",
-      request: id,
-      target: request.record.target,
-      status: statusOf(seen),
-    });
+    const { target } = request.record;
+    await store.note({ what: "late-effect", request: id, target, status: statusOf(seen) });
     await store.lateOver(id);
   }
 }

@@ -144,10 +144,8 @@ export function deedOf(
   command: ChangeCommand,
 ): string {
   const { target, input, labels = {} } = record;
-  const inProject =
-    target.kind === "vm" && target.projectName && !target.sharesName
-      ? ` (${target.projectName})`
-      : "";
+  const project = projectOf(target);
+  const inProject = project === undefined ? "" : ` (${project})`;
   const detail = command.say.detail?.(input, labels);
   const what = `${calledName(target)}${inProject}`;
   return [command.say.verb, what, detail].filter(Boolean).join(" ");
@@ -169,9 +167,13 @@ export function verbOf({ undoes }: Pick<RequestRecord, "undoes">, { say }: Chang
 }
 
 export function targetName(target: Target): Markdown {
-  return target.kind === "vm" && target.projectName && !target.sharesName
-    ? md`${name(target.name)} in ${target.projectName}`
-    : name(calledName(target));
+  const project = projectOf(target);
+  return md`${name(calledName(target))}${project === undefined ? "" : md` in ${project}`}`;
+}
+
+/** Of a VM, unless its name is said with its project anyway. */
+export function projectOf({ kind, projectName, sharesName }: Target): string | undefined {
+  return kind === "vm" && !sharesName ? projectName || undefined : undefined;
 }
 
 /** For the notification of those who may decide: until when, and what is lost, before it is cut. */

@@ -8,6 +8,7 @@ import {
   section,
   menu,
   lines,
+  dotted,
   Markdown,
   md,
   name,
@@ -26,6 +27,7 @@ import {
   deedLine,
   detailOf,
   fingerprintLine,
+  projectOf,
   targetName,
   verbOf,
   voteButtons,
@@ -43,7 +45,7 @@ import {
   renderResult,
   isChannel,
   isDecidedElsewhere,
-  unknownWords,
+  askWhetherDone,
 } from "./render-result.ts";
 import { sharedCardOf } from "../journal/switches.ts";
 
@@ -53,34 +55,51 @@ interface Place {
   from?: Markdown | undefined;
   /** Why it isn't there. */
   note?: Markdown | undefined;
+  /** Of any card: what is known of its VM by now. */
+  after?: AfterNote | undefined;
 }
-
-/** Of a card: what is known of its VM by now. */
-type Known = { after?: AfterNote | undefined };
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, after }: Place & Known = {},
+  { from = md``, note, after }: Place = {},
 ): Message {
-  const { record } = request;
-  const emergency = record.breakGlass
-    ? [context(md`🚨 Break-glass: approval skipped; review pending.`)]
-    : [];
-  if (cardViewOf(request) === "asking")
-    return askingCard(request, command, approvers, { from, note });
-  const now = stateLine(request, command, after);
-  const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)} · ${name(record.id)}`;
+  const { record, state, final } = request;
+  const view = cardViewOf(request);
+  if (view === "asking") return askingCard(request, command, approvers, { from, note });
+  const { sign, text } = outcomeOf(request, command, after);
+  const outcome = final ? md`${sign} ${text}` : undefined;
+  const now = stateLine(request, command);
+  const what = targetName(record.target);
+  const short =
+    view === "running" && state !== "authorized"
+      ? md`${command.say.doing} ${what}…`
+      : md`${verbOf(record, command)} ${what}: ${now}`;
   return message(
-    cardViewOf(request) === "running" && request.state !== "authorized"
-      ? news(md`${command.say.doing} ${targetName(record.target)}…`)
-      : news(md`${verbOf(record, command)} ${targetName(record.target)}: ${now}`),
-    section(lines(titleOf(request, command, after), now, decidedLine(request))),
-    ...emergency,
-    context(record.reason ? md`${asked} · “${record.reason}”` : asked),
+    news(outcome ?? short),
+    section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
+    record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
+    context(requestedLine(request, from)),
     buttons(cardButtons(request, command)),
+  );
+}
+
+/** With what the outcome of an ended request leaves out: its project, and that it is an undo. */
+function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdown {
+  const { id, target, undoes, requester, createdAt, reason } = record;
+  const project = projectOf(target);
+  const before = dotted(
+    project !== undefined && md`in ${project}`,
+    undoes !== undefined && md`undo of ${name(undoes)}`,
+  );
+  const isFirst = !final || before.value === "";
+  return dotted(
+    final && before,
+    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}`,
+    name(id),
+    !!reason && md`“${reason}”`,
   );
 }
 
@@ -102,13 +121,8 @@ function askingCard(
 }
 
 /** `⏳ Restore db-1 in payments from nightly` */
-export function titleOf(
-  request: StoredRequest,
-  command: ChangeCommand,
-  after?: AfterNote,
-): Markdown {
-  const sign = after?.but === undefined ? symbolOf(request, command) : "🔴";
-  return md`${sign} ${deedLine(request.record, command)}`;
+function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
+  return md`${symbolOf(request, command)} ${deedLine(request.record, command)}`;
 }
 
 /** A request that ended before its card was posted: card, result, and mention in one message. */
@@ -117,7 +131,7 @@ export function withResult(result: Message, card: Message): Message {
   return { text: result.text, blocks: [...result.blocks, ...below] };
 }
 
-function stateLine(request: StoredRequest, command: ChangeCommand, after?: AfterNote): Markdown {
+function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   const { progress, record } = request;
   const target = name(calledName(record.target));
   switch (cardViewOf(request)) {
@@ -132,10 +146,6 @@ function stateLine(request: StoredRequest, command: ChangeCommand, after?: After
       return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
     case "unknown":
       return unknownLines(request, command);
-    case "ended":
-      return outcomeOf(request, command, after).text;
-    case "asking":
-      return askingLine(request);
     default:
       // Nothing was sent yet; true after the send too, because the card is edited only for what lasts
       if (request.state === "authorized") return md`Requested. The result will be in the thread.`;
@@ -264,8 +274,10 @@ export function renderSharedCard(
   members: readonly Member[],
   told: readonly (readonly Member[])[] = [],
 ): Message {
-  const counts = lines(md`*${members.length} requests*: ${countsOf(members)}`);
-  const title = told.length > 0 ? lines(...told.map((theirs) => sumOf(theirs))) : counts;
+  const title = (hasLines: boolean) =>
+    told.length > 0
+      ? lines(...told.map((theirs) => sumOf(theirs, hasLines)))
+      : md`*${members.length} requests*: ${countsOf(members)}`;
   const rows = members.map(lineOf);
   const notes = noteLines(told.flat());
   const blocks = [];
@@ -276,36 +288,33 @@ export function renderSharedCard(
     JSON.stringify({ request: request.record.id }),
   ]);
   return message(
-    news(title),
-    section(title),
+    news(title(false)),
+    section(title(true)),
     ...blocks,
     notes.length > 0 ? section(lines(...notes)) : undefined,
     menu({ label: "Details of one…", action: "request:show", options: choices }),
   );
 }
 
-/** Tells a requester how theirs ended: in the words of a single result where there is one. */
-export function renderSharedResult(theirs: readonly Member[]): Message {
+/** Tells a requester how theirs ended: like a single result where there is one. */
+export function renderSharedResult(theirs: readonly Member[], isBelowCard = true): Message {
   const [only] = theirs;
-  if (only && theirs.length === 1) return renderResult(only.request, only.command, only.note);
+  if (only && theirs.length === 1) {
+    // The line of the card doesn't know what fails by now
+    const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
+    return renderResult(only.request, only.command, only.note, { above });
+  }
   const sum = sumOf(theirs);
   const notDone = theirs.filter(({ request }) => request.state !== "done");
-  const more = notDone.length - mostNamed;
   return message(
     news(sum),
-    section(
-      lines(
-        sum,
-        ...notDone.slice(0, mostNamed).map(lineOf),
-        more > 0 && md`… and ${more} more, in the message above`,
-      ),
-    ),
+    section(lines(sum, notDone.length > 0 && md`Not done: ${namesOf(notDone, mostNamed)}.`)),
     ...noteLines(theirs).map((note) => context(note)),
   );
 }
 
-/** "✅ @olivia All 12 are done." */
-function sumOf(theirs: readonly Member[]): Markdown {
+/** "✅ @olivia All 12 are done." A single outcome is not said again where its line, which knows of no note, says it. */
+function sumOf(theirs: readonly Member[], hasLines = false): Markdown {
   const [first] = theirs;
   if (!first) return md``;
   const who = mention(first.request.record.requester.id);
@@ -315,7 +324,8 @@ function sumOf(theirs: readonly Member[]): Markdown {
   const worst =
     theirs.find(({ request }) => request.state !== "done") ?? theirs.find(isFailing) ?? first;
   const { sign: symbol, text } = outcomeOf(worst.request, worst.command, worst.note);
-  if (theirs.length === 1) return md`${symbol} ${who} ${text}`;
+  if (theirs.length === 1)
+    return md`${symbol} ${who} ${hasLines && !isFailing(worst) ? namesOf(theirs, 1) : text}`;
   if (failing > 0 && done === theirs.length)
     return md`${symbol} ${who} All ${done} are done, but ${failing} of them ${failing === 1 ? "fails" : "fail"} attestation.`;
   if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
@@ -323,15 +333,9 @@ function sumOf(theirs: readonly Member[]): Markdown {
   return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
 }
 
-function countsOf(members: readonly Member[]): Markdown {
-  const counts = new Map<string, number>();
-  for (const { request } of members) {
-    const words = stateWords(request.state);
-    counts.set(words, (counts.get(words) ?? 0) + 1);
-  }
-  return [...counts]
-    .map(([words, count]) => md`${count} ${words}`)
-    .reduce((all, one) => md`${all}, ${one}`);
+function countsOf(members: readonly Member[]): string {
+  const byState = Map.groupBy(members, ({ request }) => stateWords(request.state));
+  return [...byState].map(([words, same]) => `${same.length} ${words}`).join(", ");
 }
 
 function lineOf({ request, command, note }: Member): Markdown {
@@ -351,14 +355,17 @@ function lineOf({ request, command, note }: Member): Markdown {
 function noteLines(members: readonly Member[]): Markdown[] {
   const noted = members.filter(({ note }) => note !== undefined);
   const byNote = Map.groupBy(noted, ({ note }) => note?.line.value);
-  return [...byNote.values()].slice(0, mostNotes).map((same) => {
-    const names = same
-      .slice(0, mostNoted)
-      .map(({ request }) => name(calledName(request.record.target)))
-      .reduce((all, one) => md`${all}, ${one}`);
-    const more = same.length > mostNoted ? ` and ${same.length - mostNoted} more` : "";
-    return md`${names}${more}: ${same[0]?.note?.line ?? ""}`;
-  });
+  return [...byNote.values()]
+    .slice(0, mostNotes)
+    .map((same) => md`${namesOf(same, mostNoted)}: ${same[0]?.note?.line ?? ""}`);
+}
+
+function namesOf(members: readonly Member[], most: number): Markdown {
+  const names = members
+    .slice(0, most)
+    .map(({ request }) => name(calledName(request.record.target)));
+  const more = members.length - names.length;
+  return md`${new Markdown(names.join(", "))}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** Links are permalinks of Slack, or undefined where it doesn't tell them. */
@@ -374,7 +381,7 @@ export function renderAsked(
   request: StoredRequest,
   command: ChangeCommand,
   link: Link,
-  known: Known = {},
+  known: Place = {},
 ): Message {
   const { record } = request;
   const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
@@ -398,31 +405,22 @@ export function renderAsked(
 
 /** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */
 export function renderUnknownElsewhere(
-  notice: string,
+  key: string,
   request: StoredRequest,
   command: ChangeCommand,
   link: Link,
 ): Message {
   const { record, progress } = request;
-  const deed = deedOf(record, command);
-  const again = unknownWords(notice);
   const why = progress.why ? md` (${progress.why})` : "";
-  const whom = isDecidedElsewhere(request) ? md`${mention(record.requester.id)} ` : "";
-  const who = isDecidedElsewhere(request) ? "" : md` ${record.requester.name} ${askedIn(request)}.`;
-  const text = md`❓ ${whom}${again}: did “${deed}” happen?${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
-  return message(
-    news(md`❓ ${again}: did “${deed}” happen? Check it, then record what happened.`),
-    section(text),
-  );
+  const whom = isDecidedElsewhere(request) ? mention(record.requester.id) : undefined;
+  const who = whom
+    ? ""
+    : md` ${record.requester.name} requested it${cameFrom(request, undefined)}.`;
+  const where = md`${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
+  return askWhetherDone(key, request, command, whom, where);
 }
 
-function askedIn({ record }: StoredRequest): Markdown {
-  return isChannel(record.channelId)
-    ? md`requested it in ${channelLink(record.channelId)}`
-    : md`requested it in a direct message`;
-}
-
-/** On the card in the channel of its team: where it came from. */
+/** Where it was requested, as told in the channel of its team. */
 export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
   if (!isChannel(record.channelId)) return md` in a direct message`;
   const there = link === undefined ? "" : md` (${linked(link, "open")})`;

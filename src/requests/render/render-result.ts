@@ -3,8 +3,10 @@ import {
   message,
   type Message,
   news,
+  notice,
   section,
   hintOf,
+  dotted,
   duration,
   lines,
   Markdown,
@@ -18,68 +20,95 @@ import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { deedOf, missingWords } from "./asking.ts";
-import { type StoredRequest, sentWords, statusOf, lasts } from "../journal/record.ts";
+import { type StoredRequest, sentWords, stateWords, statusOf, lasts } from "../journal/record.ts";
 import type { Vote } from "../../approvals/votes.ts";
 
-/** A message of the request's thread. `notice` is one of `noticesDue`. */
+/** What a message in a thread has above it, and doesn't repeat: its card, alone or with others. */
+export type Above = "card" | "several" | undefined;
+
+/** A message of the request's thread. `key` is one of `noticesDue`. */
 export function renderNotice(
-  notice: string,
+  key: string,
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
+  above?: Above,
 ): Message {
-  if (notice === "result") return renderResult(request, command, note);
-  if (notice === "half-way") {
-    const until = when(request.record.approval?.expiresAt ?? 0, "{time}");
+  if (key === "result") return renderResult(request, command, note, { above });
+  const { record, progress } = request;
+  if (key === "half-way") {
+    const until = when(record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
-    const text = md`⏰ Half of the time has passed: *${deedOf(request.record, command)}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
-    const deed = deedOf(request.record, command);
+    const deed = deedOf(record, command);
+    const text = md`⏰ Half of the time has passed: *${deed}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
     return message(news(md`⏰ ${deed} still needs ${missing}.`), section(text));
   }
-  if (notice === "denial") {
+  if (key === "denial") {
     const { name: who = "", reason = "" } = denialOf(request) ?? {};
-    const why = md`${who} denied it: “${reason}”`;
-    return message(news(why), section(why));
+    return notice(md`${who} denied it: “${reason}”`);
   }
-  const { record, progress } = request;
-  const whom = isDecidedElsewhere(request)
-    ? md`${record.requester.name}:`
-    : mention(record.requester.id);
-  const again = unknownWords(notice);
-  const text = md`❓ ${whom} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
-    progress.why ? md` (${progress.why})` : ""
-  } The message above has the facts and the buttons. Nothing is resent automatically.`;
-  const short = md`❓ ${again}: did “${deedOf(record, command)}” happen? Check it, then record what happened.`;
-  return message(news(short), section(text));
+  const why = progress.why && !above ? md` (${progress.why})` : "";
+  const rest = above ? "" : " Nothing is resent automatically.";
+  const where = md`${why} The message above has the facts and the buttons.${rest}`;
+  return askWhetherDone(key, request, command, whoseOf(request), where);
 }
 
-/** How it ended, with what was read, and the one mention of the requester, which is where it was requested. */
+/** Of an unknown outcome: `key` is one of `unknownNotices`. */
+export function askWhetherDone(
+  key: string,
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  whom: Markdown | undefined,
+  where: Markdown,
+): Message {
+  const again = key === "unknown" ? "Outcome unknown" : "Still unknown";
+  const asked = md`${again}: did “${deedOf(record, command)}” happen?`;
+  return message(
+    news(md`❓ ${asked} Check it, then record what happened.`),
+    section(md`❓ ${whom === undefined ? "" : md`${whom} `}${asked}${where}`),
+  );
+}
+
+/** The one mention of the requester, which is where it was requested. */
+function whoseOf(request: StoredRequest, isMentioned = !isDecidedElsewhere(request)): Markdown {
+  const { id, name: who } = request.record.requester;
+  return isMentioned ? mention(id) : md`${who}:`;
+}
+
+/** How it ended, with what was read. Below its card, which has the sentence, only the notification and screen readers get it. */
 export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
-  { isMentioned = !isDecidedElsewhere(request) } = {},
+  { isMentioned, above }: { isMentioned?: boolean; above?: Above } = {},
 ): Message {
-  const { record, progress } = request;
-  const whose = isMentioned ? mention(record.requester.id) : md`${record.requester.name}:`;
+  const { record, progress, state, attempt } = request;
   const { sign, text } = outcomeOf(request, command, note);
-  const said = md`${sign} ${whose} ${text}`;
-  const facts = [
-    progress.sentAt !== undefined && md`sent ${when(progress.sentAt)}`,
-    progress.mark && md`${progress.mark.status} seen ${when(progress.mark.at)}`,
-    progress.lastLook && md`${progress.lastLook.status} read ${when(progress.lastLook.at)}`,
-    request.attempt > 1 && md`attempt ${request.attempt}`,
-  ].filter((fact) => fact !== false && fact !== undefined);
-  const own = request.state === "done" ? ownWords(request, command).added : undefined;
-  const safety = request.state === "done" ? progress.safety?.snapshotId : undefined;
+  const begin = md`${sign} ${whoseOf(request, isMentioned)}`;
+  const { sentAt, mark, lastLook } = progress;
+  const facts = dotted(
+    sentAt !== undefined && md`sent ${when(sentAt)}`,
+    mark && md`${mark.status} seen ${when(mark.at)}`,
+    lastLook && md`${lastLook.status} read ${when(lastLook.at)}`,
+    attempt > 1 && md`attempt ${attempt}`,
+  );
+  const isProven = facts.value !== "" && !progress.already;
+  const end = isIdle(request) && !progress.decidedBy ? "nothing to do" : stateWords(state);
+  const short = dotted(
+    above === "several" && name(calledName(record.target)),
+    !(state === "done" && isProven) && md`${end}`,
+    isProven && facts,
+  );
+  const own = state === "done" ? ownWords(request, command).added : undefined;
+  const safety = state === "done" ? progress.safety?.snapshotId : undefined;
   const wayBack =
     safety !== undefined &&
     md`Undo restores the safety snapshot ${name(safety)}, taken right before.`;
   return message(
-    news(said),
+    news(md`${begin} ${text}`),
     section(
       lines(
-        said,
+        md`${begin} ${above ? short : text}`,
         own,
         wayBack,
         decidedLine(request),
@@ -87,7 +116,7 @@ export function renderResult(
         hintOf(progress.hint ?? (isRefusedInError(request) ? insteadInError : undefined)),
       ),
     ),
-    ...(facts.length > 0 && !progress.already ? [context(join(facts))] : []),
+    isProven && !above ? context(facts) : undefined,
   );
 }
 
@@ -143,7 +172,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
       if (!progress.lastLook) return md`${verb} of ${whole} did not happen${why}.`;
       return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${progress.lastLook.status}. Safe to try again.`;
     case "denied":
-      return md`${verb} of ${whole} was denied${why}.`;
+      return md`${verb} of ${whole} was denied${deniedBy(request)}.`;
     case "expired":
       return md`${verb} of ${whole} expired before it started${why}.`;
     default:
@@ -168,6 +197,11 @@ export const insteadInError =
 
 function canceledBy({ progress }: StoredRequest): Markdown {
   return progress.decidedBy?.name === undefined ? md`` : md` by ${progress.decidedBy.name}`;
+}
+
+function deniedBy(request: StoredRequest): Markdown {
+  const { name: who, reason } = denialOf(request) ?? {};
+  return md`${who ? md` by ${who}` : ""}${reason ? md`: “${reason}”` : ""}`;
 }
 
 /** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
@@ -199,10 +233,6 @@ function whoDecided(decided: { id: string; name?: string }): Markdown {
 function nowWords({ before, after }: StoredRequest["progress"], { effect }: ChangeCommand): string {
   const status = statusOf(after);
   return effect.needsMark && status !== statusOf(before) ? `; it is ${status} now` : "";
-}
-
-function join(parts: readonly Markdown[]): Markdown {
-  return parts.reduce((all, part) => md`${all} · ${part}`);
 }
 
 export function symbolOf(
@@ -321,11 +351,6 @@ export function unknownNotices({
   return ["unknown", ...reminders];
 }
 
-/** How a message of `unknownNotices` begins. */
-export function unknownWords(notice: string): string {
-  return notice === "unknown" ? "Outcome unknown" : "Still unknown";
-}
-
 /**
  * A safety snapshot or a rollout's request has no card: its parent reports it. An unknown outcome needs one, for its
  * buttons, and keeps it.
@@ -352,11 +377,9 @@ export function denialOf({ votes }: Pick<StoredRequest, "votes">): Vote | undefi
   return votes.find(({ vote }) => vote === "deny");
 }
 
+/** Who approved it. Who denied it is in the outcome. */
 export function decidedLine({ record, votes, state }: StoredRequest): Markdown | undefined {
-  if (!record.approval) return undefined;
-  const no = denialOf({ votes });
-  if (no) return md`Denied by ${no.name}${no.reason ? md`: “${no.reason}”` : ""}.`;
+  if (!record.approval || state === "draft" || state === "denied") return undefined;
   const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
-  if (yes.length === 0 || state === "draft") return undefined;
-  return md`Approved by ${yes.join(", ")}.`;
+  return yes.length === 0 ? undefined : md`Approved by ${yes.join(", ")}.`;
 }

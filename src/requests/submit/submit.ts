@@ -155,11 +155,8 @@ export async function resolveTarget(
   const what = kind === "vm" ? "VM" : "project";
   if ("ambiguous" in found) {
     const candidates = found.ambiguous.map(targetOf);
-    throw new PickOne(
-      `${candidates.length} ${what}s are called ${words}. Which one?`,
-      candidates,
-      true,
-    );
+    const which = `${candidates.length} ${what}s are called ${words}. Which one?`;
+    throw new PickOne(which, candidates, true);
   }
   const { refreshedAt } = await inventory.state();
   const ageMs = refreshedAt === undefined ? 0 : Date.now() - refreshedAt;
@@ -273,11 +270,7 @@ export async function namesWithin(
 
 export function targetOf(known: KnownVm | KnownProject): Target {
   if ("projectId" in known)
-    return {
-      kind: "vm",
-      ...vmFields(known as KnownVm & { specs?: Vm["specs"] }),
-      projectName: known.projectName,
-    };
+    return targetOfVm(known as KnownVm & { specs?: Vm["specs"] }, known.projectName);
   const { id, name, status, createdAt } = known;
   return { kind: "project", id, name, projectId: id, status, ...(createdAt ? { createdAt } : {}) };
 }
@@ -322,10 +315,8 @@ export async function withSnapshotId(
     `${takenAt(one)} (${one.id})`,
     { ...withTarget(command, input, target), [key]: one.id },
   ]);
-  throw new PickSnapshot(
-    `${withId.length} snapshots of ${target.name} are called ${words}.`,
-    choices,
-  );
+  const several = `${withId.length} snapshots of ${target.name} are called ${words}.`;
+  throw new PickSnapshot(several, choices);
 }
 
 /** Several snapshots have the name, newest first: a person picks. */

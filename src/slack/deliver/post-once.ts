@@ -49,7 +49,7 @@ export interface OwedPost extends OwedBase {
   /** A person's ID stands for their direct messages. */
   place: Place;
   /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
-  render(): Message | Promise<Message>;
+  render(at?: Place): Message | Promise<Message>;
   /** It grows until it is marked, and is rendered only then. */
   growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
@@ -188,7 +188,7 @@ export function createPostOnce(options: {
     const join = mark === "" ? owed.join : undefined;
     const isUnclear = mark !== "" && mark !== refusedBlocks;
     const render = async () => {
-      const whole = await owed.render();
+      const whole = await owed.render(at);
       return mark === refusedBlocks ? (inWords(whole) ?? whole) : whole;
     };
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};

@@ -10,6 +10,7 @@ import { type Delivered, type StoredRequest, parseStored } from "../../requests/
 import { sharedCardOf } from "../../requests/journal/switches.ts";
 import { end } from "../../requests/perform/perform.ts";
 import {
+  type Above,
   cardVersion,
   cardViewOf,
   hasNoCard,
@@ -162,10 +163,10 @@ export function requestSource(options: {
     };
     const notices = noticesDue(request).map((notice): Post => ({
       key: notice,
-      async render() {
+      async render(place) {
         await options.at?.("post", record.id);
         const noted = notice === "result" ? await note() : undefined;
-        return renderNotice(notice, request, command, noted);
+        return renderNotice(notice, request, command, noted, aboveAt(place, delivered.card));
       },
       urgency: notice === "result" ? "result" : "decision",
       onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
@@ -213,7 +214,10 @@ export function requestSource(options: {
     };
     const answer: Post = {
       key: "answer",
-      render: async () => renderResult(request, command, await note(), { isMentioned: true }),
+      async render(place) {
+        const above = aboveAt(place, delivered.asked);
+        return renderResult(request, command, await note(), { isMentioned: true, above });
+      },
       urgency: "result",
       onSaid: onTold,
     };
@@ -362,6 +366,12 @@ function placesOf(request: StoredRequest): Where {
 function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** What a message there has above it: in a thread that isn't of its card, there may be others. */
+function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
+  if (place?.threadTs === undefined || card === undefined) return undefined;
+  return place.threadTs === card.ts ? "card" : "several";
 }
 
 /** Only its requester sees its card. */

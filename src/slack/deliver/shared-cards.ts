@@ -121,7 +121,7 @@ export function sharedCardSource(options: {
       key,
       mark: said[key],
       place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
-      render: async () => renderSharedResult(await noted(theirs)),
+      render: async (at) => renderSharedResult(await noted(theirs), at?.threadTs !== undefined),
       tells: theirs.map(idOf),
       onSaid: () => onTold(theirs),
       closed,

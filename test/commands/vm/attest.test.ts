@@ -160,7 +160,7 @@ describe("/vm attest", () => {
     expect(other).toContain("The report is another VM's");
     world.compute.edit.giveReportOf({ vm: "payments/web-2", of: "payments/web-2" });
     await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarted.*still the one from before the change/s);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> .*still the one from before the change/s);
   });
 });
 

@@ -8,8 +8,9 @@ import { restore } from "../../../src/commands/vm/restore.ts";
 import { snapshot } from "../../../src/commands/vm/snapshot.ts";
 import type { Vote } from "../../../src/approvals/votes.ts";
 import type { RequestRecord, StoredRequest } from "../../../src/requests/journal/record.ts";
-import { renderCard } from "../../../src/requests/render/render-card.ts";
-import { renderResult } from "../../../src/requests/render/render-result.ts";
+import { when } from "../../../src/messages/message.ts";
+import { renderCard, withResult } from "../../../src/requests/render/render-card.ts";
+import { renderNotice, renderResult } from "../../../src/requests/render/render-result.ts";
 import { buttonsOf, shownText } from "../../commands/shown-text.ts";
 import { vmTarget } from "../asking.ts";
 
@@ -199,6 +200,13 @@ describe("the card of a request that waits for approval", () => {
   });
 });
 
+/** A result in the thread of its card. */
+const below = (
+  request: StoredRequest,
+  command: Parameters<typeof renderResult>[1],
+  above: Parameters<typeof renderNotice>[4] = "card",
+) => shownText(renderNotice("result", request, command, undefined, above));
+
 describe("the card and the result of a request that was decided", () => {
   it("say who denied it and why, and offer only to request it again", () => {
     const denied = stored({
@@ -207,10 +215,11 @@ describe("the card and the result of a request that was decided", () => {
       votes: [vote("amir"), { ...vote("ada", "deny"), reason: "not tonight" }],
     });
     const card = renderCard(denied, restore);
-    expect(words(card)).toContain("Denied by ada: “not tonight”.");
+    const said = "Restore of `db-1` from snap-42 was denied by ada: “not tonight”.";
+    expect(words(card)).toContain(`❌ ${said}`);
     expect(buttonsOf(card).map(({ label }) => label)).toEqual(["Request again"]);
-    expect(words(renderResult(denied, restore))).toContain("Denied by ada: “not tonight”.");
-    expect(words(renderResult(denied, restore))).toContain("<@U0OLIVIA>");
+    expect(words(renderResult(denied, restore))).toContain(`❌ <@U0OLIVIA> ${said}`);
+    expect(below(denied, restore)).toBe("❌ <@U0OLIVIA> denied");
   });
 
   it("offer to ask again when it expired", () => {
@@ -233,6 +242,7 @@ describe("the card and the result of a request that was decided", () => {
       progress: { sentAt: at, before: undefined, after: undefined } as never,
     });
     expect(words(renderResult(done, restore))).toContain("Approved by amir, ada.");
+    expect(words(renderCard(done, restore))).not.toContain("Approved by");
   });
 });
 
@@ -304,6 +314,41 @@ describe("a result says what changed", () => {
       ),
     ].map((request) => first(request, restart)?.split(" ")[0]);
     expect(signs).toEqual(["⚪", "⚪", "❌", "❌", "❌", "❌", "❌", "❌"]);
+  });
+
+  it("is one sentence on the card, and below it only what that doesn't say", () => {
+    const mark = { status: "REBOOTING", at: at + 1_000 };
+    const lastLook = { status: "RUNNING", at: at + 5_000, print: "" };
+    const safety = { request: "r-safe", snapshotId: "snap-7" };
+    const both = { before: vm("RUNNING", 2, 8), after: vm("RUNNING", 2, 8) };
+    const { approval: _none, ...free } = record;
+    const undo = { ...free, undoes: "r-first" };
+    const done = ended({ ...both, mark, lastLook, safety }, { record: undo });
+    const time = (ms: number) => when(at + ms).value;
+    expect(shownText(renderCard(done, restore)).split("\n").slice(0, 2)).toEqual([
+      "✅ Restored `db-1` from snap-42 in 5 s.",
+      `in payments · undo of \`r-first\` · requested by olivia at ${time(0)} · \`${record.id}\` · “corrupt index”`,
+    ]);
+    const proof = `sent ${time(0)} · REBOOTING seen ${time(1_000)} · RUNNING read ${time(5_000)}`;
+    const undoes =
+      "The snapshot's ID is `snap-42`.\nUndo restores the safety snapshot `snap-7`, taken right before.";
+    expect(below(done, restore)).toBe(`✅ <@U0OLIVIA> ${proof}\n${undoes}`);
+    expect(below(done, restore, "several")).toBe(`✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`);
+    expect(renderNotice("result", done, restore, undefined, "card").text).toBe(
+      "✅ Restored db-1 from snap-42 in 5 s.",
+    );
+    const whole = withResult(renderResult(done, restore), renderCard(done, restore));
+    expect(shownText(whole).match(/Restored/g)).toHaveLength(1);
+  });
+
+  it("says below its card in a word that nothing came of it, and what comes next", () => {
+    const idle = ended({ after: vm("STOPPED", 2, 8), already: true });
+    expect(below(idle, restart)).toBe("⚪ <@U0OLIVIA> nothing to do");
+    const hint = "Nothing was sent. Request again after the thaw.";
+    const frozen = ended({ wasFrozen: true, sentAt: undefined, hint }, { state: "cancelled" });
+    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> canceled\n${hint}`);
+    const failed = ended({}, { state: "failed" });
+    expect(below(failed, restart)).toBe(`❌ <@U0OLIVIA> failed · sent ${when(at).value}`);
   });
 
   it("of what didn't happen by what was read, and that another try is safe", () => {

@@ -61,6 +61,20 @@ it("sixty fit into one message, within Slack's limits", () => {
   expect(shownText(shown)).toContain("All 60 are done.");
 });
 
+it("a requester's only one is said by its line, and in words where the message is one line", () => {
+  const { request, command } = member(2);
+  const requester = { id: "U0ADA", teamId: "T0OURS", name: "ada" };
+  const hers = { request: { ...request, record: { ...request.record, requester } }, command };
+  const shown = renderSharedCard([member(1), hers], [[member(1)], [hers]]);
+  expect(shown.text).toBe("✅ Restarted web-1 in 4 s. ✅ Restarted web-2 in 4 s.");
+  expect(shownText(shown).split("\n").slice(0, 4)).toEqual([
+    "✅ <@U0OLIVIA> `web-1`",
+    "✅ <@U0ADA> `web-2`",
+    "✅ Restarted `web-1` in 4 s. (olivia)",
+    "✅ Restarted `web-2` in 4 s. (ada)",
+  ]);
+});
+
 it("a note that holds for several is said once, with their names", () => {
   const theirs = [
     ...some(7, { line: md`Attested again: ✅ verified` }),
@@ -85,6 +99,12 @@ it("a result names what was not done, and a single one has its own words", () =>
   const failed = member(3, { state: "rejected", progress: { why: "the compute service refused" } });
   const shown = renderSharedResult([member(1), failed]);
   expect(shown.text).toBe("❌ 1 of 2 done, 1 not.");
-  expect(shownText(shown)).toContain("Restart of `web-3` was not done");
-  expect(renderSharedResult([member(1)]).text).toContain("Restarted web-1");
+  expect(shownText(shown)).toBe("❌ <@U0OLIVIA> 1 of 2 done, 1 not.\nNot done: `web-3`.");
+  const single = renderSharedResult([member(1)]);
+  expect(single.text).toBe("✅ Restarted web-1 in 4 s.");
+  expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` · sent <!date[^\n]*$/);
+  // Where its card is gone, nothing above says it
+  expect(shownText(renderSharedResult([member(1)], false))).toMatch(
+    /^✅ <@U0OLIVIA> Restarted `web-1` in 4 s\.\nsent /,
+  );
 });
