@@ -7,7 +7,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { printableLine } from "../text/printable.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
-import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
+import { appraiseEvidence, dayMs, dayOf } from "../verifier/appraise-evidence.ts";
 import { exactTime } from "../verifier/der.ts";
 import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
@@ -17,7 +17,6 @@ import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/
 import type { Verdict } from "./appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import {
-  dayOf,
   findEndorsements,
   listEndorsements,
   outOfTime,
@@ -49,9 +48,6 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
        node gatehouse.mjs attestation import <folder or file>…
   takes endorsements over from elsewhere, laid out alike; never an older one over a newer`;
 
-/** 0 verified, 1 failed, 2 could not verify, 64 unknown words. */
-type AttestationExitCode = 0 | 1 | 2 | 64;
-
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
@@ -68,11 +64,14 @@ interface Called {
   by: { now: number; roots: TrustedRoots };
 }
 
-/** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
+/**
+ * `attestation check`, `status`, and `import` in a terminal, offline: 0 verified, 1 failed, 2 could not verify, 64 unknown words.
+ * Never throws: errors are written and exit with 2.
+ */
 export async function runAttestation(
   words: readonly string[],
   { write, endorsements, now = Date.now, roots = vendorRoots }: AttestationTerminal,
-): Promise<AttestationExitCode> {
+): Promise<0 | 1 | 2 | 64> {
   try {
     const { values, positionals } = parseWords(words);
     const [verb, file, ...more] = positionals;
@@ -213,8 +212,6 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
   const name = option === "minimumTcb" ? "minimum" : String(option);
   throw new UserError(`--${name} ${given?.[Number(at)]?.slice(0, 200)}: ${message}`);
 }
-
-const dayMs = 86_400_000;
 
 /** What the folder holds and until when, what is wrong first. 0 when everything holds, else 1. */
 async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
