@@ -114,12 +114,6 @@ function isOutdated(owed: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;
 }
 
-export interface Feeds<Line> {
-  /** Stored when it resolves. What the channel was notified about before, by its key in any process, is left out. */
-  post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void>;
-  source: Source;
-}
-
 const keptMs = 7 * 24 * 3600_000;
 /** In one script: few enough that Redis doesn't stand still. */
 const linesAtOnce = 200;
@@ -162,7 +156,7 @@ export function createFeeds<Line extends object>(options: {
   render(lines: readonly Line[]): Message;
   visibilityTimeoutMs: number;
   at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
-}): Feeds<Line> {
+}) {
   const { redis, key, render, visibilityTimeoutMs } = options;
   const feedKey = (id: string) => key("feed", id);
   const outbox = createOutbox(redis, key("feeds"), feedKey);
@@ -195,7 +189,8 @@ export function createFeeds<Line extends object>(options: {
   }
 
   return {
-    async post(channelId, lines) {
+    /** Stored when it resolves. What the channel was notified about before, by its key in any process, is left out. */
+    async post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void> {
       const keys = [key("feed-told", channelId), key("feed-open", channelId), outbox.list];
       for (let from = 0; from < lines.length; from += linesAtOnce) {
         const some = lines.slice(from, from + linesAtOnce);
@@ -211,7 +206,7 @@ export function createFeeds<Line extends object>(options: {
       visibilityTimeoutMs,
       read,
       at: async (point) => options.at?.(point, "feed"),
-    },
+    } satisfies Source,
   };
 }
 

@@ -98,7 +98,8 @@ function read<T extends { issueDate: string; nextUpdate: string; evaluation: num
   readValue: (json: Fields) => T | undefined,
   exam: Examination,
 ): T | undefined {
-  const { what, id, version } = kinds[kind];
+  const { id, version } = kinds[kind];
+  const what: string = kinds[kind].what;
   const found = { id: undefined, version: undefined, ...json };
   if (found.id !== id || found.version !== version)
     return exam.add("collateral-kind", `${String(found.id)}, version ${String(found.version)}`);
