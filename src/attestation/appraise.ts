@@ -130,12 +130,8 @@ export function appraisalOptions(input: AppraisalInput): AppraisalOptions {
  * Why a gate must not open on this result: a rollout, a console. Without endorsements in gatehouse.yml, a pin, or evidence of
  * before, nobody asked for more than that nothing contradicts.
  */
-export function gateRefusal({
-  verdict,
-  reasons,
-  isAsked,
-  isUnconfigured,
-}: Pick<Appraisal, "verdict" | "reasons" | "isAsked" | "isUnconfigured">): string | undefined {
+export function gateRefusal(appraisal: Appraisal): string | undefined {
+  const { verdict, reasons, isAsked, isUnconfigured } = appraisal;
   if (verdict === "verified" || isUnconfigured) return undefined;
   return verdict === "failed" || isAsked ? reasons.join("; ") : undefined;
 }

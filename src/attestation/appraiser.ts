@@ -202,21 +202,18 @@ export function createEvidenceRegister(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseClaimEvidence", claim);
   const ofVm = (vmId: string) => key("evidence", "of", vmId);
   const verifiedOf = (vmId: string) => key("evidence", "verified", vmId);
+  async function timeIn(named: string): Promise<number | undefined> {
+    const at = await redis.get(named);
+    return at === null ? undefined : Number(at);
+  }
   return {
     async verified(vmId: string, at: number): Promise<void> {
       await redis.set(verifiedOf(vmId), at, "PX", rememberedMs);
     },
     /** When this VM verified last (ms). */
-    async lastVerified(vmId: string): Promise<number | undefined> {
-      const at = await redis.get(verifiedOf(vmId));
-      return at === null ? undefined : Number(at);
-    },
-
+    lastVerified: (vmId: string) => timeIn(verifiedOf(vmId)),
     /** When genuine evidence of this VM was seen last (Redis, ms), which the service can't take back. */
-    async lastSeen(vmId: string): Promise<number | undefined> {
-      const at = await redis.get(ofVm(vmId));
-      return at === null ? undefined : Number(at);
-    },
+    lastSeen: (vmId: string) => timeIn(ofVm(vmId)),
 
     /** Only of evidence whose signatures hold: a made-up one must not take another's place. `notBefore` in Redis's time. */
     async seen(

@@ -6,7 +6,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { type Given, printableLine, runProgram, UsageError } from "../text/terminal.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
-import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
+import { appraiseEvidence, dayMs, dayOf } from "../verifier/appraise-evidence.ts";
 import { exactTime } from "../verifier/der.ts";
 import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
@@ -16,7 +16,6 @@ import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/
 import type { Verdict } from "./appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import {
-  dayOf,
   findEndorsements,
   listEndorsements,
   outOfTime,
@@ -199,8 +198,6 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
   const name = option === "minimumTcb" ? "minimum" : String(option);
   throw new UserError(`--${name} ${given?.[Number(at)]?.slice(0, 200)}: ${message}`);
 }
-
-const dayMs = 86_400_000;
 
 /** What the folder holds and until when, what is wrong first. 0 when everything holds, else 1. */
 async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { FileRefusedError, readRegular } from "../regular-file.ts";
+import { dayOf } from "../verifier/appraise-evidence.ts";
 import { isOlder } from "../verifier/examination.ts";
 import {
   chainNameOf,
@@ -27,13 +28,6 @@ import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
  * can write the folder can keep a VM from being verified, and never have one verified. Names are made of fixed words and
  * hex digits alone.
  */
-export interface FoundEndorsements {
-  endorsements: Endorsements;
-  /** What Intel will ask of this platform next, where the folder has it. */
-  early?: SignedAnswer | undefined;
-  /** Files that are needed and not there, as they are named in the folder. */
-  absent: readonly string[];
-}
 
 /** Far more than any list or statement has; what is larger is none. */
 export const mostBytes = 1024 * 1024;
@@ -80,11 +74,14 @@ export function namesNeeded(needed: Needed): readonly string[] {
   return hasChip ? [crl, vek] : [crl];
 }
 
-/** Nothing where no folder is named, or where nothing can be said of the evidence. */
+/**
+ * Nothing where no folder is named, or where nothing can be said of the evidence. `early`: what Intel will ask of this platform
+ * next, where the folder has it. `absent`: files that are needed and not there, as they are named in the folder.
+ */
 export async function findEndorsements(
   folder: string | undefined,
   needed: Needed | undefined,
-): Promise<FoundEndorsements> {
+): Promise<{ endorsements: Endorsements; early?: SignedAnswer | undefined; absent: string[] }> {
   if (folder === undefined || !needed) return { endorsements: {}, absent: [] };
   const missing: string[] = [];
   const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
@@ -205,8 +202,6 @@ export async function storeEndorsement(
   await replace(join(folder, name), files.content);
   return "stored";
 }
-
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 async function replace(path: string, content: Buffer | string): Promise<void> {
   const beside = `${path}.${randomUUID()}.new`;

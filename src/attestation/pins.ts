@@ -173,19 +173,14 @@ const sealedWithinMs = 5_000;
  * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't;
  * where it is replaced while a process runs, that process vouches anew for what it knows to be right.
  */
-export function createAcceptedPins({
-  redis,
-  key,
-  trail,
-  secret,
-}: {
+export function createAcceptedPins(options: {
   redis: RedisClient;
   key: Keys;
   trail: PinTrail;
   secret: () => string;
 }) {
+  const { redis, key, trail, secret } = options;
   const named = key("pins");
-
   const replace = defineMark(redis);
   /** That of now, and the one before until all pins are vouched for anew: it may have been replaced because it leaked. */
   let secrets: readonly string[] = [secret()];

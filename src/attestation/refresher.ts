@@ -35,14 +35,8 @@ const paths = {
   "amd-vcek": "/vcek/v1/{product}/{hwid}",
 } as const satisfies Record<EndorsementKind["is"], string>;
 
-/** What KDS calls the parts of a TCB version. */
-const versionNames: Readonly<Record<string, string>> = {
-  fmc: "fmcSPL",
-  bootloader: "blSPL",
-  tee: "teeSPL",
-  snp: "snpSPL",
-  microcode: "ucodeSPL",
-};
+/** What KDS calls the parts of a TCB version, where it has other names. */
+const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", microcode: "ucode" };
 
 /** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
 export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
@@ -55,16 +49,13 @@ export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
     return `${at.intel}${path}&update=early`;
   if (kind.is !== "amd-vcek") return `${kind.is === "amd-list" ? at.amd : at.intel}${path}`;
   const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
-    ([part, version]) => `${versionNames[part]}=${String(version).padStart(2, "0")}`,
+    ([part, value]) => `${versionNames[part] ?? part}SPL=${String(value).padStart(2, "0")}`,
   );
   return `${at.amd}${path}?${versions.join("&")}`;
 }
 
-const chainHeaders = [
-  "tcb-info-issuer-chain",
-  "sgx-enclave-identity-issuer-chain",
-  "sgx-pck-crl-issuer-chain",
-] as const;
+/** Intel's headers with the chain of whoever signed. */
+const chainHeader = /^(tcb-info|sgx-enclave-identity|sgx-pck-crl)-issuer-chain$/;
 
 class FetchError extends Error {
   override readonly name = "FetchError";
@@ -96,7 +87,7 @@ async function fetchEndorsement(url: string, dispatcher: Dispatcher): Promise<En
   }
   const content = Buffer.concat(chunks);
   const text = content.toString("latin1");
-  const header = chainHeaders.map((name) => headers[name]).find((value) => value !== undefined);
+  const [, header] = Object.entries(headers).find(([name]) => chainHeader.test(name)) ?? [];
   return {
     // A PCCS gives lists as hex digits
     content: /^([0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, "hex") : content,

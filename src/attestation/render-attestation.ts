@@ -4,8 +4,10 @@ import {
   buttons,
   context,
   fields,
+  firstFew,
   message,
   type Message,
+  mostInCell,
   readable,
   section,
   table,
@@ -19,7 +21,8 @@ import {
   plain,
   when,
 } from "../messages/message.ts";
-import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
+import { dayMs } from "../verifier/appraise-evidence.ts";
+import type { AttestationResult } from "../verifier/attestation-result.ts";
 import { neededWords } from "../verifier/reasons.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, evidenceName } from "./appraise.ts";
@@ -131,12 +134,11 @@ export function afterChange(appraisal: Appraisal): AfterNote | undefined {
     const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
     return { line: md`🔴 ${why}.`, but };
   }
-  const sign = signs[verdict];
-  if (verdict !== "verified")
-    return { line: md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})` };
-  return {
-    line: md`Attested again: ${sign} verified by Gatehouse (measurement ${shortMeasurement(appraisal)})`,
-  };
+  const line =
+    verdict === "verified"
+      ? md`Attested again: ✅ verified by Gatehouse (measurement ${shortMeasurement(appraisal)})`
+      : md`Attestation: ${signs[verdict]} ${verdict} (${reasons[0] ?? ""})`;
+  return { line };
 }
 
 /** One VM of a fleet: judged, or why it could not even be read. */
@@ -155,8 +157,6 @@ const rankOf = ({ appraisal }: FleetRow): Rank => {
   return verdict === "could not verify" && isOff ? "attestation off" : verdict;
 };
 
-const dayMs = 86_400_000;
-
 /** Whole days until a result no longer holds, rounded down. */
 const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
   appraisal?.validUntil === undefined || appraisal.verdict !== "verified"
@@ -165,6 +165,16 @@ const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
 
 const whyOf = ({ appraisal, unread = "" }: FleetRow): string =>
   appraisal?.reasons.join("; ") ?? unread;
+
+/** The rest stands in the table. */
+const maxTold = 15;
+
+/** A line each of those that aren't fine, where a table would cut why of any of them. */
+function toldOf(sorted: readonly FleetRow[]): readonly FleetRow[] {
+  const some = sorted.filter((row) => !["attestation off", "verified"].includes(rankOf(row)));
+  const isCut = some.some((row) => whyOf(row).length > mostInCell);
+  return isCut ? some.slice(0, maxTold) : [];
+}
 
 /** Several VMs: a table for a channel; the file has all of them with whole values. */
 export function renderFleet(
@@ -186,25 +196,30 @@ export function renderFleet(
   });
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
   const waits = waitsIn(sorted);
+  const told = toldOf(sorted);
   const { block, shown } = table(
     `Attestation of ${words}`,
     ["VM", "Result", "Why", "Days left", "Measurement"],
-    sorted.map((row) => [
-      row.vm.name,
-      `${signs[rankOf(row)]} ${rankOf(row)}`,
-      plain(whyOf(row), 120),
-      daysLeft(row, now),
-      row.appraisal ? shortMeasurement(row.appraisal) : "",
-    ]),
+    sorted
+      .slice(told.length)
+      .map((row) => [
+        row.vm.name,
+        `${signs[rankOf(row)]} ${rankOf(row)}`,
+        whyOf(row),
+        daysLeft(row, now),
+        row.appraisal ? shortMeasurement(row.appraisal) : "",
+      ]),
   );
+  const seen = told.length + shown;
   return {
     message: message(
       readable(head),
       section(head),
       waits.length > 0 ? section(lines(...waits)) : undefined,
+      told.map((row) => section(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`)),
       block,
       context(
-        md`Checked by Gatehouse. Days left: until the vendors' lists and certificates behind a result end.${shown < sorted.length ? md` ${shown} of ${sorted.length} are shown.` : ""}`,
+        md`Checked by Gatehouse.${block ? " Days left: until the vendors' lists and certificates behind a result end." : ""}${seen < sorted.length ? md` ${seen} of ${sorted.length} are shown.` : ""}`,
         md`${file}`,
       ),
       buttons(actions),
@@ -227,11 +242,10 @@ function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
     .toSorted(([, a], [, b]) => b.length - a.length)
     .slice(0, maxWaits)
     .map(([what, all]) => {
-      const more = all.length > 3 ? ` and ${all.length - 3} more` : "";
-      const names = all.slice(0, 3).map((one) => one.name);
+      const names = all.map((one) => one.name);
       const many =
         all.length === 1 ? "1 VM waits for a newer" : `${all.length} VMs wait for the same`;
-      return md`⬆️ *${many} ${what}*: ${names.join(", ")}${more}`;
+      return md`⬆️ *${many} ${what}*: ${firstFew(names, 3)}`;
     });
 }
 
@@ -279,19 +293,11 @@ export function reportFile(
 }
 
 /** For the name of a file: `2026-03-01T000000Z`. */
-export const fileTime = (at: number): string =>
-  new Date(at).toISOString().replaceAll(/[:]|\.\d+/g, "");
+export const fileTime = (at: number): string => second(at).replaceAll(":", "");
 
 /** For `JSON.stringify`: flags of evidence are 64 bits. */
 export const jsonValue = (_key: string, value: unknown): unknown =>
   typeof value === "bigint" ? `0x${value.toString(16)}` : value;
-
-const claimNames: readonly [keyof Claims, string][] = [
-  ["hardware", "hardware"],
-  ["executables", "executables"],
-  ["configuration", "configuration"],
-  ["instanceIdentity", "instance identity"],
-];
 
 const claimWords: Readonly<Record<number, string>> = {
   0: "nothing is known",
@@ -320,8 +326,8 @@ export function resultLines(
     `${capital(verdict)}: ${reasons.map(({ says }) => says).join("; ")}.`,
     ...(isAlarm ? ["ALARM: something that the vendor had signed was changed or forged."] : []),
     ...factRows(verification).map(([label, value]) => terminalRow(label, value)),
-    ...claimNames.map(([claim, label]) =>
-      terminalRow(label, `${claims[claim]}, ${claimWords[claims[claim]]}`),
+    ...Object.entries({ ...claims }).map(([claim, value]) =>
+      terminalRow(claim.replace("Identity", " identity"), `${value}, ${claimWords[value]}`),
     ),
     ...(held === undefined ? [] : [terminalRow("holds", held)]),
     terminalRow("checked at", second(at)),

@@ -8,7 +8,7 @@ import { type Message, notice, channelLink, md } from "../messages/message.ts";
 import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
 import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { createDriftRecords } from "./drift-monitor.ts";
+import { createDriftRecords, dayMs } from "./drift-monitor.ts";
 import { type Facts, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
@@ -33,7 +33,6 @@ interface DigestsOptions {
 /** Undefined for all that a channel may be told. */
 type Targets = readonly string[] | undefined;
 
-const dayMs = 24 * 3600_000;
 /** How long a scheduled digest waits for it. */
 const refreshMs = 15_000;
 /** Where gatehouse.yml says nothing of snapshots. */
@@ -123,6 +122,8 @@ export function createDigests(options: DigestsOptions) {
     snoozes,
     drift: driftRecords,
     statuses,
+    /** IDs of the digests that may have been posted since then (ms). */
+    postedSince: (at: number) => schedules.idsBetween(at - mostLateMs, now()),
     /** Its last digest has reported what changed until then (ms). */
     told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
       redis.hset(toldUntil, seriesOf(rule), until),
@@ -239,8 +240,6 @@ function createSnoozes(redis: RedisClient, key: Keys) {
 const mostLateMs = 24 * 3600_000;
 const keptMs = 7 * 24 * 3600_000;
 const maxStarts = 3;
-/** Longer than building takes, short enough to retry soon after a process dies. */
-const usualLeaseMs = 60_000;
 
 interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | "now"> {
   digests: Pick<Digests, "schedules" | "build" | "told">;
@@ -250,8 +249,8 @@ interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | 
   alarm(channelId: string, id: string, message: Message): Promise<unknown>;
   /** Failpoint for crash tests, while a digest is built. */
   at?: ((point: "digest", slotId: string) => Promise<void>) | undefined;
-  /** Lease of a slot while its digest is built (ms). */
-  leaseMs?: number;
+  /** Lease of a slot while its digest is built (ms): longer than that takes, short enough to retry soon after a process dies. */
+  leaseMs: number;
 }
 
 /**
@@ -260,7 +259,7 @@ interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | 
  * it posted once.
  */
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
-  const { redis, key, digests, now, log, leaseMs = usualLeaseMs } = options;
+  const { redis, key, digests, now, log, leaseMs } = options;
   const { schedules } = digests;
 
   /** A few a day: slots that this process knows to be over. */

@@ -68,7 +68,7 @@ interface Change {
   news?: Pick<News, "about" | "line">;
 }
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 /** Days before their end at which the digest warns; a snooze ends with its stage. */
 export const warnDays = [14, 7, 1] as const;
 /** VMs that are attested at the same time. */

@@ -9,7 +9,7 @@ import {
   name,
   when,
 } from "../messages/message.ts";
-import { type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
+import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
   attestVm,
   listed,
@@ -156,8 +156,6 @@ function driftLines(facts: Facts): Line[] {
     return [{ ...line, text: md`🟢 ${what} had failed; resolved at ${atTime(recoveredAt)}.` }];
   });
 }
-
-const dayMs = 24 * 3600_000;
 
 /** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
 function unverifiedLines(facts: Facts): Line[] {

@@ -6,10 +6,10 @@ import {
   context,
   divider,
   header,
+  listing,
   message,
   type Message,
   news,
-  readable,
   section,
   sentence,
   table,
@@ -206,9 +206,5 @@ export function renderChanges(ended: readonly RequestFact[]): Message {
       ]),
   );
   const head = md`*${counted(done.length, "change")}*, newest first`;
-  return message(
-    readable(head),
-    section(shown < done.length ? md`${head}. The first ${shown} are shown.` : head),
-    block,
-  );
+  return listing(head, done.length, shown, block);
 }

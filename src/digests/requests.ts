@@ -26,7 +26,6 @@ import type { KnownVm } from "../inventory/inventory.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;
-const readAtOnce = 100;
 /** A request older than this, relative to the time in question, ended before it or is still open. */
 const longestMs = 24 * 3600_000;
 /** Consoles last minutes, so the newest records hold them. */
@@ -57,8 +56,8 @@ export function requestsForDigest(
     async endedSince(at: number) {
       const ids = await store.recentIds({}, maxEnded);
       const ended: StoredRequest[] = [];
-      for (let from = 0; from < ids.length; from += readAtOnce) {
-        const some = await store.getMany(ids.slice(from, from + readAtOnce));
+      for (const batch of batches(ids)) {
+        const some = await store.getMany(batch);
         ended.push(...some.filter(({ final, changedAt }) => final && changedAt > at));
         if (some.length > 0 && some.every(({ record }) => record.createdAt < at - longestMs)) break;
       }
@@ -362,8 +361,10 @@ export function createRecords<Known>(redis: RedisClient, named: string) {
   };
 }
 
+const atOnce = 100;
+
 /** Few enough per call that neither Redis nor this process blocks. */
-function* batches<T>(all: readonly T[], atOnce = 100): Iterable<readonly T[]> {
+export function* batches<T>(all: readonly T[]): Iterable<readonly T[]> {
   for (let from = 0; from < all.length; from += atOnce) yield all.slice(from, from + atOnce);
 }
 

@@ -30,10 +30,14 @@ export function seriesOf({ channel, targets }: Pick<DigestRule, "channel" | "tar
 /** A week without a slot means that no day was named. */
 const longestDays = 8;
 
-/** The newest slot that is due: at `now` or before. */
-export function latestSlot(rule: DigestRule, now: number): Slot | undefined {
+/** The slots that were due at `now` or before it, for a week back, the newest first. */
+function slotsUntil(rule: DigestRule, now: number) {
   // Tomorrow's date first: where clocks go back over midnight, its slot can be due already
-  return slotsFrom(rule, localDate(rule, now).add({ days: 1 }), -1).find(({ at }) => at <= now);
+  return slotsFrom(rule, localDate(rule, now).add({ days: 1 }), -1).filter(({ at }) => at <= now);
+}
+
+export function latestSlot(rule: DigestRule, now: number): Slot | undefined {
+  return slotsUntil(rule, now).find(() => true);
 }
 
 /** The first slot after `now`. */
@@ -123,6 +127,11 @@ export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Conf
   return {
     all,
     of,
+    /** IDs of the slots of all digests that were due between these times. */
+    async idsBetween(from: number, now: number): Promise<string[]> {
+      const due = (await all()).flatMap((rule) => slotsUntil(rule, now).toArray());
+      return due.filter(({ at }) => at >= from).map(({ id }) => id);
+    },
     /** Replaces every schedule of this channel. */
     async set(rule: DigestRule): Promise<void> {
       await redis.hset(said, rule.channel, JSON.stringify(rule));
@@ -143,12 +152,7 @@ export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Conf
   };
 }
 
-interface ScheduleWords {
-  channel?: string;
-  at?: string;
-  timezone?: string;
-  days?: DigestRule["days"];
-}
+type ScheduleWords = Partial<Pick<DigestRule, "channel" | "at" | "timezone" | "days">>;
 
 /**
  * `09:00 Europe/Paris mon-fri`, in any order, every part optional, a channel too (`C02STATUS`, or as Slack writes a link

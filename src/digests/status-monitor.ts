@@ -153,8 +153,6 @@ type SeenStatus = readonly [status: string, since: number];
 /** By VM id: all VMs of one project. */
 type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 
-export type StatusRecords = ReturnType<typeof createStatusRecords>;
-
 /** What was last seen of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {
   const records = createRecords<SeenStatuses>(redis, key("seen-statuses"));
@@ -163,12 +161,11 @@ export function createStatusRecords(redis: RedisClient, key: Keys) {
     /** Since when these are in the status they are in, where that is known. */
     async since(vms: readonly KnownVm[]): Promise<Map<string, number>> {
       const seen = await records.read([...new Set(vms.map(({ projectId }) => projectId))]);
-      const known = new Map<string, number>();
-      for (const { id, projectId, status } of vms) {
+      const known = vms.flatMap(({ id, projectId, status }) => {
         const [was, since] = seen.get(projectId)?.[id] ?? [];
-        if (was === status && since !== undefined) known.set(id, since);
-      }
-      return known;
+        return was === status && since !== undefined ? [[id, since] as const] : [];
+      });
+      return new Map(known);
     },
   };
 }

@@ -174,6 +174,25 @@ export function menu(spec: {
   };
 }
 
+/** The message with words in place of a button of its own, named `<action> <value>`; undefined where it has no such button. */
+export function answered(
+  { text, blocks }: Message,
+  named: string,
+  words: Markdown,
+): Message | undefined {
+  const isIt = (one: object) =>
+    "action_id" in one && "value" in one && [one.action_id, one.value].join(" ") === named;
+  const shown = blocks.map((block) => {
+    if (block.type === "section" && block.accessory && isIt(block.accessory))
+      return section(lines(new Markdown(block.text?.text ?? ""), words));
+    if (block.type !== "actions" || !block.elements.some(isIt)) return block;
+    const elements = block.elements.filter((one) => !isIt(one));
+    return [section(words), ...(elements.length > 0 ? [{ ...block, elements }] : [])];
+  });
+  if (shown.every((one, index) => one === blocks[index])) return undefined;
+  return message(new Markdown(text), ...shown);
+}
+
 type Parts = readonly (Block | Block[] | undefined)[];
 
 /** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
@@ -209,6 +228,7 @@ const rowsPerPage = 10;
 const maxRows = 100;
 /** Slack's documentation has named 10,000 and 20,000. */
 const maxCharacters = 9000;
+export const mostInCell = 120;
 
 /**
  * A table that Slack pages and sorts (https://docs.slack.dev/reference/block-kit/blocks/data-table-block), and how many rows
@@ -222,7 +242,7 @@ export function table(
   // Slack refuses empty cells
   const texts = rows
     .slice(0, maxRows)
-    .map((row) => columns.map((_, index) => plain(row[index] ?? "", 120) || "–"));
+    .map((row) => columns.map((_, index) => plain(row[index] ?? "", mostInCell) || "–"));
   let room = maxCharacters;
   const end = texts.findIndex((row) => (room -= row.join("").length) < 0);
   const shown = end < 0 ? texts : texts.slice(0, end);
@@ -236,7 +256,7 @@ export function table(
     caption: plain(caption) || "Table",
     page_size: rowsPerPage,
     rows: [
-      columns.map((text) => ({ type: "raw_text", text: plain(text, 120) || "–" })),
+      columns.map((text) => ({ type: "raw_text", text: plain(text, mostInCell) || "–" })),
       ...shown.map((row) =>
         row.map((text, index) =>
           isNumeric[index]
@@ -368,9 +388,8 @@ export const dotted = (...rows: Rows): Markdown => joined(rows, " · ");
 
 /** Mrkdwn without mentions as plain words, for what Slack shows without markup. */
 export function plainWords(text: Markdown): string {
-  return text.value
-    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
-    .replaceAll(/[*`\u2060]/g, "")
+  return readable(text)
+    .value.replaceAll("\u2060", "")
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
     .replaceAll("&amp;", "&");

@@ -90,8 +90,6 @@ function fromList(text: string): Past {
   return { id, part, since: Number(since), until: Number(until) };
 }
 
-/** An outage is over after this time without a failure in any process. */
-const quietMsFor = (outageMs: number) => outageMs / 3;
 /** Retries come within seconds: failures further apart are separate. */
 const gapMs = 60_000;
 const keptMs = 24 * 3600_000;
@@ -116,7 +114,8 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       const seen = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
         ms === undefined ? "" : Math.round(ms),
       );
-      const timing = [outageMs, Math.round(quietMsFor(outageMs)), gapMs];
+      // It is over after a third of that without a failure in any process
+      const timing = [outageMs, Math.round(outageMs / 3), gapMs];
       const id = await runSaw([seenKey(part), due, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
     },

@@ -1,4 +1,5 @@
 import type { Config } from "../config/config.ts";
+import { batches } from "../digests/requests.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -128,16 +129,14 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
 /** Older requests ended before the outage, or have reminders. */
 const lookBackMs = 24 * 3600_000;
 const maxRequests = 5000;
-/** Histories read at the same time. */
-const batch = 100;
 
 /** IDs of the requests that an outage affected: created or moved in it, or in progress when it began. A stable list. */
 export async function touchedBy(outage: Past, store: Journal): Promise<string[]> {
   const { since, until } = outage;
   const ids = await store.idsAskedBetween(since - lookBackMs, until, maxRequests);
   const touched: string[] = [];
-  for (let from = 0; from < ids.length; from += batch) {
-    const requests = await store.getMany(ids.slice(from, from + batch));
+  for (const batch of batches(ids)) {
+    const requests = await store.getMany(batch);
     // Most requests ended before it
     const near = requests.filter(({ changedAt, final }) => !final || changedAt >= since);
     const histories = await Promise.all(near.map(({ record }) => store.history(record.id)));

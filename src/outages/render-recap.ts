@@ -20,7 +20,6 @@ import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 const maxLines = 15;
 /** A section holds 3,000 characters; a line has some hundreds. */
 const linesPerSection = 5;
-const dayMs = 24 * 3600_000;
 
 /** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
 const outcomes = {
@@ -107,7 +106,7 @@ function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Mar
 
 /** In the reader's time zone; a short outage without the date. */
 function span({ since, until }: Past): Markdown {
-  const format = until - since < dayMs / 2 ? "{time}" : "{date_short_pretty}, {time}";
+  const format = until - since < 12 * 3600_000 ? "{time}" : "{date_short_pretty}, {time}";
   return md`${when(since, format)}–${when(until, format)}`;
 }
 

@@ -368,6 +368,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     tell,
     tellBusy,
     announce: notices.announce,
+    answerNotices: notices.answer,
     subscriptions,
     watch,
     outages,

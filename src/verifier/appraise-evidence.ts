@@ -6,8 +6,8 @@ import { partsBelow, type SnpFacts, tcbParts } from "./snp/report.ts";
 import { isMasked } from "./snp/verify-report.ts";
 import type { Facts, Verification } from "./verification.ts";
 
-const dayMs = 86_400_000;
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+export const dayMs = 86_400_000;
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 /**
  * The one appraisal: weighs what was verified by a policy, by what is expected of the VM, and by what speaks against it beside the

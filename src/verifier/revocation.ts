@@ -14,27 +14,14 @@ import {
   timeOf,
 } from "./der.ts";
 
-/** A list of revoked certificates (RFC 5280, section 5) that its issuer has signed. */
-export interface RevocationList {
-  thisUpdate: number;
-  nextUpdate: number;
-  /** Hex of the serial numbers. */
-  revoked: ReadonlySet<string>;
-  /** Grows with each list, where the list names it. */
-  number: bigint | undefined;
-}
-
 /** 50,000 certificates; Intel's list of 2026 has 57. */
 const mostBytes = 1024 * 1024;
 
-export type ListProblem = "crl-malformed" | "crl-issuer" | "crl-signature";
-
-/** The list, or why it is none of that issuer's. Its dates are for the caller to judge. */
-export function readRevocationList(
-  der: Buffer,
-  issuer: Certificate,
-  scheme: Scheme,
-): RevocationList | ListProblem {
+/**
+ * A list of revoked certificates (RFC 5280, section 5) that its issuer has signed, or why it is none of that issuer's. Its dates
+ * are for the caller to judge. `number` grows with each list, where the list names it.
+ */
+export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Scheme) {
   if (der.length > mostBytes) return "crl-malformed";
   const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
   const bits = bitsOf(signature);

@@ -7,13 +7,8 @@ export const products = ["Milan", "Genoa", "Turin"] as const;
 /** Whose roots a processor of AMD's hangs on. Bergamo and Siena are Genoa's. */
 export type Product = (typeof products)[number];
 
-export interface AmdRoots {
-  ark: Buffer;
-  /** Signs VCEKs. */
-  ask: Buffer;
-  /** Signs VLEKs. */
-  asvk: Buffer;
-}
+/** The ASK signs VCEKs, the ASVK VLEKs. */
+export type AmdRoots = Record<"ark" | "ask" | "asvk", Buffer>;
 
 /** Whom a verification trusts, as DER. Nothing else is: what evidence or endorsements bring along must be byte for byte these. */
 export interface TrustedRoots {

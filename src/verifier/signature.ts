@@ -17,7 +17,7 @@ const p256 = Buffer.from("3059301306072a8648ce3d020106082a8648ce3d03010703420004
 const p384 = Buffer.from("3076301006072a8648ce3d020106052b8104002203620004", "hex");
 const curves = { "P-256": { start: p256, size: 64 }, "P-384": { start: p384, size: 96 } } as const;
 
-export type KeyKind = keyof typeof curves | "RSA-4096";
+type KeyKind = keyof typeof curves | "RSA-4096";
 
 /** The SubjectPublicKeyInfo when it holds a key of that kind: RSA with 65537, a curve by its name and uncompressed. */
 export function readKey(info: Buffer, kind: KeyKind): KeyObject | undefined {
@@ -50,14 +50,17 @@ export function pointKey(point: Buffer): KeyObject | undefined {
   return readKey(Buffer.concat([p256, point]), "P-256");
 }
 
-/** ECDSA as certificates carry it: a sequence of two integers. */
-export function isSignedInDer(
-  hash: "sha256",
-  signed: Buffer,
-  key: KeyObject,
-  signature: Buffer,
-): boolean {
-  return orUndefined(() => verify(hash, signed, { key, dsaEncoding: "der" }, signature)) ?? false;
+interface Issuer {
+  /** SubjectPublicKeyInfo. */
+  publicKey: Buffer;
+}
+
+/** ECDSA with SHA-256 on P-256 as certificates carry it: a sequence of two integers. */
+export function isSignedInDer(signed: Buffer, { publicKey }: Issuer, signature: Buffer): boolean {
+  const key = readKey(publicKey, "P-256");
+  if (!key) return false;
+  const options = { key, dsaEncoding: "der" } as const;
+  return orUndefined(() => verify("sha256", signed, options, signature)) ?? false;
 }
 
 /** ECDSA as quotes, reports, and Intel's JSON carry it: r and s, big-endian, one behind the other. */
@@ -71,8 +74,10 @@ export function isSignedRaw(
   return orUndefined(() => verify(hash, signed, options, signature)) ?? false;
 }
 
-/** RSA-PSS as AMD signs: SHA-384 in both places, a salt of 48 bytes. */
-export function isSignedByPss(signed: Buffer, key: KeyObject, signature: Buffer): boolean {
+/** RSA-PSS as AMD signs: a key of 4,096 bits, SHA-384 in both places, a salt of 48 bytes. */
+export function isSignedByPss(signed: Buffer, { publicKey }: Issuer, signature: Buffer): boolean {
+  const key = readKey(publicKey, "RSA-4096");
+  if (!key) return false;
   const options = { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 };
   return orUndefined(() => verify("sha384", signed, options, signature)) ?? false;
 }

@@ -1,5 +1,5 @@
 import type { Certificate } from "./certificate.ts";
-import { isClock, Newest } from "./examination.ts";
+import { Examination, isClock, Newest } from "./examination.ts";
 import type { Problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";
@@ -28,17 +28,14 @@ function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
 }
 
 interface By {
-  /** Our clock in milliseconds since the epoch. */
+  /** Our clock in milliseconds since the epoch, never a time that the report names. */
   now: number;
   roots?: TrustedRoots;
   /** What was seen before of the vendors' lists; without it, each is judged by itself. */
   newest?: Newest | undefined;
 }
 
-/**
- * Checks the raw report of a VM: pure, offline, and never by exceptions. `now` is our clock in milliseconds since the epoch,
- * never a time that the report names.
- */
+/** Checks the raw report of a VM: pure, offline, and never by exceptions. */
 export function verifyEvidence(
   bytes: Buffer,
   endorsements: Endorsements,
@@ -47,9 +44,10 @@ export function verifyEvidence(
   const tee = teeOf(bytes);
   if (typeof tee !== "string") return notReadable(tee);
   if (!isClock(now)) return notReadable({ reason: "clock", about: "" });
+  const exam = new Examination(now, newest);
   return tee === "snp"
-    ? verifyReport(bytes, endorsements.amd ?? {}, { now, roots, newest })
-    : verifyQuote(bytes, endorsements.intel ?? {}, { now, roots, newest });
+    ? verifyReport(bytes, endorsements.amd ?? {}, roots, exam)
+    : verifyQuote(bytes, endorsements.intel ?? {}, roots, exam);
 }
 
 /** The same for a report as the compute service gives it: base64, or nothing at all. */

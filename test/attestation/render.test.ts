@@ -132,6 +132,28 @@ describe("a fleet", () => {
     expect(text).toContain("debugging is on: the host can read the VM's memory");
   });
 
+  it("is a line for each VM that isn't fine, where a table would cut why", () => {
+    const why = `the compute service gave no report (503)${"; the host is being moved".repeat(5)}`;
+    const lost = { vm: named("f-gone"), appraisal: undefined, unread: why };
+    const { message } = renderFleet("prod-*", [...fleet.slice(0, 5), lost], now);
+    const texts = message.blocks.flatMap((block) =>
+      block.type === "section" ? [block.text?.text ?? ""] : [],
+    );
+    expect(texts.slice(1)).toEqual([
+      "🔴 *d-other*: the measurement matches no pin",
+      "🔴 *e-debug*: debugging is on: the host can read the VM's memory",
+      "❔ *c-unpinned*: no measurement is pinned for this VM",
+      `❔ *f-gone*: ${why}`,
+    ]);
+    const table = JSON.stringify(message.blocks.find(({ type }) => type === "data_table"));
+    expect(table).toMatch(/"b-off"[^]*"a-good"/);
+    expect(table).not.toMatch(/d-other|f-gone/);
+    const all = Array.from({ length: 40 }, (_, n) => ({ ...lost, vm: named(`vm-${n}`) }));
+    const many = renderFleet("*", all, now).message.blocks;
+    expect(many.filter(({ type }) => type === "section")).toHaveLength(16);
+    expect(JSON.stringify(many)).not.toContain("are shown");
+  });
+
   it("groups the VMs that wait for the same update", () => {
     const old = (at: number) =>
       good({ evidence: tdx((body) => void (body[at] = 2 + (at === 0 ? 3 : 0))) });

@@ -1,5 +1,5 @@
 import { restart } from "../../src/commands/vm/restart.ts";
-import type { StatusRecords } from "../../src/digests/status-monitor.ts";
+import type { createStatusRecords } from "../../src/digests/status-monitor.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Snapshots } from "../../src/inventory/snapshots.ts";
 import type { State } from "../../src/requests/journal/record.ts";
@@ -18,7 +18,7 @@ export async function fillBusyDay(on: {
   controlUrl: string;
   store: Journal;
   snapshots: Snapshots;
-  statuses: StatusRecords;
+  statuses: ReturnType<typeof createStatusRecords>;
   vms: readonly KnownVm[];
 }): Promise<number> {
   const { controlUrl, store, snapshots, statuses, vms } = on;

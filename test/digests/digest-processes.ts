@@ -83,6 +83,7 @@ type DigestInventory = Parameters<typeof createDigests>[0]["inventory"];
 
 export interface DigestProcess {
   digests: Digests;
+  answerNotices: ReturnType<typeof createNotices>["answer"];
   postDue(): Promise<void>;
   close(): Promise<void>;
 }
@@ -135,6 +136,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     });
     const process: DigestProcess = {
       digests,
+      answerNotices: notices.answer,
       postDue: createPostDue({
         redis: own,
         key,

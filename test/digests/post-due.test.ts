@@ -1,4 +1,5 @@
-import { lineOf } from "../../src/digests/line-buttons.ts";
+import { lineOf, signReview } from "../../src/digests/line-buttons.ts";
+import { md } from "../../src/messages/message.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../stories/words.ts";
 import { noRequests, running, startScene } from "./digest-processes.ts";
@@ -147,6 +148,45 @@ describe("digests on a schedule", () => {
     await one.postDue();
     await scene.said();
     expect(scene.posted()).toHaveLength(1);
+  });
+});
+
+describe("a review in digests", () => {
+  it("shows in each of them who signed it, in place of its button, and other reviews keep theirs", async () => {
+    const at = ms("2026-11-19T10:00Z");
+    const review = (request: string) => ({
+      request,
+      command: "vm restore",
+      target: request,
+      on: undefined,
+      at,
+    });
+    await using scene = await startScene({
+      now: ms("2026-11-19T12:00Z"),
+      rules: [rule("UTC"), rule("UTC", "10:00", "C01OPS")],
+      requests: { ...noRequests, reviews: async () => [review("r-db1"), review("r-db2")] },
+    });
+    const one = await scene.start();
+    await one.postDue();
+    for (const now of ["2026-11-20T12:00Z", "2026-11-21T12:00Z"]) {
+      scene.set.now = ms(now);
+      await one.postDue();
+    }
+    await scene.said();
+    const posted = () => [...scene.posted(), ...scene.posted("ops")].map(wordsOf);
+    expect(posted().map((said) => said.split("[Sign review]").length)).toEqual([3, 3, 3, 3]);
+    const words = md`✅ Signed by amir: “all rows are there”`;
+    const ids = await one.digests.postedSince(at);
+    await one.answerNotices(ids, signReview("r-db1"), words);
+    await one.answerNotices(ids, signReview("r-db1"), words);
+    await scene.said();
+    const db1 =
+      /vm restore r-db1 ran [^\n]*\n✅ Signed by amir: “all rows are there”\n🚨 vm restore r-db2/;
+    for (const said of posted()) {
+      expect(said).toMatch(db1);
+      expect(said.split("[Sign review]")).toHaveLength(2);
+    }
+    expect(scene.slack.calls("chat.update")).toHaveLength(4);
   });
 });
 

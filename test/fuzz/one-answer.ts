@@ -343,6 +343,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     membersOf: async () => () => undefined,
     status: async () => [],
     wake: async () => undefined,
+    answerNotices: async () => undefined,
     seal: () => "sealed",
     log: silentLog(),
   };

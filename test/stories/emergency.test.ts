@@ -142,6 +142,12 @@ describe("breaking the glass", () => {
       /✅ amir signed the review of <@U0ADA>'s break-glass, project delete of staging: “staging held no customer's data”/,
     );
     expect(await world.store.openReviews()).toEqual([]);
+    const notice = await hears(
+      world.ada,
+      "audit",
+      /ada started this without approval[^]*✅ Signed by amir: “staging held no customer's data”/,
+    );
+    expect(wordsOf(notice)).not.toContain("[Sign review]");
     const trail = await auditOf(world.client, world.key("audit"));
     expect(trail.find(({ what }) => what === "review-signed")).toMatchObject({
       who: "U0AMIR",

@@ -19,6 +19,7 @@ import type { Log } from "../../log/log.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
+import type { AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
@@ -135,6 +136,7 @@ export interface GatewayContext extends Surroundings {
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
+  answerNotices: AnswerNotices;
   seal(responseUrl: string): string;
   log: Log;
 }

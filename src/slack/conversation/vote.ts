@@ -272,8 +272,10 @@ export async function openReview(
   const review = { ...what, by: person.id, at: gateway.now() };
   await gateway.store.openReview(review);
   const deed = deedOf({ input, target, ...labelsOf(facts) }, command);
-  await gateway.tell("audit", `break-glass-${id}`, reviewNotice(review, deed, person.name));
+  await gateway.tell("audit", noticeOf(id), reviewNotice(review, deed, person.name));
 }
+
+const noticeOf = (request: string) => `break-glass-${request}`;
 
 type Review = { request: string; command: string; target: string; reason: string };
 
@@ -328,6 +330,9 @@ export async function signReview(act: BeforeAck<Submission>): Promise<undefined>
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
+  const askedIn = [noticeOf(request), ...(await gateway.digests.postedSince(review.at))];
+  const words = md`✅ Signed by ${person.name}: “${why}”`;
+  await gateway.answerNotices(askedIn, reviewButton(request), words);
 }
 
 export function reviewSigned(

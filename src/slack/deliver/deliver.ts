@@ -7,6 +7,7 @@ import {
 } from "../../redis/due-list.ts";
 import {
   type Fields,
+  fieldsNamed,
   redisTimeLua,
   type Keys,
   defineScript,
@@ -14,7 +15,7 @@ import {
 } from "../../redis/redis.ts";
 import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts";
 import { randomUUID } from "node:crypto";
-import type { Message } from "../../messages/message.ts";
+import { answered, type ButtonSpec, Markdown, type Message } from "../../messages/message.ts";
 
 /** What messages are about: requests, shared cards, rollouts or notices. */
 export interface Source extends Pick<Subject, "kind" | "at"> {
@@ -113,17 +114,6 @@ function isOutdated(owed: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;
 }
 
-interface Keyed {
-  /** The same line has the same key, in any process. */
-  key: string;
-}
-
-export interface Feeds<Line> {
-  /** Stored when it resolves. What the channel was notified about before is left out. */
-  post(channelId: string, lines: readonly (Line & Keyed)[]): Promise<void>;
-  source: Source;
-}
-
 const keptMs = 7 * 24 * 3600_000;
 /** In one script: few enough that Redis doesn't stand still. */
 const linesAtOnce = 200;
@@ -166,7 +156,7 @@ export function createFeeds<Line extends object>(options: {
   render(lines: readonly Line[]): Message;
   visibilityTimeoutMs: number;
   at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
-}): Feeds<Line> {
+}) {
   const { redis, key, render, visibilityTimeoutMs } = options;
   const feedKey = (id: string) => key("feed", id);
   const outbox = createOutbox(redis, key("feeds"), feedKey);
@@ -199,7 +189,8 @@ export function createFeeds<Line extends object>(options: {
   }
 
   return {
-    async post(channelId, lines) {
+    /** Stored when it resolves. What the channel was notified about before, by its key in any process, is left out. */
+    async post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void> {
       const keys = [key("feed-told", channelId), key("feed-open", channelId), outbox.list];
       for (let from = 0; from < lines.length; from += linesAtOnce) {
         const some = lines.slice(from, from + linesAtOnce);
@@ -215,7 +206,7 @@ export function createFeeds<Line extends object>(options: {
       visibilityTimeoutMs,
       read,
       at: async (point) => options.at?.(point, "feed"),
-    },
+    } satisfies Source,
   };
 }
 
@@ -230,6 +221,9 @@ export interface Notice {
 
 /** Stored when it resolves; posted once, when Slack accepts it. False when it was announced before. */
 export type Announce = (notice: Notice) => Promise<boolean>;
+
+/** Shows words in place of a button of notices, posted or not. Those without it, or no longer kept, stay as they are. */
+export type AnswerNotices = (ids: string[], button: ButtonSpec, words: Markdown) => Promise<void>;
 
 /** Within a script that has `now`: announces a notice, and returns 1 when it is new. */
 export const announceLua = `
@@ -254,13 +248,13 @@ export const noticeKeys = (key: Keys) => ({
 
 export const noticeKeptMs = 7 * 24 * 3600_000;
 
-/** Stores notices, and posts one message for each, in order. */
+/** Stores notices, and posts one message for each, in order; what answers a button of it is edited in. */
 export function createNotices(options: {
   redis: RedisClient;
   key: Keys;
   /** Of a notice that a script announced with facts in place of a message. */
   render?(facts: string): Promise<Message>;
-}): { announce: Announce; source: Source } {
+}): { announce: Announce; answer: AnswerNotices; source: Source } {
   const { redis, key, render = () => Promise.reject(new Error("facts without words")) } = options;
   const { list, hashOf: noticeKey } = noticeKeys(key);
   const outbox = createOutbox(redis, list, noticeKey);
@@ -268,14 +262,26 @@ export function createNotices(options: {
 
   async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
-    const notice = JSON.parse(fields["notice"]) as Notice & { facts?: string };
+    const { facts, ...notice } = JSON.parse(fields["notice"]) as Notice & { facts?: string };
+    const { channelId } = notice;
+    const { "said:notice": mark = "", answered: before = "" } = fields;
+    const answers = fieldsNamed("answer:", fields);
+    const standsAt = /^\d/.test(mark) ? { channelId, ts: mark } : undefined;
+    const now = String(answers.length || "");
     const owed: Owed = {
       key: "notice",
-      mark: fields["said:notice"],
+      mark,
       place: notice,
-      render: () => (notice.facts === undefined ? notice.message : render(notice.facts)),
+      render: async () =>
+        answers.reduce(
+          (said, [named, words]) => answered(said, named, new Markdown(words)) ?? said,
+          facts === undefined ? notice.message : await render(facts),
+        ),
+      // Once it is posted; its answers only grow in number
+      shows: standsAt && { field: "answered", before, now, standsAt, isLast: true },
     };
-    return { createdAt: Number(fields["at"]), revision: 0, messages: [owed] };
+    const revision = Number(fields["revision"] ?? 0);
+    return { createdAt: Number(fields["at"]), revision, messages: [owed] };
   }
 
   return {
@@ -284,6 +290,22 @@ export function createNotices(options: {
       const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
       outbox.ring();
       return isNew;
+    },
+    async answer(ids, { action, value }, words) {
+      const named = `${action} ${value}`;
+      for (const id of ids) {
+        const { notice = "{}" } = await outbox.get(id);
+        const { message: said } = JSON.parse(notice) as Partial<Notice>;
+        if (!said || !answered(said, named, words)) continue;
+        await redis
+          .multi()
+          .hset(noticeKey(id), `answer:${named}`, words.value)
+          .hincrby(noticeKey(id), "revision", 1)
+          .pexpire(noticeKey(id), noticeKeptMs)
+          .zadd(outbox.list, 0, id)
+          .exec();
+      }
+      outbox.ring();
     },
     source: { kind: "notice", outbox, atOnce: 1, visibilityTimeoutMs: 30_000, read },
   };

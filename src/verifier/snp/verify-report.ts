@@ -1,6 +1,6 @@
 import { amdScheme, type Certificate, examineChain, parseCertificate } from "../certificate.ts";
 import { numberOf, readValue, tags } from "../der.ts";
-import { Examination, type Newest } from "../examination.ts";
+import type { Examination } from "../examination.ts";
 import { examineList } from "../revocation.ts";
 import { type Product, products, type TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
@@ -30,11 +30,11 @@ export interface AmdEndorsements {
 export function verifyReport(
   bytes: Buffer,
   endorsements: AmdEndorsements,
-  { now, roots, newest }: { now: number; roots: TrustedRoots; newest?: Newest | undefined },
+  roots: TrustedRoots,
+  exam: Examination,
 ): Verification {
   const report = readReport(bytes);
   if ("reason" in report) return notReadable(report);
-  const exam = new Examination(now, newest);
   for (const { reason, about } of report.problems) exam.add(reason, about);
   const product = checkKey(report, endorsements, roots, exam);
   return verificationOf(exam, { facts: report.facts, signed: report.signed, product });
@@ -50,20 +50,12 @@ function checkKey(
   if (facts.cpuid && !reported)
     exam.add("product-unknown", `family ${facts.cpuid.family}, model ${facts.cpuid.model}`);
   const der = given ?? vekInTable(rest);
-  if (!der) {
-    exam.add("vek-missing", `${facts.signer} of the firmware ${facts.reportedTcb}`);
-    return reported;
-  }
+  const needed = `${facts.signer} of the firmware ${facts.reportedTcb}`;
+  if (!der) return exam.add("vek-missing", needed) ?? reported;
   const certificate = parseCertificate(der);
-  if (!certificate) {
-    exam.add("chain-malformed", `the ${facts.signer}`);
-    return reported;
-  }
+  if (!certificate) return exam.add("chain-malformed", `the ${facts.signer}`) ?? reported;
   const issuers = issuersOf(certificate, roots);
-  if (!issuers) {
-    exam.add("chain-root", `the ${facts.signer}`);
-    return reported;
-  }
+  if (!issuers) return exam.add("chain-root", `the ${facts.signer}`) ?? reported;
   checkChain(certificate, issuers, exam);
   checkLists(issuers, crl, exam);
   const vek = readVek(certificate);
@@ -130,15 +122,12 @@ export const isMasked = ({ chipId }: SnpFacts): boolean => /^0*$/.test(chipId);
 
 /** The certificate of the key that signs reports: the chip's own (VCEK), or a cloud's (VLEK). */
 interface Vek {
-  certificate: Certificate;
   kind: "VCEK" | "VLEK";
   /** From `Milan-B0`: `Milan`. */
   productName: string;
   tcb: TcbParts;
   /** Hex; VCEK only. */
   hwid?: string;
-  /** Whom a VLEK is leased to. */
-  csp?: string;
 }
 
 const base = "1.3.6.1.4.1.3704.1";
@@ -161,26 +150,19 @@ export function readVek(certificate: Certificate): Vek | { lacks: string } {
     tcb[part] = number;
   }
   const kind = certificate.commonName === "SEV-VLEK" ? "VLEK" : "VCEK";
+  // Whom it is leased to
+  if (kind === "VLEK" && !readValue(at("5") ?? Buffer.alloc(0), 0x16)) return { lacks: "cloud" };
+  if (kind === "VLEK") return { kind, productName, tcb };
   // The bytes themselves, in no OCTET STRING of their own
   const hwid = at("4");
-  const csp = readValue(at("5") ?? Buffer.alloc(0), 0x16)?.content.toString("latin1");
-  if (kind === "VLEK") {
-    if (csp === undefined) return { lacks: "cloud" };
-    return { certificate, kind, productName, tcb, csp };
-  }
   if (hwid?.length !== (productName === "Turin" ? 8 : 64)) return { lacks: "chip ID" };
-  return { certificate, kind, productName, tcb, hwid: hwid.toString("hex") };
+  return { kind, productName, tcb, hwid: hwid.toString("hex") };
 }
 
-interface VekIssuers {
-  product: Product;
-  kind: Vek["kind"];
-  issuer: Certificate;
-  ark: Certificate;
-}
+type VekIssuers = NonNullable<ReturnType<typeof issuersOf>>;
 
 /** The pinned ASK or ASVK that has the name of the certificate's issuer, and the ARK above it. */
-export function issuersOf(certificate: Certificate, roots: TrustedRoots): VekIssuers | undefined {
+export function issuersOf(certificate: Certificate, roots: TrustedRoots) {
   for (const product of products) {
     const { ark, ask, asvk } = roots.amd[product];
     for (const [kind, der] of [

@@ -32,18 +32,13 @@ const kinds = {
   },
 } as const;
 
-export interface Collateral {
-  tcbInfo: TcbInfo | undefined;
-  qeIdentity: QeIdentity | undefined;
-}
-
 /** What Intel says about the platform's level, each part only when its signature holds and it is in its time. */
 export function checkCollateral(
   { tcbInfo, qeIdentity }: IntelEndorsements,
   roots: TrustedRoots,
   revoked: ReadonlySet<string>,
   exam: Examination,
-): Collateral {
+) {
   const info = authenticate("tcbInfo", tcbInfo, roots, revoked, exam);
   const identity = authenticate("qeIdentity", qeIdentity, roots, revoked, exam);
   return {
@@ -59,7 +54,7 @@ function authenticate(
   roots: TrustedRoots,
   revoked: ReadonlySet<string>,
   exam: Examination,
-): object | undefined {
+): Fields | undefined {
   const { what, field } = kinds[kind];
   if (!answer) return exam.add("collateral-missing", what);
   const parts = new RegExp(
@@ -78,7 +73,7 @@ function authenticate(
   const { notBefore: from, notAfter: until } = signer;
   exam.lasts("collateral", `the signer of ${what}`, { from, until }, false);
   const json = parseJson(text);
-  if (typeof json === "object" && json !== null) return json;
+  if (typeof json === "object" && json !== null) return json as Fields;
   return exam.add("collateral-kind", `${what} that is no JSON`);
 }
 
@@ -99,8 +94,8 @@ function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
 /** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */
 function read<T extends { issueDate: string; nextUpdate: string; evaluation: number }>(
   kind: keyof typeof kinds,
-  json: object,
-  readValue: (json: unknown) => T | undefined,
+  json: Fields,
+  readValue: (json: Fields) => T | undefined,
   exam: Examination,
 ): T | undefined {
   const { id, version } = kinds[kind];
@@ -213,9 +208,7 @@ const readModule = (fields: Fields | undefined) =>
   fields &&
   whole({ mrSigner: hexOf(fields["mrsigner"], 48), attributes: hexOf(fields["attributes"], 8) });
 
-function readTcbInfo(value: unknown) {
-  const fields = fieldsOf(value);
-  if (!fields) return undefined;
+function readTcbInfo(fields: Fields) {
   return whole({
     issueDate: textOf(fields["issueDate"]),
     nextUpdate: textOf(fields["nextUpdate"]),
@@ -233,9 +226,7 @@ function readTcbInfo(value: unknown) {
   });
 }
 
-function readQeIdentity(value: unknown) {
-  const fields = fieldsOf(value);
-  if (!fields) return undefined;
+function readQeIdentity(fields: Fields) {
   return whole({
     issueDate: textOf(fields["issueDate"]),
     nextUpdate: textOf(fields["nextUpdate"]),

@@ -5,7 +5,7 @@ import {
   linkProblem,
   parseCertificate,
 } from "../certificate.ts";
-import { Examination, type Newest } from "../examination.ts";
+import type { Examination } from "../examination.ts";
 import { readPem } from "../pem.ts";
 import { examineList } from "../revocation.ts";
 import type { TrustedRoots } from "../roots.ts";
@@ -19,11 +19,11 @@ import { type PckFacts, readPck, shortOf, standing, type TcbStanding } from "./t
 export function verifyQuote(
   bytes: Buffer,
   endorsements: IntelEndorsements,
-  { now, roots, newest }: By,
+  roots: TrustedRoots,
+  exam: Examination,
 ): Verification {
   const quote = readQuote(bytes);
   if ("reason" in quote) return notReadable(quote);
-  const exam = new Examination(now, newest);
   const chain = readChain(quote.pem, roots, exam);
   checkSignatures(quote, chain?.leaf, exam);
   const tcb = chain && checkPlatform(quote, chain, endorsements, roots, exam);
@@ -32,17 +32,7 @@ export function verifyQuote(
   return verificationOf(exam, { facts: quote.facts, signed: quote.signed, tcb });
 }
 
-interface By {
-  now: number;
-  roots: TrustedRoots;
-  newest?: Newest | undefined;
-}
-
-interface Chain {
-  leaf: Certificate;
-  ca: Certificate;
-  root: Certificate;
-}
+type Chain = Record<"leaf" | "ca" | "root", Certificate>;
 
 const caNames = {
   "Intel SGX PCK Platform CA": "platform",

@@ -1,8 +1,13 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { sentence, md } from "../../../src/messages/message.ts";
+import { buttons, md, sentence } from "../../../src/messages/message.ts";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { type Announce, createNotices, startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import {
+  type Announce,
+  type AnswerNotices,
+  createNotices,
+  startDelivery,
+} from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
 import { createWeb } from "../../../src/slack/web.ts";
@@ -14,8 +19,19 @@ const fast = {
 };
 const notice = { id: "n-1", channelId: "C01OPS", message: sentence(md`All changes are frozen`) };
 
+const sign = { label: "Sign", action: "review:sign", value: '{"request":"r-1"}' };
+const asking = {
+  id: "n-2",
+  channelId: "C01OPS",
+  message: sentence(
+    md`Everything was frozen`,
+    buttons([{ ...sign, label: "Show", action: "request:show" }, sign]),
+  ),
+};
+
 interface Announcer {
   announce: Announce;
+  answer: AnswerNotices;
   close(): Promise<void>;
 }
 
@@ -32,7 +48,7 @@ async function announcing() {
     start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual): Announcer {
       const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
       const usual = createRateLimiter(redis, key, fast);
-      const { announce, source } = createNotices({ redis, key });
+      const { announce, answer, source } = createNotices({ redis, key });
       const delivery = startDelivery([source], {
         refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
@@ -42,7 +58,7 @@ async function announcing() {
         now: () => redisNow(redis),
         everyMs: 10,
       });
-      const one = { announce, close: () => delivery.close(5000) };
+      const one = { announce, answer, close: () => delivery.close(5000) };
       started.push(one);
       return one;
     },
@@ -126,5 +142,51 @@ describe("a notice", () => {
     await asIf.close();
     expect(here.slack.calls("conversations.history")).toHaveLength(0);
     expect(here.said()).toHaveLength(0);
+  });
+
+  it("shows what answered a button of it in its place, once, whoever else may have it in hand", async () => {
+    await using here = await announcing();
+    const { announce, answer } = here.start();
+    here.start();
+    await announce(notice);
+    await announce(asking);
+    await here.empty();
+    const words = md`✅ Signed by amir: “${"<!here> it was *right*"}”`;
+    await Promise.all([1, 2].map(() => answer(["n-1", "n-2", "n-gone"], sign, words)));
+    await here.empty();
+    const [frozen, signed] = here.said();
+    expect(JSON.stringify(frozen)).not.toContain("Signed");
+    expect(signed?.blocks.map(({ type }) => type)).toEqual(["section", "section", "actions"]);
+    expect(JSON.stringify(signed?.blocks)).toContain(
+      "✅ Signed by amir: “&lt;!here&gt; it was ∗right∗”",
+    );
+    expect(JSON.stringify(signed?.blocks)).toContain("request:show");
+    expect(JSON.stringify(signed?.blocks)).not.toContain("review:sign");
+    expect(here.slack.calls("chat.update").length).toBeLessThanOrEqual(2);
+    expect(await here.redis.exists(here.key("notice", "n-gone"))).toBe(0);
+  });
+
+  it("is posted as it was answered before", async () => {
+    await using here = await announcing();
+    const lazy = createNotices(here);
+    await lazy.announce(asking);
+    await lazy.answer(["n-2"], sign, md`✅ Signed by amir`);
+    here.start();
+    await here.empty();
+    expect(JSON.stringify(here.said())).toContain("✅ Signed by amir");
+    expect(JSON.stringify(here.said())).not.toContain("review:sign");
+  });
+
+  it("is edited again where Slack's answer to the edit was lost", async () => {
+    await using here = await announcing();
+    const { announce, answer } = here.start();
+    await announce(asking);
+    await here.empty();
+    here.slack.weather.add({ method: "chat.update", kind: "lost-after", times: 1 });
+    await answer(["n-2"], sign, md`✅ Signed by amir`);
+    await here.empty();
+    expect(here.slack.calls("chat.update")).toHaveLength(2);
+    expect(here.said()).toHaveLength(1);
+    expect(JSON.stringify(here.said())).toContain("✅ Signed by amir");
   });
 });
