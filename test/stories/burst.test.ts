@@ -45,7 +45,11 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
   await world.vera.chooses("Details of one…", JSON.stringify({ request: id }), {
     in: shared.ts,
   });
-  const details = await hears(world.vera, "ops", new RegExp(`Restarted ${target?.name} in .*\\nin payments`));
+  const details = await hears(
+    world.vera,
+    "ops",
+    new RegExp(`Restarted ${target?.name} in .*\\nin payments`),
+  );
   expect(details.ephemeral).toBe(true);
   expect(wordsOf(details)).toContain(id);
 });
