@@ -10,7 +10,7 @@ export const unsubscribe = defineCommand({
   kind: "read",
   name: "gatehouse unsubscribe",
   aliases: ["unfollow"],
-  summary: "End what this channel is subscribed to",
+  summary: "End this channel's subscriptions",
   example: "/gatehouse unsubscribe payments-*",
   class: "change",
   speaksFor: () => true,

@@ -55,7 +55,7 @@ export const attest = defineCommand({
       .meta({ isFlag: true, description: "send the raw report as a file" }),
     evidence: z.boolean().optional().meta({
       isFlag: true,
-      description: "send everything that the result follows from as a signed file",
+      description: "send everything the result is based on, as a signed file",
     }),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
