@@ -149,7 +149,7 @@ async function recordGap(
   if (other)
     throw new UserError(
       `Record ${other.seq}: ${other.says} (${other.kind})`,
-      "That is no loss of a restored backup, so nothing was recorded: find out who wrote to Redis.",
+      "A restored backup doesn't explain that, so nothing was recorded: find out who wrote to Redis.",
     );
   const lost = problems.flatMap(({ loss }) => loss ?? []);
   if (lost.length === 0) {

@@ -60,7 +60,7 @@ const variables = z.object({
   COMPUTE_API_KEY: required("the API key of the compute service", (text) =>
     isOneWord(text)
       ? undefined
-      : "has white space or other characters in it that no key has: it must be one word of ASCII characters",
+      : "has white space or invalid characters in it: it must be one word of ASCII characters",
   ),
   COMPUTE_CA_FILE: pem("the certificates of authorities"),
   COMPUTE_CLIENT_CERT_FILE: pem("a certificate and those that signed it"),
@@ -179,7 +179,7 @@ export class Environment {
         this.#text(name) === undefined ||
         this.#text(meant) !== undefined
         ? []
-        : [`${name}: is no variable of Gatehouse; did you mean ${meant}?`];
+        : [`${name}: is not a Gatehouse variable; did you mean ${meant}?`];
     });
   }
 
@@ -230,7 +230,7 @@ function isRange(text: string): boolean {
 
 /** Credentials are sent there, so http is only for this machine. Never repeats the value. */
 export function addressProblem(text: string): string | undefined {
-  if (!URL.canParse(text)) return "is no address: it must be like https://host/path";
+  if (!URL.canParse(text)) return "is not an address: it must be like https://host/path";
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return `begins with ${asFound(url.protocol)} and must begin with https://`;
@@ -276,12 +276,12 @@ function kindOf(text: string): string {
   if (/^(xoxe\.)?xoxp-/.test(text)) return "is a user token (xoxp-)";
   if (/^xox[a-z]-/.test(text)) return "is another kind of Slack token";
   if (/^[0-9a-f]{32}$/.test(text)) return "looks like the signing secret";
-  return "is no Slack token";
+  return "is not a Slack token";
 }
 
 const whereFrom = {
-  "xoxb-": "the bot token from OAuth & Permissions must stand here, which begins with xoxb-",
-  "xapp-": "the app-level token from Basic Information must stand here, which begins with xapp-",
+  "xoxb-": "the bot token from OAuth & Permissions belongs here (it begins with xoxb-)",
+  "xapp-": "the app-level token from Basic Information belongs here (it begins with xapp-)",
 } as const;
 
 /** Why this can't be the token that begins like that, or undefined. */
@@ -293,7 +293,7 @@ function tokenProblem(text: string, begin: keyof typeof whereFrom): string | und
 }
 
 function signingSecretProblem(text: string): string | undefined {
-  const wanted = "the signing secret from Basic Information must stand here, one word";
-  if (!isOneWord(text)) return `is no single word: ${wanted}`;
+  const wanted = "the signing secret from Basic Information belongs here, as one word";
+  if (!isOneWord(text)) return `is not one word: ${wanted}`;
   return /^(xoxe\.)?(xox[a-z]|xapp)-/.test(text) ? `${kindOf(text)}: ${wanted}` : undefined;
 }

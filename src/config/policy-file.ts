@@ -305,11 +305,11 @@ function unknownOperations({ approvals }: Rules, operations: readonly Operation[
       const path = ["approvals", index, "operations", at];
       if (approvable.some((name) => matchesGlob(glob, name))) return [];
       if (operations.some(({ name }) => matchesGlob(glob, name)))
-        return [{ path, message: `(${glob}) changes nothing that could wait for approval` }];
+        return [{ path, message: `(${glob}) never needs approval` }];
       const meant =
         approvable.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, approvable);
       const rest = meant ? `did you mean ${meant}?` : `known are ${approvable.join(", ")}`;
-      return [{ path, message: `(${glob}) is no command; ${rest}` }];
+      return [{ path, message: `(${glob}) is not a command; ${rest}` }];
     }),
   );
 }
@@ -332,7 +332,7 @@ function tooFew(rules: Rules): Nonsense[] {
       const spared = isSpared ? ", the requester doesn't count" : "";
       return empty.map((seat) => ({
         path: ["approvals", index, "votes", seat.at, "required"],
-        message: `is ${seat.required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
+        message: `is ${seat.required}, but too few people are named${spared}, and each counts once: requests could never be approved`,
       }));
     }
     return places.flatMap(({ path, rights, projects }) => {
@@ -340,7 +340,7 @@ function tooFew(rules: Rules): Nonsense[] {
       if (empty.length === 0 || (hasTeams && !decides(approvals, index, projects))) return [];
       const size = new Set(rights.approve).size;
       const who = `${path.join(".")}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
-      const message = `is ${required}, but ${who}: nobody could ever approve enough`;
+      const message = `is ${required}, but ${who}: requests could never be approved`;
       return [{ path: ["approvals", index, "required"], message }];
     });
   });

@@ -321,7 +321,7 @@ const attestationSection = section({
           context.addIssue({
             code: "custom",
             path: [at],
-            message: `can never count: rule ${before + 1} before it speaks of the same VMs, and the first that does wins; put the narrower or stricter one first, or make them one`,
+            message: `can never apply: rule ${before + 1} comes first and matches the same VMs; put the narrower or stricter one first, or merge them`,
           });
       }
     }),

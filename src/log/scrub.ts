@@ -53,7 +53,7 @@ const slackReasons: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How sentences go on that name a secret and hold none: "SLACK_BOT_TOKEN: is no Slack token: the bot token from …". They are
+ * How sentences go on that name a secret and hold none: "SLACK_BOT_TOKEN: is not a Slack token: the bot token from …". They are
  * words that no secret is; any other one may be.
  */
 const sentenceWords: ReadonlySet<string> = new Set(["has", "is", "looks", "the"]);

@@ -52,7 +52,7 @@ function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
     policy.operations.flatMap((operation) => {
       const [now, then] = [before, after].map((target) => ruleFor(policy, operation, target));
       if (!now || !then || covers(then.votes, now.votes)) return [];
-      return [{ ...now, why: `${now.why}, and ${after.because} leads out of that` }];
+      return [{ ...now, why: `${now.why}, and ${after.because} escapes that rule` }];
     }),
   );
 }
@@ -297,7 +297,7 @@ const voteTexts: Readonly<Record<VoteRefusal, string>> = {
   "not-one-of-us": "Only full members of this workspace can approve or deny.",
   "not-an-approver":
     "You aren't among those who may approve this in gatehouse.yml, so your vote doesn't count.",
-  "not-needed": "Those you could approve for have approved already",
+  "not-needed": "The approvals you could give have already been given",
 };
 
 /** Plain text for the voter. `missing`: whose approval is still needed, in words. */
@@ -337,7 +337,7 @@ export function approversRefusal(asked: {
   );
   const barred = andThey("Named, but can't vote:", [...cannot], nameOf);
   const few = all.length > 0 ? andThey("Could approve:", all, nameOf) : "";
-  const unknown = andThey("Slack doesn't tell who is in:", [...new Set(unread)], nameOf);
+  const unknown = andThey("Slack doesn't say who is in:", [...new Set(unread)], nameOf);
   const isOne = listed.some((need) => need.isOne);
   const nobody =
     all.length > 0 || unread.length > 0 || cannot.size > 0

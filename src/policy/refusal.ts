@@ -193,7 +193,7 @@ function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean 
 function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
   return {
     toldAs: "teams",
-    text: `You can't run /${command.name} with this name: no team of yours has projects of that name.`,
+    text: `You can't run /${command.name} with this name: none of your teams has projects with that name.`,
     hint: "`teams` in gatehouse.yml says which names are whose.",
   };
 }
@@ -251,8 +251,8 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
   if (vmName === undefined) return unknownVms("attestation.pins", target, "pinned");
   return {
     rule: "attestation.pins",
-    text: `${target.name} can't get this name: ${vmName} in it is pinned, and its pin, or what is accepted of it, wouldn't be the same under the new name.`,
-    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same of the new name.${andTheyKnow(asked)}`,
+    text: `${target.name} can't get this name: ${vmName} in it is pinned, and gatehouse.yml would pin or accept something else under the new name.`,
+    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same for the new name.${andTheyKnow(asked)}`,
   };
 }
 

@@ -97,7 +97,7 @@ function inFull(shown: readonly Command[], help: Command | undefined): Block[] {
 }
 
 /** For those whom `access.breakGlass` lists. */
-const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to what interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
+const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to a command that interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
 
 type ExampleOf = (command: Command) => string;
 

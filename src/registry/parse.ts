@@ -424,7 +424,7 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
     const what = argument.isFlag ? shown : positional;
     return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
   }
-  return `${shown} ${oneOf ? `is ${oneOf}.` : sentenceOf(message)}`;
+  return `${shown} ${oneOf ? `must be ${oneOf}.` : sentenceOf(message)}`;
 }
 
 /** Replaces zod's own messages about lengths. */

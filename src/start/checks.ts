@@ -118,7 +118,7 @@ export const checks: readonly Check[] = [
       const [problem] = problems;
       return problem === undefined
         ? well(`version ${config.policyVersion}`)
-        : trouble(`${placeOf(problem)}; the policy before it counts`);
+        : trouble(`${placeOf(problem)}; the former policy still applies`);
     },
     async forReadiness({ policyKeeper }) {
       const still = policyKeeper.standstill();

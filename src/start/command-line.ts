@@ -27,19 +27,19 @@ export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean
 export function usageOf(programs: Programs): string {
   const lines = Object.entries(programs).map(([name, { what }]) => `  ${name.padEnd(13)}${what}`);
   return `usage: node gatehouse.mjs [gateway|worker]
-  runs Gatehouse; without a word, gateway and worker in one process
+  runs Gatehouse; without an argument, gateway and worker in one process
 
        node gatehouse.mjs <command>
 ${lines.join("\n")}
-  help <command>, or <command> --help, tells more; --version (-V) prints the version
+  help <command>, or <command> --help, explains it; --version (-V) prints the version
 
 exit codes
-  0    done; everything checked is well
-  1    it failed, or something checked is not well
+  0    done; every check passed
+  1    it failed, or a check found a problem
   2    audit, attestation: inconclusive
-  3    audit verify: intact, but for losses that someone recorded
-  64   the words mean nothing here
-  78   the configuration or the runtime is wrong; each problem is printed, and a supervisor need not retry
+  3    audit verify: intact, except for losses that someone recorded
+  64   unknown command or option
+  78   the configuration or the runtime is wrong; each problem is printed; restarting doesn't help
 `;
 }
 

@@ -180,7 +180,7 @@ async function groupsOf(
   const unread = named.filter((group) => !Array.isArray(found.get(group)));
   if (!isAsked || unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
-  return { groups, note: `In ${groups.join(", ") || "none of the groups named"}, says Slack.\n` };
+  return { groups, note: `Slack says: in ${groups.join(", ") || "none of the groups named"}.\n` };
 }
 
 /** One question: who may run what, where. */
@@ -229,7 +229,7 @@ function decide(asked: Question, file: PolicyFile) {
     required === 0 ? "allowed, without approval" : `allowed, with ${counted(required, "approval")}`;
   const unknown =
     command.kind === "change" && command.on === "project" && asked.vms === undefined
-      ? " This is without the VMs in it: name them with --vms, as rules hold for them too."
+      ? " This leaves out its VMs: name them with --vms, because rules cover those too."
       : "";
   const said = `${how}: ${why}.${place}${approvers} ${by}${unknown}`;
   return { allowed: true, approvals: required, votes, why: said };

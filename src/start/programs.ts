@@ -38,7 +38,7 @@ export const programs: Programs = {
       }),
   },
   retention: {
-    what: "lists what stands in Redis, how large, for how long, and what may go",
+    what: "lists what Redis holds, how large, for how long, and what you can delete",
     usage: retentionUsage,
     run: (words, write) =>
       runRetention(words, { redisUrl: () => orExit(loadAuditConfig).redisUrl, write }),

@@ -4,8 +4,8 @@ import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/
 import { runProgram, UsageError } from "../text/terminal.ts";
 
 export const retentionUsage = `usage: node gatehouse.mjs retention
-  lists what Gatehouse keeps in Redis: how many keys of each kind, how large (from a sample), and for how long; then what may
-  go, and how. It reads, and deletes nothing.
+  lists what Gatehouse keeps in Redis: how many keys of each kind, how large (from a sample), and for how long; then what you
+  can delete, and how. It only reads.
   ends with 0, or with 1 when Redis can't be read`;
 
 interface Kind {
@@ -115,12 +115,12 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
     gone.length === 0 ? "" : `: ${gone.slice(0, 5).join(", ")}${gone.length > 5 ? ", …" : ""}`;
   return `${table(rows)}
 
-What may go:
-  audit trail   nothing by itself; \`audit export\`, then \`audit erase\` takes the contents of records
+What you can delete:
+  audit trail   nothing directly; \`audit export\`, then \`audit erase\` removes the contents of records
   snapshots     of ${gone.length} VMs that are gone${named}. Their keys are ${key("snapshots", "<VM>")};
-                without them Gatehouse takes their IDs only typed
-  the rest      goes when its time has come. Never empty Redis, and delete no requests, locks, or policy versions:
-                what was sent would be forgotten, and changes freeze
+                without them Gatehouse accepts these snapshots only by a typed ID
+  the rest      expires by itself. Never empty Redis, and never delete requests, locks, or policy versions:
+                Gatehouse would forget what it sent, and changes would freeze
 `;
 }
 

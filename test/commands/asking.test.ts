@@ -56,7 +56,7 @@ describe("/gatehouse can-i", () => {
     const approvals = [{ operations: ["vm.stop"], required: 1, expiresMs: 60_000 }];
     await using at = await startReading({ person: ola, policy: { ...usual, approvals } });
     expect(shownText(await at.reads("gatehouse can-i vm stop web-*"))).toMatch(
-      /^Not several at once: /,
+      /^Not as a rollout: /,
     );
   });
 });

@@ -82,7 +82,7 @@ describe("/vm list", () => {
     expect(byName).toHaveLength(11);
     expect(byName).toEqual(byName.toSorted((a = "", b = "") => (a < b ? -1 : 1)));
     await expect(at.reads("vm list --sort size")).rejects.toThrow(
-      "--sort is one of trouble, name, project, cpu, memory, newest.",
+      "--sort must be one of trouble, name, project, cpu, memory, newest.",
     );
   });
 

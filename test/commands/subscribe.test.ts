@@ -11,7 +11,7 @@ describe("gatehouse subscribe", () => {
   it("says what it names now, shows it, and gatehouse unsubscribe ends it, whole or in part", async () => {
     await using here = await startReading();
     const reads = async (words: string) => plainly(await here.reads(asked(words)));
-    expect(await reads("subscribe")).toContain("is subscribed to nothing");
+    expect(await reads("subscribe")).toContain("has no subscriptions");
     expect(await reads("subscribe web-* drift trouble")).toMatch(
       /is notified about web-\*: trouble and drift\.\nNow \d VMs match: /,
     );
@@ -29,7 +29,7 @@ describe("gatehouse subscribe", () => {
     );
     expect(await reads("subscriptions")).toMatch(/web-\*: trouble\b/);
     expect(await reads("unsubscribe all")).toContain("no longer notified about");
-    expect(await reads("subscribe")).toContain("is subscribed to nothing");
+    expect(await reads("subscribe")).toContain("has no subscriptions");
   });
 
   it.each([

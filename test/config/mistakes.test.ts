@@ -44,7 +44,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "SLACK_BOT_TOKEN",
     { SLACK_BOT_TOKEN: "xapp-hunter22" },
-    "is an app-level token (xapp-): the bot token from OAuth & Permissions must stand here, which begins with xoxb-",
+    "is an app-level token (xapp-): the bot token from OAuth & Permissions belongs here (it begins with xoxb-)",
   ],
   [
     "SLACK_BOT_TOKEN",
@@ -64,7 +64,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "SLACK_BOT_TOKEN",
     { SLACK_BOT_TOKEN: "hunter22hunter22hunter22" },
-    "is no Slack token: the bot token",
+    "is not a Slack token: the bot token",
   ],
   [
     "SLACK_BOT_TOKEN",
@@ -74,7 +74,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "SLACK_APP_TOKEN",
     { SLACK_APP_TOKEN: "xoxb-hunter22" },
-    "is a bot token (xoxb-): the app-level token from Basic Information must stand here, which begins with xapp-",
+    "is a bot token (xoxb-): the app-level token from Basic Information belongs here (it begins with xapp-)",
   ],
   [
     "SLACK_APP_TOKEN",
@@ -89,12 +89,12 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "SLACK_SIGNING_SECRET",
     { ...http, SLACK_SIGNING_SECRET: "xoxb-hunter22" },
-    "is a bot token (xoxb-): the signing secret from Basic Information must stand here, one word",
+    "is a bot token (xoxb-): the signing secret from Basic Information belongs here, as one word",
   ],
   [
     "SLACK_SIGNING_SECRET",
     { ...http, SLACK_SIGNING_SECRET: "hunter22 two" },
-    "is no single word: the signing secret",
+    "is not one word: the signing secret",
   ],
   [
     "SLACK_API_URL",
@@ -114,7 +114,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "COMPUTE_API_URL",
     { COMPUTE_API_URL: "hunter22" },
-    "is no address: it must be like https://host/path",
+    "is not an address: it must be like https://host/path",
   ],
   [
     "COMPUTE_API_URL",
@@ -134,12 +134,12 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "COMPUTE_API_KEY",
     { COMPUTE_API_KEY: "hunter22 two" },
-    "has white space or other characters in it that no key has: it must be one word of ASCII characters",
+    "has white space or invalid characters in it: it must be one word of ASCII characters",
   ],
   [
     "COMPUTE_API_KEY",
     { COMPUTE_API_KEY: "hünter22" },
-    "has white space or other characters in it that no key has",
+    "has white space or invalid characters in it",
   ],
   [
     "COMPUTE_API_KEY_FILE",
@@ -247,7 +247,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { OPS_HOST: "localhost" },
     'must be an IP address of this machine, or 0.0.0.0 for all of them, and is "localhost"',
   ],
-  ["OPS_PROT", { OPS_PROT: "9000" }, "is no variable of Gatehouse; did you mean OPS_PORT?"],
+  ["OPS_PROT", { OPS_PROT: "9000" }, "is not a Gatehouse variable; did you mean OPS_PORT?"],
   ["GATEHOUSE_CONFG", { GATEHOUSE_CONFG: "a.yml" }, "did you mean GATEHOUSE_CONFIG?"],
   ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: "other.yml" }, "other.yml can't be read (ENOENT)"],
   ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: folder }, "can't be read (EISDIR)"],

@@ -246,17 +246,17 @@ describe("attestation in gatehouse.yml", () => {
     [
       "a weaker rule before a stricter one",
       "appraisal: [{ targets: ['prod-*', x], allow: [debug] }, { targets: ['prod-db-*'] }]",
-      /appraisal\[2\] can never count: rule 1/,
+      /appraisal\[2\] can never apply: rule 1/,
     ],
     [
       "a rule for all before another",
       "appraisal: [{ allow: [debug] }, { targets: [a] }]",
-      /appraisal\[2\] can never count/,
+      /appraisal\[2\] can never apply/,
     ],
     [
       "a second rule for all",
       "appraisal: [{}, { allow: [debug] }]",
-      /appraisal\[2\] can never count/,
+      /appraisal\[2\] can never apply/,
     ],
     [
       "a key that makes a line of its own",

@@ -22,7 +22,7 @@ describe("a rule that names a command which isn't there", () => {
   ])("%s is refused with its line: %s", (operation, rest) => {
     expect(problems(rule(operation))).toEqual([
       expect.stringContaining(
-        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) is no command; ${rest}`,
+        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) is not a command; ${rest}`,
       ),
     ]);
   });
@@ -31,7 +31,7 @@ describe("a rule that names a command which isn't there", () => {
     "%s is refused, because nothing of it waits",
     (operation) => {
       expect(problems(rule(operation))).toEqual([
-        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) changes nothing that could wait for approval`,
+        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) never needs approval`,
       ]);
     },
   );
@@ -47,7 +47,7 @@ describe("a rule that names a command which isn't there", () => {
 describe("a rule that nobody could fulfill", () => {
   it("is refused when all approvers are known and too few", () => {
     expect(problems(rule("vm.restore", 3), `approve: [U0AMIR, U0BEA], operate: ["*"]`)).toEqual([
-      "gatehouse.yml line 4: approvals[2].required is 3, but access.approve names 2 people: nobody could ever approve enough",
+      "gatehouse.yml line 4: approvals[2].required is 3, but access.approve names 2 people: requests could never be approved",
     ]);
     expect(problems(rule("vm.restore", 1), `operate: ["*"]`)).toHaveLength(1);
   });
@@ -60,7 +60,7 @@ ${approvals}`);
 
   it("is refused with teams too, where a rule surely decides for what a team has", () => {
     const few =
-      "approvals[1].required is 3, but teams.pay.approve names 2 people: nobody could ever approve enough";
+      "approvals[1].required is 3, but teams.pay.approve names 2 people: requests could never be approved";
     for (const targets of ["", `targets: ["pay-eu/*"], `, `targets: ["x", "p*"], `])
       expect(withTeam(`  - { operations: ["vm.*"], ${targets}required: 3 }`)).toEqual([
         expect.stringContaining(few),
@@ -95,14 +95,14 @@ ${approvals}`);
     expect(
       problems(rule("vm.restore", 2), `approve: [U0AMIR, U0BEA], operate: [U0BEA, U0BEA]`),
     ).toEqual([
-      "gatehouse.yml line 4: approvals[2].required is 2, but access.approve names 2 people, and the requester doesn't count: nobody could ever approve enough",
+      "gatehouse.yml line 4: approvals[2].required is 2, but access.approve names 2 people, and the requester doesn't count: requests could never be approved",
     ]);
   });
 
   const seats = (votes: string, access?: string) =>
     problems(`approvals: [{ operations: ["vm.restore"], votes: [${votes}] }]`, access);
   const few = (at: number, required: number, spared = "") =>
-    `gatehouse.yml line 2: approvals[1].votes[${at}].required is ${required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`;
+    `gatehouse.yml line 2: approvals[1].votes[${at}].required is ${required}, but too few people are named${spared}, and each counts once: requests could never be approved`;
 
   it.each([
     [

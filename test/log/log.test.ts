@@ -92,7 +92,8 @@ describe("secrets", () => {
   });
 
   it("leave how our sentences about a secret go on, and no other word in its place", () => {
-    const whole = "SLACK_APP_TOKEN: is no Slack token: the app-level token from Basic Information";
+    const whole =
+      "SLACK_APP_TOKEN: is not a Slack token: the app-level token from Basic Information";
     expect(scrub(whole)).toBe(whole);
     for (const text of ["token: theis", "token:is", "token=the", "token: The", "secret: hash"])
       expect(scrub(text)).toMatch(/^(token|secret)(: ?|=)\[removed\]$/);

@@ -206,7 +206,7 @@ describe("whether anybody else could approve", () => {
       hint: "Could approve: `U0OLA`. The team that runs Gatehouse can add people in gatehouse.yml.",
     });
     expect(refused("U0ANY", 1, only("S99GONE"))?.hint).toMatch(
-      /^Slack doesn't tell who is in: `S99GONE`\. The team/,
+      /^Slack doesn't say who is in: `S99GONE`\. The team/,
     );
     expect(refused("U0ANY", 1, policyOf("{}"))?.hint).toMatch(/^Nobody could approve\. The team/);
     expect(refused("U0ONE", 1, only("U0ONE"))?.hint).toMatch(/^Nobody but you could approve\./);

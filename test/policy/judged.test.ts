@@ -51,7 +51,7 @@ describe("a project's new name", () => {
     const deletes = `approvals: [{ operations: ["project.delete"], targets: ["prod-*"], required: 2 }]`;
     expect(rule(deletes, "prod-pay", "pay")).toMatchObject({
       required: 2,
-      why: "approvals[1] in gatehouse.yml requires 2 for project.delete on prod-*, and its new name pay leads out of that",
+      why: "approvals[1] in gatehouse.yml requires 2 for project.delete on prod-*, and its new name pay escapes that rule",
     });
     expect(rule(deletes, "prod-pay", "prod-shop").required).toBe(0);
     expect(rule(deletes, "pay", "prod-pay").required).toBe(0);

@@ -23,7 +23,7 @@ describe("needs in words", () => {
 
   it("tell whoever isn't needed any more whose approval is", () => {
     expect(voteRefusalText("not-needed", needsInWords([need(["S0SEC"])]))).toBe(
-      "Those you could approve for have approved already; this still needs one of @security.",
+      "The approvals you could give have already been given; this still needs one of @security.",
     );
   });
 });

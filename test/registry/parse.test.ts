@@ -159,7 +159,7 @@ describe("arguments that can't be", () => {
     ],
     [
       "project create --type VM",
-      "--type is one of TEE_VM, GIT_DEPLOY, CONTAINER.",
+      "--type must be one of TEE_VM, GIT_DEPLOY, CONTAINER.",
       expect.stringContaining("Usage: `/project create"),
     ],
     [

@@ -161,7 +161,7 @@ teams:
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const asked = ["explain", "--as", "U0OLIVIA", "vm.restart", "payments/web-2"];
     const { code, said } = await typed(asked, undefined, access);
-    expect(said).toMatch(/^allowed, without approval[^\n]*\nIn S01ONCALL, says Slack\.\n$/);
+    expect(said).toMatch(/^allowed, without approval[^\n]*\nSlack says: in S01ONCALL\.\n$/);
     expect(code).toBe(0);
     const unasked = await typed(asked);
     expect(unasked).toMatchObject({
@@ -196,7 +196,7 @@ describe("policy explain", () => {
     [
       ["project.update", "prod-pay", "--name", "pay"],
       0,
-      /^allowed, with 2 approvals: .*vm\.restore on prod-\*, and its new name pay leads out of that/,
+      /^allowed, with 2 approvals: .*vm\.restore on prod-\*, and its new name pay escapes that rule/,
     ],
     [["project.update", "prod-pay", "--name", "prod-shop"], 0, /^allowed, without approval/],
     [
@@ -304,7 +304,7 @@ approvals:
     [
       ["vm.restart", "search/web-2"],
       1,
-      /^refused: .*no team of yours.* The rule is teams.search.operate. .*line 9/,
+      /^refused: .*none of your teams.* The rule is teams.search.operate. .*line 9/,
     ],
     [["vm.restart", "shop/web-2"], 1, /^refused: .*requires access.operate/],
     [

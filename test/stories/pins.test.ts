@@ -49,7 +49,7 @@ describe("a pin that is proposed", () => {
   it("is what the VM measures, shown as a difference, and holds once another approves it", async () => {
     await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.3 is out");
     const card = wordsOf(await hears(amir, "ops", /Pin ledger-2[^]*Approve/));
-    expect(card).toContain("From then on ledger-2 is verified with just these values");
+    expect(card).toContain("From then on, ledger-2 verifies only with these values");
     expect(card).toMatch(/Firmware and CPUs at the start: .{4}….{4}, not pinned until now/);
     expect(card).toContain(`Values: ${otherOne}`);
     expect(card).toContain("Why: image 4.3 is out");
@@ -106,12 +106,12 @@ describe("a pin that is proposed", () => {
     };
     await says("/gatehouse pins propose ledger-1", /pin of ledger-1 in gatehouse\.yml wins/);
     await says("/gatehouse pins propose ledger-3", /can't be pinned: debugging is on/);
-    await says("/gatehouse pins propose ledger-2", /pin of ledger-2 is just that already/);
+    await says("/gatehouse pins propose ledger-2", /pin of ledger-2 already has these values/);
     await says(
       `/gatehouse pins propose vault-1 --values ${"0a".repeat(48)}`,
-      /values that vault-1 measures are others/,
+      /measurements of vault-1 are not these values/,
     );
-    await says("/gatehouse pins drop vault-1", /no approved pin is kept for vault-1/i);
+    await says("/gatehouse pins drop vault-1", /there is no approved pin for vault-1/i);
     await world.vera.types("ops", "/gatehouse pins propose vault-1");
     await hears(world.vera, "ops", /You can't run \/gatehouse pins propose/);
     expect((await store.openIds()).length).toBe(0);
@@ -122,7 +122,7 @@ describe("a pin that is proposed", () => {
     const card = await hears(amir, "ops", /Pin vault-1[^]*Approve/);
     world.compute.edit.setMachine({ vm: "vault-1", image: "something else" });
     await amir.presses("Approve", { in: card.ts });
-    await hears(olivia, "ops", /Pin of vault-1 was canceled: the values that vault-1 measures are/);
+    await hears(olivia, "ops", /Pin of vault-1 was canceled: the measurements of vault-1 are not/);
     expect(await kept("vm-vault-1")).toBe("");
   });
 

@@ -75,7 +75,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await hears(
       world.vera,
       "ops",
-      /Policy: \S*gatehouse.yml line 3 can't be used; the policy before it counts/,
+      /Policy: \S*gatehouse.yml line 3 can't be used; the former policy still applies/,
     );
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarted web-2/);

@@ -40,7 +40,7 @@ export const canI = defineCommand({
     const targets = each?.allowed ?? (await oneTarget(parsed, context));
     if (each && targets.length === 0) return refusedAs(each.refused[0]?.by);
     const needing = several && needingApproval(policy, { command, targets });
-    if (needing) return sentence(md`Not several at once: ${needing.why}.`);
+    if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);
     const vmNames = await namesWithin(targets, context);
     const { refused, needed } = decide({ ...asked, targets, vmNames });
     if (refused) return refusedAs(refused);

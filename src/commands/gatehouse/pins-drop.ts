@@ -20,7 +20,7 @@ export const pinsDrop = defineCommand({
   }),
   say: { verb: "Unpin", doing: "Unpinning", done: "Unpinned" },
   risk: ({ target: vm }) => [
-    md`🚨 *Without a pin nothing says what ${vm.name} may run*, and rollouts and consoles no longer ask for it.`,
+    md`🚨 *Without a pin, nothing says what ${vm.name} may run*, and rollouts and consoles no longer require a match.`,
   ],
   keeps: {
     async prepare(vm, { values: expected }, { appraiser }) {
@@ -28,12 +28,12 @@ export const pinsDrop = defineCommand({
       if (!kept) {
         const { from } = await appraiser.pinsOf(vm);
         const where = from === "gatehouse.yml" ? "; gatehouse.yml pins it" : "";
-        return { is: "no", why: { text: `no approved pin is kept for ${vm.name}${where}` } };
+        return { is: "no", why: { text: `there is no approved pin for ${vm.name}${where}` } };
       }
       if (expected !== undefined && expected !== kept.values)
         return {
           is: "no",
-          why: { text: `the pin of ${vm.name} is another by now`, hint: kept.values },
+          why: { text: `the pin of ${vm.name} has changed`, hint: kept.values },
         };
       const facts = pinChange(kept.values, kept.values).map(
         ([label, text]) => [label, text.replace(", unchanged", ", no longer pinned")] as const,

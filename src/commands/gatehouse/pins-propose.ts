@@ -24,7 +24,7 @@ export const reason = z
 export const pinsPropose = defineCommand({
   ...pinRequest,
   name: "gatehouse pins propose",
-  summary: "Propose what a VM measures now as its pin",
+  summary: "Propose a VM's current measurements as its pin",
   example: "/gatehouse pins propose db-1 new image 4.3",
   args: z.object({
     vm: target("vm").describe("a VM that verifies but for its pin"),
@@ -35,12 +35,12 @@ export const pinsPropose = defineCommand({
         error: "must be 96 hex digits, or four times that with commas",
       })
       .optional()
-      .meta({ isFlag: true, description: "what you expect; refused if it measures another" }),
+      .meta({ isFlag: true, description: "the values you expect; any others are refused" }),
   }),
   say: { verb: "Pin", doing: "Pinning", done: "Pinned" },
   next: [{ label: "Attest", command: "vm.attest" }],
   risk: ({ target: vm }) => [
-    md`⚠️ *From then on ${vm.name} is verified with just these values.* What was approved before no longer counts.`,
+    md`⚠️ *From then on, ${vm.name} verifies only with these values.* A pin approved earlier no longer counts.`,
   ],
   keeps: {
     async prepare(vm, { values: expected }, { appraiser }) {
@@ -61,11 +61,11 @@ export const pinsPropose = defineCommand({
       if (expected !== undefined && expected.split(",").map(normalize).join(",") !== values)
         return {
           is: "no",
-          why: { text: `the values that ${vm.name} measures are others`, hint: values },
+          why: { text: `the measurements of ${vm.name} are not these values`, hint: values },
         };
       const [was] = before.values;
       if (was === values)
-        return { is: "no", why: { text: `the pin of ${vm.name} is just that already` } };
+        return { is: "no", why: { text: `the pin of ${vm.name} already has these values` } };
       const until = new Date(validUntil ?? 0).toISOString().slice(0, 10);
       const facts = [
         ...pinChange(values, was),

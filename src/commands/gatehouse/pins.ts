@@ -44,10 +44,10 @@ export const pins = defineCommand({
     ];
     if (rows.length === 0)
       return sentence(
-        md`Nothing is pinned. ${name("/gatehouse pins propose")} takes what a VM measures now, once others approve it.`,
+        md`Nothing is pinned. ${name("/gatehouse pins propose")} pins a VM's current measurements once others approve them.`,
       );
     const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
-    const note = context(md`Where gatehouse.yml says something of a VM, only that counts.`);
+    const note = context(md`If gatehouse.yml pins a VM, approved pins are ignored.`);
     return listing(head, rows.length, shown, block, note);
   },
 });

@@ -109,7 +109,7 @@ function slipIn(word: string): string | undefined {
 function shown(channelId: string, all: readonly Subscription[]): Message {
   if (all.length === 0)
     return sentence(
-      md`${channelLink(channelId)} is subscribed to nothing. ${name("/gatehouse subscribe payments-* trouble,drift,changes")} subscribes it.`,
+      md`${channelLink(channelId)} has no subscriptions. ${name("/gatehouse subscribe payments-* trouble,drift,changes")} adds one.`,
     );
   const head = md`*${channelLink(channelId)} is subscribed to:*`;
   const rows = all.map((one) =>

@@ -10,7 +10,7 @@ import { asNoted, checkPlace, eventWords, noneNamed, readWords } from "./subscri
 export const unsubscribe = defineCommand({
   name: "gatehouse unsubscribe",
   aliases: ["unfollow"],
-  summary: "End what this channel is subscribed to",
+  summary: "End this channel's subscriptions",
   example: "/gatehouse unsubscribe payments-*",
   class: "change",
   speaksFor: () => true,

@@ -62,7 +62,7 @@ export const update = defineCommand({
   },
   tell: (_before, after, given) =>
     isResize(given) && after && hidesSpecs(after)
-      ? md`The compute service doesn't return a project's specs: only that it was updated can be read.`
+      ? md`The compute service doesn't return a project's specs, so Gatehouse can confirm only that it was updated.`
       : undefined,
 });
 

@@ -51,7 +51,7 @@ export const attest = defineCommand({
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check; several with commas or as a glob"),
     raw: switchFlag("send the raw report as a file"),
-    evidence: switchFlag("send everything that the result follows from as a signed file"),
+    evidence: switchFlag("send everything the result is based on, as a signed file"),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) return attestFleet(words, evidence === true, context);

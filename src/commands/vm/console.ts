@@ -32,7 +32,7 @@ const asRequest = defineCommand({
   protect: false,
   attestAfter: false,
   say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
-  risk: ({ target: vm }) => [md`⚠️ *Who holds the console controls ${vm.name}.*`],
+  risk: ({ target: vm }) => [md`⚠️ *Anyone with this console controls ${vm.name}.*`],
   // Only the answer tells: after a lost one, a person does
   effect: { wanted: () => false, again: "never" },
   perform: () => Promise.reject(new Error("a console is opened by its requester, not by a worker")),

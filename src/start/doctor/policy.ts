@@ -92,7 +92,7 @@ export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
     return [
       ill(
         `${missingAt} is missing: everyone can view and no one can change anything`,
-        "Copy gatehouse.example.yml there and fill it in, or name the file in GATEHOUSE_CONFIG. Beside processes that have a policy, one without its file doesn't start.",
+        "Copy gatehouse.example.yml there and fill it in, or set GATEHOUSE_CONFIG to its path. If other processes have a policy, one without the file doesn't start.",
       ),
     ];
   const { operate } = facts.policy.access;
@@ -110,7 +110,7 @@ export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
 export function judgeNames(facts: PolicyFacts): readonly Finding[] {
   const { policy, isAsked, groups, people, channels } = facts;
   if (!isAsked) {
-    const mend = "They are looked up in Slack, which must take the bot token first.";
+    const mend = "Gatehouse looks them up in Slack: fix the bot token first.";
     return [note("groups, people, and channels: not checked", mend)];
   }
   const entries = new Set(everyoneNamed(policy));
@@ -225,7 +225,7 @@ function approverFinding(facts: PolicyFacts): Finding {
     );
   if (able.length > most) return well(what);
   const mend =
-    "Nobody may approve a request of their own: with one away, some requests can't be approved.";
+    "No one can approve their own request: with one away, some requests can't be approved.";
   return note(what, mend);
 }
 
@@ -278,7 +278,7 @@ function seatFindings(facts: PolicyFacts): readonly Finding[] {
         : `of those named only ${able.join(", ")} can vote`;
     return ill(
       `${place}: ${wanted} must approve, and ${who}`,
-      "Name full members of this workspace, each for one seat, or what it asks of them can't run.",
+      "Name full members of this workspace, one for each seat, or what needs their approval can't run.",
       about,
     );
   });

@@ -81,7 +81,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     roundTripMs > slowMs
       ? note(
           trip,
-          "Each request needs some ten of them: bring Redis nearer, or find out why it is slow.",
+          "Each request needs about ten round trips: move Redis closer, or find out why it is slow.",
         )
       : well(trip),
     writeProblem === undefined

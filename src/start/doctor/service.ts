@@ -108,9 +108,9 @@ const refusals: Readonly<Record<number, readonly [what: string, mend: string]>> 
 const mends: Readonly<Record<string, string>> = {
   dns: "Check the name in COMPUTE_API_URL, and the DNS of this machine.",
   connect:
-    "Nothing listens there, or a firewall is between: check COMPUTE_API_URL, and whether HTTPS_PROXY is needed.",
-  timeout: "Nothing answers there: a firewall, or HTTPS_PROXY is needed.",
-  reset: "Something between closes the connection: a firewall, or HTTPS_PROXY is needed.",
+    "Nothing listens there, or a firewall is in between: check COMPUTE_API_URL, and whether HTTPS_PROXY is needed.",
+  timeout: "Nothing answers there: check for a firewall, and whether HTTPS_PROXY is needed.",
+  reset: "Something cuts the connection: check for a firewall, and whether HTTPS_PROXY is needed.",
   proxy:
     "Check HTTPS_PROXY with its user and password, and whether the proxy allows that host; NO_PROXY goes around it.",
   tls: "The certificate isn't trusted; see the next line. A private authority belongs in COMPUTE_CA_FILE.",
@@ -118,7 +118,7 @@ const mends: Readonly<Record<string, string>> = {
     "The name leads to a private address. If that is right, set COMPUTE_ALLOW_PRIVATE=1, or its range.",
   redirect: "Put the address that it redirects to into COMPUTE_API_URL.",
   answer: "Something else answers there (a login page, a proxy): check COMPUTE_API_URL.",
-  status: "The service has trouble: look at it there.",
+  status: "The service has a problem: check the service itself.",
 };
 
 export function judgeService(facts: ServiceFacts): readonly Finding[] {
@@ -132,7 +132,7 @@ function readFinding({ host, proxy, read }: ServiceFacts): Finding {
     const found = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
     return read.projects > 0
       ? well(found)
-      : note(`${found}, and there is none`, "Is the key that of the right team?");
+      : note(`${found}, and there is none`, "Does the key belong to the right team?");
   }
   const { status = 0, reason = "other", message } = read;
   const [what, mend] = refusals[status] ?? [message, mends[reason]];
@@ -146,7 +146,7 @@ function certificateFindings(facts: ServiceFacts): readonly Finding[] {
   if (certificate !== undefined) {
     const { subject, issuer, validTo, problem } = certificate;
     const days = daysUntil(validTo, now);
-    const left = days < 0 ? `ended ${-days} days ago` : `${days} days left`;
+    const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
     const what = `certificate: ${subject}, from ${issuer}, ${left}`;
     if (days < 0) found.push(ill(what, "The service needs a new certificate."));
     else if (problem !== undefined)
@@ -157,12 +157,12 @@ function certificateFindings(facts: ServiceFacts): readonly Finding[] {
         ),
       );
     else if (days < fewDays)
-      found.push(ill(what, "Have it renewed: once it has ended, all changes freeze."));
+      found.push(ill(what, "Have it renewed: once it expires, all changes freeze."));
     else found.push(well(what));
   }
   if (ownValidTo !== undefined) {
     const days = daysUntil(ownValidTo, now);
-    const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has ended" : `${days} days left`}`;
+    const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has expired" : `${days} days left`}`;
     const isSoon = days < fewDays;
     found.push(isSoon ? ill(what, "Put a new certificate and its key there.") : well(what));
   }

@@ -139,7 +139,7 @@ function appFindings(facts: SlackFacts): readonly Finding[] {
   const { app, info, appIdOfToken, mode } = facts;
   if (app === undefined && mode !== "http") return [];
   if (app === undefined) {
-    const what = "HTTP: whether SLACK_SIGNING_SECRET is right shows with the first delivery";
+    const what = "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right";
     return [note(what, "After the start, gatehouse_refused_deliveries_total must not grow.")];
   }
   const word = wordOf(app);

@@ -164,7 +164,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   [
     "!",
     judged.slack({ app: undefined, mode: "http" }),
-    "HTTP: whether SLACK_SIGNING_SECRET is right",
+    "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right",
     "gatehouse_refused_deliveries_total",
   ],
   ["✗", judged.slack({ now: now + 300_000 }), "clock: this machine's is 300 s ahead", "NTP"],
@@ -176,7 +176,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "REDIS_URL",
   ],
   ["✗", judged.redis({ version: "5.0.14" }), "Redis 5.0.14", "6.2"],
-  ["!", judged.redis({ roundTripMs: 80 }), "round trip: 80.0 ms", "nearer"],
+  ["!", judged.redis({ roundTripMs: 80 }), "round trip: 80.0 ms", "closer"],
   ["✗", judged.redis({ writeProblem: "NOPERM" }), "it refuses to write: NOPERM", "compose.yaml"],
   [
     "!",
@@ -222,7 +222,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "the list of projects isn't there (404)",
     "COMPUTE_API_URL",
   ],
-  ["✗", judged.service(failed("status", 503)), "GET /v1/projects: failed", "trouble"],
+  ["✗", judged.service(failed("status", 503)), "GET /v1/projects: failed", "problem"],
   ["✗", judged.service(failed("dns")), "GET /v1/projects: failed", "DNS"],
   ["✗", judged.service(failed("connect")), "GET /v1/projects: failed", "firewall"],
   [
@@ -249,7 +249,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   [
     "✗",
     judged.service({ certificate: { ...certificate, validTo: inDays(-3) } }),
-    "ended 3 days ago",
+    "expired 3 days ago",
     "new certificate",
   ],
   [
@@ -261,7 +261,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   [
     "✗",
     judged.service({ ownValidTo: inDays(-1) }),
-    "COMPUTE_CLIENT_CERT_FILE: has ended",
+    "COMPUTE_CLIENT_CERT_FILE: has expired",
     "new certificate",
   ],
   [
