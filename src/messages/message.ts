@@ -7,8 +7,6 @@ import type {
   PlainTextElement,
 } from "@slack/types";
 
-export * from "./message.ts";
-
 /**
  * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut visibly at Slack's limits
  * (https://docs.slack.dev/reference/block-kit/blocks), so that no message is refused for its size.

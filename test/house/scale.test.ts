@@ -23,7 +23,7 @@ const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> =
   redis: [1_050, 40_900],
   config: [2_060, 83_400],
   log: [770, 30_300],
-  start: [3_810, 159_000],
+  start: [3_810, 159_100],
   "text, errors, main": [370, 15_300],
 };
 /** Lines that a room may stay below its number before that is turned down. */

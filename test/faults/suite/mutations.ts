@@ -74,8 +74,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the gate doesn't compare the target with what was seen",
     file: "src/requests/perform/gate.ts",
-    was: "if (changed) return",
-    is: 'if (changed === "never") return',
+    was: 'if (changed) return { is: "closed", why: changed, hint: "Check',
+    is: 'if (changed === "never") return { is: "closed", why: changed, hint: "Check',
     rows: "A19,I4",
   },
   {
