@@ -143,7 +143,7 @@ export async function readEndorsement(
   return { content, chain: Buffer.isBuffer(chain) ? chain.toString("latin1") : undefined };
 }
 
-const unnamed = "its name is none of an endorsement";
+const unnamed = "its name isn't an endorsement's";
 
 /** What is in the folder under that name, checked up to the roots. */
 export async function inspectStored(folder: string, name: string, by: By): Promise<Inspected> {

@@ -252,7 +252,7 @@ export function createRefresher(by: RefresherOptions) {
         else
           log.warn("endorsements.postponed", {
             name,
-            why: "too many chips were asked for that no vendor has vouched for yet; it is tried later",
+            why: "too many unverified chips; Gatehouse retries later",
           });
       }
       if (missing.length === 0) return;

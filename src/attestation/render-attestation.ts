@@ -61,7 +61,7 @@ export function renderAttestation(
   const holds = verdict === "verified" ? validUntil : undefined;
   const headline = md`${signs[verdict]} *${capital(verdict)}*: ${name(vm.name)}`;
   const alarm = isAlarm
-    ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
+    ? md`🚨 A vendor-signed file was altered or forged. Check who can write to the endorsements folder.`
     : undefined;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
   return message(
@@ -324,7 +324,7 @@ export function resultLines(
   const held = validity && `${second(validity.from)} to ${second(validity.until)}`;
   return [
     `${capital(verdict)}: ${reasons.map(({ says }) => says).join("; ")}.`,
-    ...(isAlarm ? ["ALARM: something that the vendor had signed was changed or forged."] : []),
+    ...(isAlarm ? ["ALARM: a vendor-signed file was altered or forged."] : []),
     ...factRows(verification).map(([label, value]) => terminalRow(label, value)),
     ...Object.entries({ ...claims }).map(([claim, value]) =>
       terminalRow(claim.replace("Identity", " identity"), `${value}, ${claimWords[value]}`),

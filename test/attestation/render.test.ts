@@ -100,7 +100,7 @@ describe("an attestation in Slack", () => {
     const endorsements = { amd: { ...evidence.endorsements.amd, crl } };
     const shown = renderAttestation({ name: "a" }, appraise(good({ evidence, endorsements })));
     expect(shown.text).toMatch(/^Could not verify: a\./);
-    expect(JSON.stringify(shown.blocks)).toContain("🚨 Something that the vendor had signed");
+    expect(JSON.stringify(shown.blocks)).toContain("🚨 A vendor-signed file was altered");
   });
 });
 

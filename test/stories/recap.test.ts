@@ -194,7 +194,7 @@ describe("after Redis was away", () => {
     await hears(
       world.olivia,
       "ops",
-      /web-2 is RUNNING[\s\S]*Redis is unavailable: this was read without it/,
+      /web-2 is RUNNING[\s\S]*Redis is unavailable: this answer was read without Redis/,
     );
     await world.olivia.types("ops", "/gatehouse jobs");
     await hears(world.olivia, "ops", /Redis doesn't answer, and \/gatehouse jobs needs it/);

@@ -215,7 +215,7 @@ export function difference(asked: Target, seen: Seen): string | undefined {
   const now = seen as Exclude<Seen, readonly unknown[]>;
   if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
   if (asked.kind === "vm" && "projectId" in now && now.projectId !== asked.projectId)
-    return `${asked.name} belongs to another project by now`;
+    return `${asked.name} now belongs to another project`;
   if (isAnotherOne(now, asked)) {
     return `${asked.name} was replaced since the request: it was created at ${now.createdAt}`;
   }
@@ -252,7 +252,7 @@ export async function approvalProblem(
   const { approval } = record;
   const asked = approvalRule(by.policy, { command, targets: [target], input });
   if (asked.required <= (approval?.required ?? 0) && needed.required > (approval?.required ?? 0)) {
-    const why = `${target.name} needs more approvals by now: ${needed.why}`;
+    const why = `${target.name} now needs more approvals: ${needed.why}`;
     return { is: "closed", why, hint: "Request again." };
   }
   const asksForOthers = approval && !covers(needsOf(by.policy, approval), needed.votes);

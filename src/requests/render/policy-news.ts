@@ -49,7 +49,7 @@ export function policyNews(facts: PolicyNewsFacts): Message {
       lines(
         said,
         isUnknown &&
-          md`What it changes isn't known here: this process started with it, and has no copy of the former file.`,
+          md`Gatehouse can't show what changed: this process started with it, and has no copy of the former file.`,
         ...rows,
         more > 0 && md`• and ${more} more`,
       ),
@@ -74,7 +74,7 @@ export function policyKeptNews(version: string, problems: readonly string[]): Me
   return message(
     news(said),
     section(lines(said, ...shown, more > 0 && md`• and ${more} more`)),
-    section(md`Correct the file, and have it read again (${name("SIGHUP")}).`),
+    section(md`Fix the file, then send ${name("SIGHUP")}.`),
   );
 }
 

@@ -115,7 +115,7 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
   const { interaction, reply, gateway } = act;
   const { command, input } = invocation;
   const { channelId } = interaction;
-  const note = md`⚠️ Redis is unavailable: this was read without it. Requests in progress aren't shown, and changes don't work until it is back.`;
+  const note = md`⚠️ Redis is unavailable: this answer was read without Redis. Requests in progress aren't shown, and changes don't work until it is back.`;
   const privately = (said: Message) => reply.privately(withContext(said, note));
   try {
     const person = await personOf(act);
@@ -350,7 +350,7 @@ async function openOnce(
     const isUnclear =
       !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
     if (isUnclear) await end("unclear", "the compute service gave no clear answer");
-    else await end("rejected", "the compute service opened none");
+    else await end("rejected", "the compute service didn't open a console");
     throw error;
   }
 }

@@ -292,10 +292,7 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
   const { callback, privateMetadata, values } = interaction;
   if (callback === rolloutCallback) {
     const planned = await findPlanned(textAt(parseJson(privateMetadata), "roll"), gateway);
-    if (!planned)
-      throw new UserError(
-        "This was open too long and is out of date. Please run the command again.",
-      );
+    if (!planned) throw new UserError("This dialog is out of date. Please run the command again.");
     onlyRequester(planned, interaction);
     const { command, rollout } = planned;
     const input = withoutRolling(command, inputOf(command, rollout.record.input, values));

@@ -115,7 +115,7 @@ const keptMs = 90 * 24 * 3600_000;
 export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   const again = act.interaction.action === "roll:again";
   if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
-    throw new UserError("This rollout doesn't wait to be continued.");
+    throw new UserError("This rollout isn't paused.");
   const { reply, gateway } = act;
   const { rollouts, store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;

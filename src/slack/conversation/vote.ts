@@ -130,7 +130,7 @@ export async function giveReason(act: BeforeAck<Submission>): Promise<undefined>
   const id = textAt(parseJson(interaction.privateMetadata), "request");
   const request = await gateway.store.get(id);
   const given = request && (await gateway.store.giveReason(request, interaction.userId, reason));
-  if (!given) throw new UserError("This has a reason already, or you didn't deny it.");
+  if (!given) throw new UserError("A reason was already given, or someone else denied this.");
 }
 
 /** The requester and those who approved so far, with their groups, and their e-mail addresses where the voter's is known. */
@@ -283,7 +283,7 @@ type Review = { request: string; command: string; target: string; reason: string
 export function reviewNotice(review: Review, deed: string, who: string): Message {
   const { request: id, reason } = review;
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
-  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. How it ends is told here.`;
+  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
   const next = md`${name(id)} · another administrator or approver must sign the review; every digest repeats it until then.`;
   return message(short, section(text), context(next), buttons([reviewButton(id)]));
 }

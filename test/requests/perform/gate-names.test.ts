@@ -45,7 +45,7 @@ describe("the gate before a rename", () => {
       `approvals: [{ operations: ["project.delete"], targets: ["payments"], required: 2 }]`,
       /lacks the approvals/,
     ],
-    ["a VM inside needs one", needs("db-1"), /needs more approvals by now: .*because of db-1/],
+    ["a VM inside needs one", needs("db-1"), /now needs more approvals: .*because of db-1/],
   ])("closes when %s, whatever the journal says", async (_what, rules, why) => {
     await using here = await workerHere();
     expect(await renamed(here, rules)).toMatchObject({

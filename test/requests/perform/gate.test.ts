@@ -48,7 +48,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     expect(here.compute.writes()).toEqual([]);
   });
 
-  it("closes when the VM belongs to another project by now", async () => {
+  it("closes when the VM now belongs to another project", async () => {
     await using here = await workerHere();
     const request = await asked(here);
     here.compute.edit.findVm("web-2").projectId = here.compute.edit.addProject({
@@ -57,7 +57,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     });
     expect(await verdict(request, here)).toMatchObject({
       is: "closed",
-      why: "web-2 belongs to another project by now",
+      why: "web-2 now belongs to another project",
     });
   });
 
