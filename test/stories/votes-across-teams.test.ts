@@ -85,7 +85,7 @@ describe("what a team decides and somebody requested in another channel", () => 
     await hears(amir, "pay-ops", /Still needs one of @leads\. Approved by sam\./);
     await hears(olivia, "ops", /Still needs one of @leads/);
     await sue.presses("Approve", { in: card.ts, channel: "pay-ops" });
-    await hears(sue, "pay-ops", /have approved already; this still needs one of @leads/);
+    await hears(sue, "pay-ops", /have already been given; this still needs one of @leads/);
     await amir.presses("Approve", { in: card.ts, channel: "pay-ops" });
     expect((await world.ended()).state).toBe("done");
     const answer = await hears(olivia, "ops", /✅ <@U0OLIVIA> [^]*sent .* read/);
