@@ -19,7 +19,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(olivia, "ops", "/vm resize web-2 --cpu 4 --memory 32");
     await tour.dialog(olivia, /CPU 4 → 4, memory 16 → 32/);
     await tour.submits(olivia, {});
-    await tour.sees(olivia, "ops", /✅ Resized web-2/);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Resized web-2/);
     tour.holds(
       "the VM has the new specs",
       tour.world.compute.vm("payments/web-2").specs.memory === 32,
@@ -31,7 +31,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "Before an upgrade Olivia takes a snapshot; after it the index is corrupt. She requests a restore.",
     );
     await tour.types(olivia, "ops", "/vm snapshot db-1 before-upgrade");
-    await tour.sees(olivia, "ops", /✅ Took a snapshot of db-1/);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Took a snapshot of db-1/);
     const taken = await tour.sees(olivia, "ops", /✅ @olivia [\s\S]*snap-/);
     const id = /snap-[\w-]+/.exec(JSON.stringify(taken))?.[0] ?? "";
     await tour.types(olivia, "ops", `/vm restore db-1 ${id}`);
@@ -45,7 +45,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /You requested this; someone else/);
     tour.holds("nothing was restored yet", sent(tour, "/restore") === 0);
     await tour.presses(amir, "Approve");
-    await tour.sees(olivia, "ops", /✅ Restored db-1/);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Restored db-1/);
     tour.holds("it was restored exactly once", sent(tour, "/restore") === 1);
     // Three with the one whose answer was lost
     tour.holds("a safety snapshot was taken right before", sent(tour, "/snapshots") === 3);
@@ -77,7 +77,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     });
     await tour.sees(amir, "ops", /Delete staging[\s\S]*Two other people must approve/);
     await tour.presses(amir, "Deny");
-    await tour.sees(olivia, "ops", /❌ Delete of staging was denied by amir/);
+    await tour.sees(olivia, "ops", /❌ (@olivia )?Delete of staging was denied by amir/);
     tour.holds("nothing was deleted", sent(tour, "DELETE /v1/projects/prj-staging") === 0);
   },
   async (tour) => {

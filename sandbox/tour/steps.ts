@@ -21,7 +21,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     const olivia = tour.world.slack.person("olivia");
     tour.scene("web-2 is stuck. She restarts it; the result appears once it runs again.");
     await tour.types(olivia, "ops", "/vm restart web-2");
-    await tour.sees(olivia, "ops", /✅ Restarted web-2 in/);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted web-2 in/);
     await tour.sees(olivia, "ops", /✅ @olivia [\s\S]*sent .* read/);
     tour.holds("the service was asked to restart exactly once", restarts(tour) === 1);
     tour.holds("Olivia was mentioned exactly once", olivia.mentions().length === 1);
@@ -63,7 +63,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     tour.world.compute.weather({ match: "POST /v1/vms/:id/restart", times: 1, lost: "after" });
     await tour.types(olivia, "ops", "/vm restart db-1");
-    await tour.sees(olivia, "ops", /✅ Restarted db-1/, 30_000);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
   async (tour) => {
@@ -86,7 +86,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.presses(olivia, "It did not happen");
     await tour.dialog(olivia, /will be recorded as not done/);
     await tour.submits(olivia, { reason: "the console of the service lists no snapshot" });
-    await tour.sees(olivia, "ops", /❌ Snapshot of web-2.* did not happen, says olivia/);
+    await tour.sees(olivia, "ops", /❌ (@olivia )?Snapshot of web-2.* did not happen, says olivia/);
   },
   ...attestationSteps,
   ...guardedSteps,

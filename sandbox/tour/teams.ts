@@ -53,7 +53,7 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       ),
     );
     await tour.presses(noor, "Approve", "home");
-    await tour.sees(mia, "status", /✅ Restarted index-1/);
+    await tour.sees(mia, "status", /✅ (@mia )?Restarted index-1/);
     await tour.sees(noor, "search", /✅ mia: [\s\S]*sent .* read/);
   },
 ];
