@@ -38,7 +38,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
         notices.push(said);
         return ok;
       }
-      const name = /([\w-]+)\W* (?:in payments|\(payments|was )/.exec(textAt(args, "text"))?.[1] ?? "";
+      const name =
+        /([\w-]+)\W* (?:in payments|\(payments|was )/.exec(textAt(args, "text"))?.[1] ?? "";
       begun.push(name);
       await held(name);
       told.push(name);
