@@ -186,7 +186,7 @@ describe("evidence that nobody signed", () => {
     at.weather.status = 404;
     await ensureAll();
     expect(chips()).toBe(12);
-    expect(at.lines.join("")).toMatch(/endorsements\.postponed.*tried later/);
+    expect(at.lines.join("")).toMatch(/endorsements\.postponed.*retries later/);
     await ensureAll();
     expect(chips()).toBe(12);
     // A minute earns six more calls, and half of the budget is kept for chips that are new
