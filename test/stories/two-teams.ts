@@ -137,7 +137,10 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   await looking(
     async () => {
       const rollout = await rollouts.get(roll);
-      return (rollout?.state === "paused" && rollout.progress.open.length === 0) || undefined;
+      if (rollout?.state !== "paused") return undefined;
+      // What was claimed and not submitted before the pause has no request, and waits for Resume
+      const open = rollout.progress.open.map(({ request }) => request);
+      return (await world.store.getMany(open)).length === 0 || undefined;
     },
     10_000,
     async () => `the rollout is ${await rollouts.stateOf(roll)}`,
