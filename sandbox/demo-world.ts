@@ -33,6 +33,7 @@ export const demoPace: Pace = {
   pollFirstMs: 200,
   pollMostMs: 2_000,
   stableGapMs: 400,
+  restartMarkMs: 30_000,
   heartbeatMs: 500,
   sweepMs: 1_000,
 };
