@@ -167,10 +167,11 @@ export function rememberVerdicts(
     ...appraiser,
     async attest(named, options = {}) {
       const attested = await appraiser.attest(named, options);
+      if (options.asIfPinned) return attested;
       const { id } = named;
       try {
         const known = await by.inventory.findVm(id, { onlyKnown: true });
-        if (options.asIfPinned || !("found" in known) || known.found.id !== id) return attested;
+        if (!("found" in known) || known.found.id !== id) return attested;
         const one = { vm: known.found, appraisal: attested.appraisal };
         const place = by.alarms.placeOf(one.vm);
         await watch({

@@ -1,7 +1,13 @@
 import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { ButtonSpec } from "../messages/message.ts";
-import { calledName, type CommandClass, type Target, type Command } from "../registry/define.ts";
+import {
+  calledName,
+  type CommandClass,
+  projectOf,
+  type Target,
+  type Command,
+} from "../registry/define.ts";
 import { hasForm, type Person } from "../registry/invocation.ts";
 import {
   type AccessList,
@@ -49,8 +55,8 @@ export function askOnce(
 
 /** `Stop db-1 in payments? What runs there is interrupted.` */
 export function interruption(verb: string, target: Target) {
-  const inProject = target.projectName && !target.sharesName ? ` in ${target.projectName}` : "";
-  const title = `${verb} ${calledName(target)}${inProject}?`;
+  const project = projectOf(target);
+  const title = `${verb} ${calledName(target)}${project === undefined ? "" : ` in ${project}`}?`;
   const text = "What runs there is interrupted.";
   return { title, text, confirm: verb, style: "danger" as const };
 }

@@ -24,6 +24,11 @@ export function calledName({ kind, name, projectName, projectId, sharesName }: T
   return kind === "vm" && sharesName ? `${projectName ?? projectId}/${name}` : name;
 }
 
+/** Of a VM, unless its name is said with its project anyway. */
+export function projectOf({ kind, projectName, sharesName }: Target): string | undefined {
+  return kind === "vm" && !sharesName ? projectName || undefined : undefined;
+}
+
 /** "The restart of db-1". */
 export const nounOf = ({ say }: Pick<ChangeCommand, "say">) => say.noun ?? say.verb.toLowerCase();
 

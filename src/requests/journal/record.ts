@@ -310,7 +310,7 @@ export function mayMove(from: State, to: State): boolean {
   return from === to || moves[from].includes(to);
 }
 
-/** Reads decide what becomes of it. */
+/** Reads decide its outcome. */
 export const isPolled = (state: State): boolean =>
   state === "sending" || state === "accepted" || state === "unclear";
 

@@ -18,6 +18,7 @@ import {
   calledName,
   isPin,
   type Target,
+  projectOf,
 } from "../../registry/define.ts";
 import { joined, needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
@@ -169,11 +170,6 @@ export function verbOf({ undoes }: Pick<RequestRecord, "undoes">, { say }: Chang
 export function targetName(target: Target): Markdown {
   const project = projectOf(target);
   return md`${name(calledName(target))}${project === undefined ? "" : md` in ${project}`}`;
-}
-
-/** Of a VM, unless its name is said with its project anyway. */
-export function projectOf({ kind, projectName, sharesName }: Target): string | undefined {
-  return kind === "vm" && !sharesName ? projectName || undefined : undefined;
 }
 
 /** For the notification of those who may decide: until when, and what is lost, before it is cut. */

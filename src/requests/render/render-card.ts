@@ -9,6 +9,7 @@ import {
   menu,
   lines,
   dotted,
+  firstFew,
   Markdown,
   md,
   name,
@@ -17,7 +18,7 @@ import {
   channelLink,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
+import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
 import { askOnce, interruption } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
@@ -27,7 +28,6 @@ import {
   deedLine,
   detailOf,
   fingerprintLine,
-  projectOf,
   targetName,
   verbOf,
   voteButtons,
@@ -361,11 +361,8 @@ function noteLines(members: readonly Member[]): Markdown[] {
 }
 
 function namesOf(members: readonly Member[], most: number): Markdown {
-  const names = members
-    .slice(0, most)
-    .map(({ request }) => name(calledName(request.record.target)));
-  const more = members.length - names.length;
-  return md`${new Markdown(names.join(", "))}${more > 0 ? ` and ${more} more` : ""}`;
+  const names = members.map(({ request }) => name(calledName(request.record.target)).value);
+  return new Markdown(firstFew(names, most));
 }
 
 /** Links are permalinks of Slack, or undefined where it doesn't tell them. */

@@ -1,3 +1,4 @@
+import { targetName } from "../../requests/render/asking.ts";
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
 import { statusFacts } from "../../compute/compute.ts";
@@ -154,9 +155,7 @@ function undoLine({ record, progress }: StoredRequest): Markdown {
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {
-  const isPlain = target.kind === "vm" && target.projectName && !target.sharesName;
-  const where = isPlain ? md` in ${target.projectName}` : md``;
-  return md`*${command.say.verb}* ${name(calledName(target))}${where}, ${seen?.status ?? target.status} at ${when(now)}.`;
+  return md`*${command.say.verb}* ${targetName(target)}, ${seen?.status ?? target.status} at ${when(now)}.`;
 }
 
 /** How many VMs it interrupts, and how many at a time. */
@@ -329,13 +328,13 @@ export function reasonInput(hint: string, initial?: string): KnownBlock {
   return textInput("reason", "Reason", { hint, ...limits, ...given });
 }
 
-function nameInputs(targetName: string, emergency?: string): KnownBlock[] {
+function nameInputs(called: string, emergency?: string): KnownBlock[] {
   const hint =
     emergency === undefined
       ? "Shown to approvers and recorded in the audit trail."
       : "Shown in the audit channel and to who signs the review.";
   return [
-    textInput("confirm", `Type ${targetName} to confirm`, { max_length: 300 }),
+    textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
     reasonInput(hint, emergency),
   ];
 }

@@ -1,4 +1,4 @@
-import { auth, users } from "./users.ts";
+import { users } from "./users.ts";
 import { chat } from "./chat.ts";
 import { conversations } from "./conversations.ts";
 import { files } from "./files.ts";
@@ -8,7 +8,6 @@ import { views } from "./views.ts";
 /** Every Web API method the sandbox knows; any other is `unknown_method`. */
 export const methods: ReadonlyMap<string, Method> = new Map(
   Object.entries({
-    ...auth,
     ...chat,
     ...conversations,
     ...files,

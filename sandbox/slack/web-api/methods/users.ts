@@ -7,6 +7,31 @@ const groups = { scopes: ["usergroups:read"], token: "bot" } as const;
 const withEmail = (call: Call) => call.workspace.app.scopes.includes("users:read.email");
 
 export const users: Record<string, Method> = {
+  "auth.test": {
+    scopes: [],
+    token: "bot",
+    run: ({ workspace }) => ({
+      url: `https://${workspace.team.domain}.slack.com/`,
+      team: workspace.team.name,
+      user: workspace.app.botName,
+      team_id: workspace.team.id,
+      user_id: workspace.app.botUserId,
+      bot_id: workspace.app.botId,
+      is_enterprise_install: false,
+    }),
+  },
+
+  "apps.connections.open": {
+    scopes: [],
+    token: "app",
+    run: ({ workspace }) => {
+      const ticket = randomBytes(18).toString("base64url");
+      workspace.socketTickets.add(ticket);
+      const address = `${workspace.url.replace(/^http/, "ws")}/link/`;
+      return { url: `${address}?ticket=${ticket}&app_id=${workspace.app.appId}` };
+    },
+  },
+
   "users.info": {
     ...read,
     run: (call) => ({ user: userObject(call.workspace, call.person(), withEmail(call)) }),
@@ -66,33 +91,6 @@ export const users: Record<string, Method> = {
           icons: {},
         },
       };
-    },
-  },
-};
-
-export const auth: Record<string, Method> = {
-  "auth.test": {
-    scopes: [],
-    token: "bot",
-    run: ({ workspace }) => ({
-      url: `https://${workspace.team.domain}.slack.com/`,
-      team: workspace.team.name,
-      user: workspace.app.botName,
-      team_id: workspace.team.id,
-      user_id: workspace.app.botUserId,
-      bot_id: workspace.app.botId,
-      is_enterprise_install: false,
-    }),
-  },
-
-  "apps.connections.open": {
-    scopes: [],
-    token: "app",
-    run: ({ workspace }) => {
-      const ticket = randomBytes(18).toString("base64url");
-      workspace.socketTickets.add(ticket);
-      const address = `${workspace.url.replace(/^http/, "ws")}/link/`;
-      return { url: `${address}?ticket=${ticket}&app_id=${workspace.app.appId}` };
     },
   },
 };
