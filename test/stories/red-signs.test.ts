@@ -47,7 +47,7 @@ it("the form of a resize says that the measurement is pinned, before anything is
   await olivia.until(({ modals }) => /is pinned/.test(JSON.stringify(modals)));
   const [form] = olivia.sees().modals;
   expect(JSON.stringify(form)).toContain(
-    "*Its measurement will change, and it is pinned*: attestation fails until the pin is updated.",
+    "*It is pinned, and new specs can change its measurement*: then attestation fails until the pin is updated.",
   );
   expect(world.compute.writes()).toEqual([]);
 });

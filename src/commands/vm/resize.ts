@@ -32,7 +32,7 @@ export const resize = defineCommand({
         md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
         ...doubt("CPU", now?.cpu, cpu),
         ...doubt("memory", now?.memory, memory),
-        ...(what.isPinned && !isAttestationOff(what) ? [pinned] : []),
+        ...(what.isPinned ? [pinned] : []),
       ];
     },
   },
@@ -63,10 +63,7 @@ function specsNow({ seen }: Pick<DialogFacts, "seen">): Specs | undefined {
   return seen && "projectId" in seen ? seen.specs : undefined;
 }
 
-const pinned = md`⚠️ *Its measurement will change, and it is pinned*: attestation fails until the pin is updated.`;
-
-const isAttestationOff = ({ seen }: Pick<DialogFacts, "seen">): boolean =>
-  seen !== undefined && "attestation" in seen && seen.attestation?.enabled === false;
+const pinned = md`⚠️ *It is pinned, and new specs can change its measurement*: then attestation fails until the pin is updated.`;
 
 function written({ cpu, memory }: Specs = {}): Record<string, string> {
   return {
