@@ -13,7 +13,6 @@ const computing = [
   "start/examples",
   "sandbox/page/weather",
   "start/process-secrets",
-  "house/way",
 ];
 
 /** Wait for minutes or seconds, so they begin first. */
