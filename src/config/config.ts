@@ -67,9 +67,11 @@ export function loadConfig({
   const receive = receiver && slackReceive(receiver, read);
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
-  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost } = read;
+  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: doorPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
+  if (doorPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(doorPort))
+    from.problems.push(`DOOR_PORT: must not be ${doorPort}, which another port of this process is`);
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
@@ -123,6 +125,10 @@ export function loadConfig({
     port,
     /** Where probes and figures are read: never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
+    /** Where alerts, services, and agents come in; undefined unless set. */
+    door: doorPort === undefined ? undefined : { port: doorPort },
+    /** What a source of alerts proves itself by; at most two. Throws where its file can't be read. */
+    sourceSecrets: (source: string) => from.secrets(secretVariable(source)),
     /** An absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
@@ -144,6 +150,10 @@ export function loadConfig({
     files: from.files,
   };
 }
+
+/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
+export const secretVariable = (source: string) =>
+  `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
 
 const receivers = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"] as const;
 

@@ -78,6 +78,7 @@ const variables = z.object({
   REDIS_REPLICAS: wholeNumber(5).optional(),
   PORT: wholeNumber(65_535).default(3000),
   OPS_PORT: wholeNumber(65_535).default(3001),
+  DOOR_PORT: wholeNumber(65_535).optional(),
   OPS_HOST: readAs(
     (text) =>
       `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
@@ -166,13 +167,25 @@ export class Environment {
     return value === "" ? undefined : value;
   }
 
+  /**
+   * The secrets in a variable named by gatehouse.yml, or in the file that `NAME_FILE` names: two, with white space between, while
+   * one replaces the other. None where neither is set. Throws where the file can't be read.
+   */
+  secrets(name: string): readonly string[] {
+    const path = this.#text(`${name}_FILE`);
+    if (path !== undefined && !this.files.has(name))
+      this.files.set(name, new ChangingFile(resolve(this.#cwd, path)));
+    const text = this.files.get(name)?.text ?? this.#text(name) ?? "";
+    return text.split(/\s+/).filter((word) => word !== "");
+  }
+
   /** Variables that nobody reads, each one slip away from one that isn't set: `NAME: what is wrong`. */
   mistyped(): readonly string[] {
     const known = variableNames.flatMap((name) =>
       secretNames.has(name) ? [name, `${name}_FILE`] : [name],
     );
     return Object.keys(this.#env).flatMap((name) => {
-      if (!/^(SLACK|COMPUTE|REDIS|OPS|GATEHOUSE|DATA|LOG)_/.test(name) || known.includes(name))
+      if (!/^(SLACK|COMPUTE|REDIS|OPS|DOOR|GATEHOUSE|DATA|LOG)_/.test(name) || known.includes(name))
         return [];
       const [meant] = known.filter((one) => editDistance(name, one, 2) <= 2);
       return meant === undefined ||

@@ -35,6 +35,8 @@ export type Policy = Frozen<
 export type Access = Policy["access"];
 export type DigestRule = Policy["digests"][number];
 export type Team = Policy["teams"][string];
+export type AlertSource = Policy["sources"][string];
+export type ServiceRule = Policy["services"][string];
 export type Pin = Policy["attestation"]["pins"][number];
 
 /** A command as `approvals` name it. */

@@ -381,6 +381,65 @@ const team = section({
   error: "have no place: add `channel` to the team",
 });
 
+/** What sends alerts, as it words and signs them. */
+export const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
+
+const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
+
+/** Sends alerts to the door, at `/alerts/<its name>`; its secret is DOOR_SECRET_<NAME>. */
+const source = section({
+  format: oneOf(alertFormats),
+  /** Labels that name a VM: the first that an alert has counts. */
+  vm: z
+    .array(matching(/^[A-Za-z_][\w.-]{0,100}$/, "must be the name of a label"))
+    .min(1, "must name at least one label")
+    .default(["vm", "instance"]),
+  /** Undefined: that of the VM's team, else `alerts`. */
+  channel: channel.optional(),
+  /** Commands on a VM, with a dot, offered beside show, metrics, and restart. */
+  offer: z.array(operation).default([]),
+  /** Grafana alone: whether only what it has signed is taken. PagerDuty always signs. */
+  signed: z.boolean("must be true or false").default(false),
+  /** Grafana alone: the header with the time that it signs, too. */
+  timestampHeader: headerName.optional(),
+}).refine(({ format, signed, timestampHeader }) => {
+  return format === "grafana" || (!signed && timestampHeader === undefined);
+}, "has `signed` or `timestampHeader`, which only Grafana's format knows");
+
+const tokenHash = matching(
+  /^sha256:[0-9a-f]{64}$/,
+  "must be the hash of a token, like sha256:<64 hex digits>; `node gatehouse.mjs token` makes both",
+);
+
+/** A program that views and proposes through the door. It never operates, approves, or counts as a person. */
+const service = section({
+  /** Two while one replaces the other. */
+  tokens: z.array(tokenHash).min(1, "must contain a hash").max(2, "must be two at most"),
+  /** Project IDs, names, or globs over names; `*` for all. Anything else doesn't exist for it. */
+  view: z.array(teamProject).default([]),
+  /** Which commands on which targets it may propose. */
+  propose: z
+    .array(
+      section({
+        operations: z.array(operation).min(1, "must name at least one command"),
+        targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
+      }),
+    )
+    .default([]),
+  /** Where its proposals are posted. */
+  channel: channel.optional(),
+  /** Until a proposal that nobody runs expires. */
+  expires: lasting("1h"),
+  limits: section({
+    requestsPerMinute: count(1, 10_000).default(60),
+    /** Proposals that nobody has run, dismissed, or let expire. */
+    openProposals: count(1, 1_000).default(20),
+  }).prefault({}),
+}).refine(({ propose, channel: where }) => propose.length === 0 || where !== undefined, {
+  path: ["propose"],
+  message: "needs `channel`: where its proposals are posted",
+});
+
 /** gatehouse.yml: every section, its rules, and its defaults. */
 export const policySchema = section({
   access: section({
@@ -432,6 +491,8 @@ export const policySchema = section({
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
   digests: z.array(section({ channel, ...digest })).default([]),
+  sources: z.record(teamName, source).default({}),
+  services: z.record(teamName, service).default({}),
   attestation: attestationSection,
   limits: section({
     /** Of one person: changes, break-glass, and consoles. */

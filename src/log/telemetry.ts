@@ -135,6 +135,8 @@ export function createTelemetry({
     acked: histogram("ack_seconds", "From arrival to acknowledgement", ["command"], acks),
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
+    /** `outcome` is `ok` or the status of a problem. */
+    doorCalls: counter("door_calls_total", "Calls at the door", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
 

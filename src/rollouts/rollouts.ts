@@ -1,14 +1,7 @@
 import { UserError } from "../errors.ts";
 import { createOutbox, shownIn } from "../redis/due-list.ts";
-import {
-  type Fields,
-  type Keys,
-  defineScript,
-  fieldsNamed,
-  type RedisClient,
-  redisNow,
-  redisTimeLua,
-} from "../redis/redis.ts";
+import { createRecords } from "../redis/record.ts";
+import { type Fields, type Keys, fieldsNamed, type RedisClient, redisNow } from "../redis/redis.ts";
 import type { Target } from "../registry/define.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
 import {
@@ -24,34 +17,6 @@ import {
 
 /** An unconfirmed plan is outdated after this time. */
 const planKeptMs = 30 * 60_000;
-
-/**
- * Moves a rollout, or saves progress. Refuses when it changed since it was read.
- *
- * KEYS rollout, open, audit, outbox
- * ARGV id, revision it was read at, state, final (0|1), progress, audit record ('' for none), how long a final rollout is kept
- *      (ms), ...fields and their values: its record, and outcomes of targets that ended
- * → {revision, now}, empty when it changed
- */
-const moveScript = `${redisTimeLua}
-if redis.call('HGET', KEYS[1], 'revision') ~= ARGV[2] then return {} end
-local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
-local was = redis.call('HGET', KEYS[1], 'state')
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'progress', ARGV[5], 'seenAt', now)
-if was ~= ARGV[3] then redis.call('HSET', KEYS[1], 'changedAt', now) end
-if ARGV[6] ~= '' then redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6]) end
-for i = 8, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-if was == 'planned' then
-  redis.call('PERSIST', KEYS[1])
-  redis.call('ZADD', KEYS[2], now, ARGV[1])
-end
-redis.call('ZADD', KEYS[4], now, ARGV[1])
-if ARGV[4] == '1' then
-  redis.call('ZREM', KEYS[2], ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ARGV[7])
-end
-return {revision, now}
-`;
 
 interface RolloutMove {
   state: RolloutState;
@@ -72,9 +37,9 @@ export function createRollouts(
   key: Keys,
   wake: (id: string) => Promise<void> = async () => undefined,
 ) {
-  const runMove = defineScript(redis, "gatehouseRollMove", moveScript);
   const rolloutKey = (id: string) => key("roll", id);
   const outbox = createOutbox(redis, key("rolls", "outbox"), rolloutKey);
+  const records = createRecords(redis, key, key("rolls", "open"), outbox);
 
   return {
     outbox,
@@ -103,18 +68,18 @@ export function createRollouts(
       const { id } = rollout.record;
       const final = isFinalState(to.state);
       const { state, progress, record = rollout.record, outcomes = [] } = to;
-      const audit = to.why === undefined ? "" : auditRecord(record, to, rollout.state);
-      const keys = [rolloutKey(id), key("rolls", "open"), key("audit"), outbox.list];
-      const text = JSON.stringify(progress);
-      const args = [id, rollout.revision, state, final ? 1 : 0, text, audit, keepFinalMs];
-      const changed = to.record ? ["record", JSON.stringify(record)] : [];
-      const ended = outcomes.flatMap((one) => [`ended:${one.n}`, JSON.stringify(one)]);
-      const answer = await runMove(keys, [...args, ...changed, ...ended]);
-      const [revision] = answer as [number?, number?];
-      if (revision === undefined) return undefined;
-      outbox.ring();
+      const audit = to.why === undefined ? undefined : auditRecord(record, to, rollout.state);
+      const fields = {
+        progress: JSON.stringify(progress),
+        ...(to.record ? { record: JSON.stringify(record) } : {}),
+        ...Object.fromEntries(outcomes.map((one) => [`ended:${one.n}`, JSON.stringify(one)])),
+      };
+      const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
+      const moved = await records.move({ ...how, audit, fields });
+      if (moved === undefined) return undefined;
       if (!final) await wake(id).catch(() => undefined);
       const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
+      const { revision } = moved;
       return { ...rollout, record, state, progress, outcomes: all, final, revision };
     },
 
@@ -123,13 +88,13 @@ export function createRollouts(
       await redis.hset(rolloutKey(id), "seenAt", String(await redisNow(redis)));
     },
 
-    openIds: (): Promise<string[]> => redis.zrange(key("rolls", "open"), 0, "-1"),
+    openIds: records.openIds,
   };
 }
 
-function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState): string {
+function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState) {
   const { id, command, requester, total, options } = record;
-  return JSON.stringify({
+  return {
     what: "roll",
     roll: id,
     command,
@@ -140,7 +105,7 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
     why: to.why,
     who: to.actor,
     ...(to.record ? { targets: total, options } : {}),
-  });
+  };
 }
 
 /** Undefined for one that is gone. */

@@ -30,7 +30,14 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 const drainMs = 5000;
 
-type Records = "store" | "rollouts" | "inventory" | "snapshots" | "subscriptions";
+type Records =
+  | "store"
+  | "rollouts"
+  | "alerts"
+  | "proposals"
+  | "inventory"
+  | "snapshots"
+  | "subscriptions";
 type Services = "web" | "compute" | "appraiser" | "commands" | "log";
 type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices";
 
@@ -155,6 +162,8 @@ export async function startGateway(
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
+    /** What conversations go by from now on: the door answers programs from the same. */
+    contextNow,
     /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,
     /** Why Slack isn't connected, if it isn't. */

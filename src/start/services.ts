@@ -46,6 +46,8 @@ import type { GatewayContext } from "../slack/conversation/authorize.ts";
 import { createSharedChannels, createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
+import { createAlerts } from "../door/alerts.ts";
+import { createProposals } from "../door/proposals.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
@@ -263,6 +265,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     follow: subscriptions.follow,
   };
   const rollouts = createRollouts(redis, key, queues.wake);
+  const alerts = createAlerts(redis, key);
+  const proposals = createProposals(redis, key);
   const changes = requestable(commands);
   const onTold = observeTold({ log, telemetry });
   const requests = requestSource({
@@ -356,6 +360,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     store,
     polls,
     rollouts,
+    alerts,
+    proposals,
     web,
     identity,
     people,

@@ -6,7 +6,7 @@ import { holdDirectory } from "./hold-directory.ts";
 import { messageOf } from "../errors.ts";
 import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
-import { startHealth, startSlackDoor } from "./worker.ts";
+import { startHealth, startSlackDoor, startWebServer } from "./worker.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
@@ -21,6 +21,8 @@ export interface Running {
   readonly port: number;
   /** That of the probes. */
   readonly opsPort: number;
+  /** Where programs come in, if anywhere. */
+  readonly doorPort: number | undefined;
   /** Rereads the policy file. Never rejects. */
   reload(): Promise<void>;
   close(): Promise<void>;
@@ -134,12 +136,21 @@ export async function start(
         port = opened(await startSlackDoor(door)).port;
       }
     }
+    const doorPort = gateway && config.door && (await openDoor(config.door, on, gateway));
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;
     const redis = on.redisCheck.kind;
-    log.info("process.started", { version, port, opsPort, policyVersion, redis });
-    return { port, opsPort, reload: on.policyKeeper.reload, close };
+    log.info("process.started", { version, port, opsPort, doorPort, policyVersion, redis });
+    return { port, opsPort, doorPort, reload: on.policyKeeper.reload, close };
+  }
+
+  async function openDoor({ port }: { port: number }, on: Services, to: Gateway) {
+    const { createDoor, doorRoutes } = await import("../door/serve/routes.ts");
+    const routes = doorRoutes({ ...on, gatewayNow: to.contextNow });
+    const listener = createDoor({ routes, store: on.store, telemetry, log });
+    const door = { variable: "DOOR_PORT", port, host: options.host, log };
+    return opened(await startWebServer(door, listener)).port;
   }
 
   const { promise: stopped, reject } = Promise.withResolvers<never>();

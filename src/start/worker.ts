@@ -218,7 +218,7 @@ const troubles: Readonly<Record<string, string>> = {
  * A web server of this process. Of connections without a request the oldest is cut when there are too many, so that whoever
  * opens them without end shuts nobody out. Throws when the port is taken.
  */
-async function startWebServer(
+export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ) {

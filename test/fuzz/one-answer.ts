@@ -16,6 +16,8 @@ import {
 } from "../../src/registry/define.ts";
 import { isRollable, type Person } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/requests/submit/submit.ts";
+import { createAlerts } from "../../src/door/alerts.ts";
+import { createProposals } from "../../src/door/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { pickCallback } from "../../src/slack/conversation/run.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
@@ -336,6 +338,8 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
+    alerts: createAlerts(redis, key),
+    proposals: createProposals(redis, key),
     inventory: onlyKnown(context.inventory),
     apiUrl: "",
     web: { call: async () => ({ ok: false, kind: "refused", error: "not_here" }) } as never,

@@ -39,9 +39,11 @@ const rooms = [
   "slack/error-reply.ts",
   "slack/people",
   "slack/deliver",
+  "door",
   "slack/receive",
   "slack/conversation",
   "slack",
+  "door/serve",
   "start",
   "main.ts",
 ];

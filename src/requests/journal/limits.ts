@@ -144,6 +144,10 @@ export function createLimits(redis: RedisClient, key: Keys) {
       );
     },
 
+    /** One call of a program within its minute: 0, or how long until there is room (ms). */
+    takeDoorPlace: (caller: string, id: string, most: number): Promise<number> =>
+      waitFor(key("rate", "door", caller), id, { windowMs: minuteMs, most }),
+
     /** Right before its send: whether a request has a place. Idempotent. */
     async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
       return (await waitForHourly(hourly, requestId, limits, false)) === 0;

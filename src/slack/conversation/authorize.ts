@@ -19,6 +19,8 @@ import type { Log } from "../../log/log.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
+import type { Alerts } from "../../door/alerts.ts";
+import type { Proposals } from "../../door/proposals.ts";
 import type { AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
@@ -124,6 +126,8 @@ export interface GatewayContext extends Surroundings {
   standstill(): string | undefined;
   store: Journal;
   rollouts: Rollouts;
+  alerts: Alerts;
+  proposals: Proposals;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;

@@ -154,7 +154,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (typeof signed === "string") return refuse(request, response, signed);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes)
       return refuse(request, response, "too-large");
-    const body = await readBody(request, bodyWithinMs, unverified);
+    const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified });
     if (typeof body === "string") return refuse(request, response, body);
     if (!isSignedBy(valueOf(options.signingSecret), signed, body))
       return refuse(request, response, "signature");
@@ -232,20 +232,19 @@ function parseDelivery(type: string, body: string): Record<string, unknown> | un
 
 type BodyRead = Buffer | "too-large" | "slow" | "crowded";
 
-/** The whole body, at most 1 MB, in time. Throws when the sender disconnects. */
-async function readBody(
+/** The whole body, in time. Throws when the sender disconnects. */
+export async function readBody(
   request: IncomingMessage,
-  withinMs: number,
-  unverified: ReturnType<typeof createUnverified>,
+  how: { withinMs: number; maxBytes: number; unverified: ReturnType<typeof createUnverified> },
 ): Promise<BodyRead> {
   const { promise, resolve, reject } = Promise.withResolvers<BodyRead>();
-  const held = unverified.begin(request, () => resolve("crowded"));
-  const timer = setTimeout(resolve, withinMs, "slow").unref();
+  const held = how.unverified.begin(request, () => resolve("crowded"));
+  const timer = setTimeout(resolve, how.withinMs, "slow").unref();
   const chunks: Buffer[] = [];
   let size = 0;
   const onData = (chunk: Buffer) => {
     size += chunk.length;
-    if (size > maxBytes) return resolve("too-large");
+    if (size > how.maxBytes) return resolve("too-large");
     chunks.push(chunk);
     held.add(chunk);
   };
@@ -281,7 +280,10 @@ interface Signed {
 }
 
 /** Of a header that comes twice Node joins the values, and then neither form fits. */
-function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | SignatureProblem {
+export function readSignature(
+  headers: IncomingHttpHeaders,
+  nowMs: number,
+): Signed | SignatureProblem {
   const timestamp = String(headers["x-slack-request-timestamp"]);
   const signature = String(headers["x-slack-signature"]);
   if (!/^\d{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return "header";
@@ -289,7 +291,11 @@ function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | Si
   return { timestamp, signature };
 }
 
-function isSignedBy(secret: string, { timestamp, signature }: Signed, body: Buffer): boolean {
+export function isSignedBy(
+  secret: string,
+  { timestamp, signature }: Signed,
+  body: Buffer,
+): boolean {
   const wanted = createHmac("sha256", secret).update(`v0:${timestamp}:`).update(body).digest("hex");
   return timingSafeEqual(Buffer.from(signature), Buffer.from(`v0=${wanted}`));
 }

@@ -1,0 +1,218 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { UserError, messageOf } from "../../errors.ts";
+import type { Log } from "../../log/log.ts";
+import type { Telemetry } from "../../log/telemetry.ts";
+import { redisTrouble } from "../../redis/redis.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { createUnverified, readBody } from "../../slack/receive/app.ts";
+import { parseJson } from "../../text/parse-json.ts";
+
+/** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
+export interface Call {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  headers: IncomingMessage["headers"];
+  body: Buffer;
+  /** Aborted when the caller hangs up. */
+  signal: AbortSignal;
+}
+
+export interface Answered {
+  status: number;
+  /** JSON; undefined for none. */
+  body?: object | undefined;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** `named`: the caller proved who it is; from then on it counts by that name. */
+export type Handle = (
+  call: Call,
+  named: (caller: string, perMinute: number) => Promise<void>,
+) => Promise<Answered>;
+
+/** The first whose path fits answers; `methods` are in capitals. */
+export interface Route {
+  /** For metrics: `alerts`, `proposals`, `reads`, `mcp`. */
+  name: string;
+  path: RegExp;
+  methods: readonly string[];
+  handle: Handle;
+}
+
+/** What is wrong with a call, as RFC 9457 has it. `detail` may name the field and never repeats what stands there. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: number;
+  readonly detail: string | undefined;
+  readonly more: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, title: string, detail?: string, more: Problem["more"] = {}) {
+    super(title);
+    this.status = status;
+    this.detail = detail;
+    this.more = more;
+  }
+}
+
+/** The same whatever is wrong: a wrong secret, none, or a name that nothing has. */
+export const unauthorized = () => new Problem(401, "Unauthorized");
+
+/** PagerDuty's largest, and the largest at all. */
+const maxBytes = 256 * 1024;
+/** PagerDuty waits for 5 s, Alertmanager for 10 s. */
+const bodyWithinMs = 4_000;
+
+interface DoorOptions {
+  routes: readonly Route[];
+  store: Pick<Journal, "takeDoorPlace">;
+  telemetry: Pick<Telemetry, "doorCalls">;
+  log: Log;
+}
+
+/** Answers what comes through the door: one route for each kind of caller, and problems in one form. */
+export function createDoor({ routes, store, telemetry, log }: DoorOptions) {
+  const unverified = createUnverified();
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
+    const { pathname = "/", searchParams: query = new URLSearchParams() } =
+      URL.parse(request.url ?? "/", "http://door") ?? {};
+    const fitting = routes.filter(({ path }) => path.test(pathname));
+    const { method = "GET", headers } = request;
+    const route = fitting.find(({ methods }) => methods.includes(method));
+    const name = route?.name ?? "none";
+    let caller: string | undefined;
+    const named = async (who: string, perMinute: number) => {
+      caller = who;
+      const waitMs = await store.takeDoorPlace(who, randomUUID(), perMinute);
+      if (waitMs > 0) throw new TooMany(waitMs);
+    };
+    try {
+      if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
+      if (!route) throw notAllowed(fitting);
+      const body = await bodyOf(request, unverified);
+      const gone = new AbortController();
+      response.once("close", () => gone.abort());
+      const call = { method, path: pathname, query, headers, body, signal: gone.signal };
+      const answered = await route.handle(call, named);
+      telemetry.doorCalls.inc({ route: name, outcome: "ok" });
+      log.info("door.answered", { route: name, caller, status: answered.status });
+      return answered;
+    } catch (error) {
+      const problem = problemOf(error);
+      telemetry.doorCalls.inc({ route: name, outcome: String(problem.status) });
+      const bug = problem.status === 500 ? { error } : { why: problem.message };
+      log[problem.status === 500 ? "error" : "warn"]("door.refused", {
+        route: name,
+        caller,
+        status: problem.status,
+        ...bug,
+      });
+      const { status, message: title, detail, more } = problem;
+      const headers =
+        error instanceof TooMany ? error.headers : error instanceof NotAllowed ? error.headers : {};
+      const type = { "content-type": "application/problem+json", ...headers };
+      return {
+        status,
+        headers: type,
+        body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
+      };
+    }
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request, response)
+      .then((answered) => send(answered, request, response))
+      .catch((error: unknown) => {
+        log.warn("door.broken", { why: messageOf(error) });
+        response.destroy();
+      });
+  };
+}
+
+class TooMany extends Problem {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(waitMs: number) {
+    super(429, "Too many calls within a minute.", "Wait, then repeat the call.");
+    this.headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+  }
+}
+
+class NotAllowed extends Problem {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(allow: string) {
+    super(405, "This address takes other methods.", `Allowed: ${allow}.`);
+    this.headers = { allow };
+  }
+}
+
+const notAllowed = (fitting: readonly Route[]) =>
+  new NotAllowed([...new Set(fitting.flatMap(({ methods }) => methods))].join(", "));
+
+const bodyProblems = {
+  "too-large": [413, "The body is larger than 256 KB."],
+  slow: [408, "The body took too long to arrive."],
+  crowded: [503, "Too many calls at once; repeat it."],
+} as const;
+
+async function bodyOf(
+  request: IncomingMessage,
+  unverified: ReturnType<typeof createUnverified>,
+): Promise<Buffer> {
+  const [status, title] = bodyProblems["too-large"];
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new Problem(status, title);
+  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified });
+  if (typeof body !== "string") return body;
+  const [code, why] = bodyProblems[body];
+  throw new Problem(code, why);
+}
+
+/** What can't be written down now is repeated by the caller: a 5xx promises that nothing of it was. */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof UserError) return new Problem(422, error.message, error.hint);
+  const trouble = redisTrouble(error);
+  if (trouble) return new Problem(503, "Gatehouse can't store anything now; repeat the call.");
+  return new Problem(500, "Gatehouse failed; its log says why.");
+}
+
+function send(
+  { status, body, headers }: Answered,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
+  // The rest of a body that nobody wants
+  if (!request.complete) response.once("finish", () => request.destroy());
+  const text = body === undefined ? "" : `${JSON.stringify(body)}\n`;
+  response.writeHead(status, {
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "content-length": Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
+}
+
+const deepest = 20;
+
+/** The JSON of a body. Throws Problem for what isn't UTF-8 or JSON, or is nested without end. */
+export function jsonOf(body: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    throw new Problem(400, "The body is not UTF-8.");
+  }
+  const value = parseJson(text);
+  if (value === undefined) throw new Problem(400, "The body is not JSON, or was cut.");
+  if (isDeeper(value, deepest))
+    throw new Problem(400, `The body is nested deeper than ${deepest} levels.`);
+  return value;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));
+}

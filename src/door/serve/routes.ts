@@ -1,0 +1,24 @@
+import type { Config } from "../../config/config.ts";
+import type { Log } from "../../log/log.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { GatewayContext } from "../../slack/conversation/authorize.ts";
+import type { Alerts } from "../alerts.ts";
+import type { Proposals } from "../proposals.ts";
+import type { Route } from "./door.ts";
+
+export { createDoor } from "./door.ts";
+
+/** What the routes of the door answer from. */
+export interface Behind {
+  config: Config;
+  store: Journal;
+  alerts: Alerts;
+  proposals: Proposals;
+  log: Log;
+  /** What people in Slack are answered from, by the rules of this moment. */
+  gatewayNow(): GatewayContext;
+}
+
+export function doorRoutes(_behind: Behind): readonly Route[] {
+  return [];
+}

@@ -1,0 +1,64 @@
+import { type Keys, defineScript, type RedisClient, redisTimeLua } from "./redis.ts";
+import type { Outbox } from "./due-list.ts";
+
+/**
+ * Moves a record that several processes change: a hash with a state and a revision. Refuses when it changed since it was read.
+ *
+ * KEYS record, open ones, audit, outbox
+ * ARGV id, revision it was read at ('' for a new one), state, final (0|1), how long a final one is kept (ms), audit record ('' for
+ *      none), ...fields and their values
+ * → {revision, now}, empty when it changed
+ */
+const moveScript = `${redisTimeLua}
+local was = redis.call('HGET', KEYS[1], 'revision') or ''
+if was ~= ARGV[2] then return {} end
+local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
+if was == '' then redis.call('HSET', KEYS[1], 'createdAt', now) end
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[3] then redis.call('HSET', KEYS[1], 'changedAt', now) end
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'seenAt', now)
+for i = 7, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if ARGV[6] ~= '' then redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6]) end
+redis.call('ZADD', KEYS[4], now, ARGV[1])
+if ARGV[4] == '1' then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+else
+  redis.call('PERSIST', KEYS[1])
+  redis.call('ZADD', KEYS[2], 'NX', now, ARGV[1])
+end
+return {revision, now}
+`;
+
+export interface Move {
+  id: string;
+  /** As read; 0 for a new one. */
+  revision: number;
+  state: string;
+  final: boolean;
+  /** Of a final one (ms). */
+  keptMs: number;
+  /** For the audit trail. */
+  audit?: object | undefined;
+  fields: Readonly<Record<string, string>>;
+}
+
+/**
+ * Records whose changes owe messages to Slack: rollouts, alerts, proposals. `move` resolves with the new revision and Redis time,
+ * or undefined, with nothing written, when the record changed since it was read. `open` is a sorted set of those not final.
+ */
+export function createRecords(redis: RedisClient, key: Keys, open: string, outbox: Outbox) {
+  const run = defineScript(redis, "gatehouseMoveRecord", moveScript);
+  return {
+    async move({ id, revision, state, final, keptMs, audit, fields }: Move) {
+      const keys = [outbox.hashOf(id), open, key("audit"), outbox.list];
+      const [read, record] = [revision === 0 ? "" : revision, audit ? JSON.stringify(audit) : ""];
+      const args = [id, read, state, final ? 1 : 0, keptMs, record];
+      const moved = await run(keys, [...args, ...Object.entries(fields).flat()]);
+      const [next, now] = moved as [number?, number?];
+      if (next === undefined || now === undefined) return undefined;
+      outbox.ring();
+      return { revision: next, now };
+    },
+    openIds: (): Promise<string[]> => redis.zrange(open, 0, "-1"),
+  };
+}
