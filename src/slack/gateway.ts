@@ -32,7 +32,7 @@ const drainMs = 5000;
 
 type Records = "store" | "rollouts" | "inventory" | "snapshots" | "subscriptions";
 type Services = "web" | "compute" | "appraiser" | "commands" | "log";
-type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices";
+type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices" | "attestationNote";
 
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
 export async function startGateway(

@@ -336,6 +336,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
+    attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
     apiUrl: "",
     web: { call: async () => ({ ok: false, kind: "refused", error: "not_here" }) } as never,

@@ -19,6 +19,7 @@ import type { Log } from "../../log/log.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
@@ -137,6 +138,8 @@ export interface GatewayContext extends Surroundings {
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   answerNotices: AnswerNotices;
+  /** What is known of an ended request's VM since: a result never hides it. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   seal(responseUrl: string): string;
   log: Log;
 }

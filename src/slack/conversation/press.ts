@@ -223,9 +223,10 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   await authorize({ command: why, person, channelId, targets: [] }, act.gateway);
-  const { policy } = act.gateway;
-  const card = renderCard(request, command, [], { policy });
-  const result = renderResult(request, command, undefined, { isMentioned: false });
+  const { policy, attestationNote } = act.gateway;
+  const after = request.final ? await attestationNote(request, command) : undefined;
+  const card = renderCard(request, command, [], { policy, after });
+  const result = renderResult(request, command, after, { isMentioned: false });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }
 
