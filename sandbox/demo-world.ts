@@ -1,6 +1,7 @@
 import { type Pace, usualPace } from "../src/config/policy-schema.ts";
 import { launchMeasurement } from "./compute/records.ts";
 import { ledgerImage, seedLedger } from "./compute/seed.ts";
+import { doorEnv, doorPolicy } from "./programs.ts";
 import { addChannel } from "./slack/state/channels.ts";
 import { addPerson } from "./slack/state/people.ts";
 import { seedDemo } from "./slack/state/seed.ts";
@@ -24,6 +25,7 @@ export function demoWorld({ restartExpires = "15m" } = {}) {
         edit.addVm({ project, name, id: `vm-search-${name}` });
     },
     ranOut: ["Turin"],
+    env: doorEnv,
   } satisfies WorldOptions;
 }
 
@@ -70,7 +72,7 @@ attestation:
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
 timing: { httpTimeout: 3s, quiesce: 8s }
-`;
+${doorPolicy}`;
 
 /** The workspace of most tests, and the people and the channel of search. */
 function seedTeams(workspace: Workspace): void {

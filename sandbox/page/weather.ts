@@ -4,6 +4,7 @@ import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
 import type { VmTruth } from "../compute/truth.ts";
 import type { Weather } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
+import { sendAlert } from "../programs.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import type { Forecast, StrangersDo } from "./around.ts";
 import { evidenceLevers, type Lever } from "./evidence-levers.ts";
@@ -33,6 +34,8 @@ export function createPageWeather(world: {
   redis: Killable;
   worker: Killable;
   endorse: (weather: EvidenceWeatherName) => Promise<void>;
+  /** Where programs reach Gatehouse. */
+  processes: readonly { doorPort: number | undefined }[];
 }): PageWeather {
   const { compute, slack } = world;
   const levers: Lever[] = [
@@ -85,6 +88,13 @@ export function createPageWeather(world: {
       holds: "The request is kept. Turn it off: a new worker runs it, once.",
       ...killing(world.worker),
     },
+    {
+      id: "alert",
+      label: "An alert fires: web-2's CPU is high",
+      text: "/gatehouse digest now",
+      holds: "#ops shows it, with buttons that act on web-2. Turn it off: it has ended.",
+      ...firing(() => world.processes.find(({ doorPort }) => doorPort)?.doorPort ?? 0, "web-2"),
+    },
     ...evidenceLevers(world),
   ];
   let last = Promise.resolve();
@@ -135,6 +145,21 @@ function storm(slack: SandboxSlack): Moving {
     turn: (on) => {
       end?.();
       end = on ? slack.weather.add({ method: "*", kind: "server-error" }) : undefined;
+    },
+  };
+}
+
+function firing(doorPort: () => number, vm: string): Moving {
+  let startsAt: string | undefined;
+  return {
+    isOn: () => startsAt !== undefined,
+    async turn(on) {
+      const now = new Date().toISOString();
+      await sendAlert(
+        doorPort(),
+        on ? { vm, startsAt: now } : { vm, startsAt: startsAt ?? now, endsAt: now },
+      );
+      startsAt = on ? now : undefined;
     },
   };
 }

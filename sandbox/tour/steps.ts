@@ -1,6 +1,7 @@
 import { burstSteps, rolloutSteps } from "./rollout.ts";
 import { attestationSteps, digestSteps } from "./attestation.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
+import { programSteps } from "./programs.ts";
 import { leadSteps, otherTeamSteps } from "./teams.ts";
 import type { Tour } from "./tour.ts";
 
@@ -91,5 +92,6 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
   ...attestationSteps,
   ...guardedSteps,
   ...digestSteps,
+  ...programSteps,
   secretStep,
 ];

@@ -9,6 +9,7 @@ import {
   name,
   when,
 } from "../messages/message.ts";
+import { signs } from "../requests/render/render-result.ts";
 import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
   attestVm,
@@ -79,7 +80,7 @@ export const kinds = {
     lines: (facts) =>
       oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
         key: id,
-        text: md`❓ *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown for ${ago(facts, changedAt)}. Someone must record it.`,
+        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown for ${ago(facts, changedAt)}. Someone must record it.`,
         button: showRequest(id),
       })),
   },
@@ -184,7 +185,7 @@ function changeLines({ ended = [], since }: Facts): Line[] {
   const done = ended.filter(({ state }) => state === "done");
   const failures = failed.map(({ id, command, target, requester, changedAt, why, ...its }) => ({
     key: id,
-    text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${markOf(its)}${why ? md`: ${why}` : ""}.`,
+    text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${markOf(its)}${why ? md`: ${why}` : ""}.`,
     button: showRequest(id),
   }));
   if (done.length === 0) return failures;

@@ -22,6 +22,7 @@ import {
   mention,
   name,
 } from "../messages/message.ts";
+import { signs } from "../requests/render/render-result.ts";
 import { type Facts, type Item, itemsOf, kinds } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 import type { ConsoleFact, RequestFact } from "./requests.ts";
@@ -199,7 +200,7 @@ export function renderChanges(ended: readonly RequestFact[]): Message {
       .slice(0, maxChanges)
       .map(({ target, done: words, state, command, requester, changedAt, id, isBreakGlass }) => [
         target.name,
-        `${state === "failed" ? `✖️ ${command} failed` : words}${isBreakGlass ? ", 🚨 break-glass" : ""}`,
+        `${state === "failed" ? `${signs.failed} ${command} failed` : words}${isBreakGlass ? ", 🚨 break-glass" : ""}`,
         requester,
         new Date(changedAt).toISOString().slice(5, 16).replace("T", " "),
         id,

@@ -13,7 +13,7 @@ import {
 } from "../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
-import { headline, symbolOf } from "../requests/render/render-result.ts";
+import { headline, signs, symbolOf } from "../requests/render/render-result.ts";
 import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 
 /** The rest is counted. */
@@ -101,7 +101,7 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
 
 function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Markdown {
   const what = words === undefined ? md`A button or form` : name(words);
-  return md`❌ ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
+  return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 
 /** In the reader's time zone; a short outage without the date. */

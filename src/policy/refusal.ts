@@ -1,4 +1,3 @@
-import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import {
@@ -26,39 +25,31 @@ import {
 import { acceptedFor, pinsFor } from "../attestation/pins.ts";
 import { compileGlob, fold, matchesGlob } from "../text/glob.ts";
 
-/** Whether it is confirmed once, typed or pressed: it interrupts what runs on a VM that `confirm` names, without a form. */
-export function needsConfirmation(
-  { confirm }: Pick<Policy, "confirm">,
-  command: Judged["command"],
-  target: Target,
-): boolean {
-  return (
-    command.class === "disrupt" &&
-    target.kind === "vm" &&
-    !statusFacts(target.status).isStopped &&
-    matchingTarget(confirm, target) !== undefined
-  );
-}
+export type Confirming = Pick<Policy, "confirm">;
+
+/** Whether what interrupts this VM while it runs is confirmed in a form, typed or pressed. */
+export const isToConfirm = ({ confirm }: Confirming, target: Target) =>
+  target.kind === "vm" && matchingTarget(confirm, target) !== undefined;
 
 /** A press that interrupts is confirmed once: here, unless a form or `confirm` of the policy asks after it. */
 export function askOnce(
   button: ButtonSpec,
   command: Command,
   target: Target,
-  policy: Pick<Policy, "confirm"> = { confirm: [] },
+  policy: Confirming,
 ): ButtonSpec {
   if (command.kind !== "change" || command.class !== "disrupt") return button;
   const { verb } = command.say;
-  const isAskedAfter = hasForm(command) || needsConfirmation(policy, command, target);
-  return isAskedAfter ? button : { ...button, confirm: interruption(verb, target) };
+  return hasForm(command) ? button : { ...button, ...interruption(verb, target, policy) };
 }
 
-/** `Stop db-1 in payments? What runs there is interrupted.` */
-export function interruption(verb: string, target: Target) {
+/** Its dialog: `Stop db-1 in payments? What runs there is interrupted.` */
+export function interruption(verb: string, target: Target, policy: Confirming) {
+  if (isToConfirm(policy, target)) return {};
   const project = projectOf(target);
   const title = `${verb} ${calledName(target)}${project === undefined ? "" : ` in ${project}`}?`;
   const text = "What runs there is interrupted.";
-  return { title, text, confirm: verb, style: "danger" as const };
+  return { confirm: { title, text, confirm: verb, style: "danger" as const } };
 }
 
 /**

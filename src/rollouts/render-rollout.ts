@@ -20,6 +20,7 @@ import {
 } from "../messages/message.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
+import { signs } from "../requests/render/render-result.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */
@@ -142,10 +143,9 @@ function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: 
 }
 
 function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">): string {
-  if (state === "done") return progress.failed > 0 ? "⚠️" : "✅";
-  if (state === "failed") return "❌";
-  if (state === "stopped") return "🚫";
-  return state === "paused" ? "⏸️" : "⏳";
+  if (state === "done") return progress.failed > 0 ? signs.partly : signs.done;
+  if (state === "failed" || state === "stopped") return signs.failed;
+  return state === "paused" ? "⏸️" : signs.open;
 }
 
 const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
@@ -201,16 +201,10 @@ function rowsOf(
 }
 
 function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: ChangeCommand): string {
-  switch (outcome?.is) {
-    case "ok":
-      return `✅ ${command.say.done}`;
-    case "already":
-      return "✅ Nothing to do";
-    case "failed":
-      return outcome.request === "" ? "❌ Not touched" : "❌ Failed";
-    case "unknown":
-      return "❓ Unknown";
-    default:
-      return hasBegun ? "🚫 Canceled" : "– Not started";
-  }
+  const { is, request } = outcome ?? {};
+  if (is === "ok") return `${signs.done} ${command.say.done}`;
+  if (is === "already") return `${signs.idle} Nothing to do`;
+  if (is === "failed") return `${signs.failed} ${request === "" ? "Not touched" : "Failed"}`;
+  if (is === "unknown") return `${signs.unknown} Unknown`;
+  return hasBegun ? `${signs.failed} Canceled` : "– Not started";
 }

@@ -39,7 +39,7 @@ type Records =
   | "snapshots"
   | "subscriptions";
 type Services = "web" | "compute" | "appraiser" | "commands" | "log";
-type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices";
+type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices" | "attestationNote";
 
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
 export async function startGateway(

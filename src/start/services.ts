@@ -375,6 +375,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     tellBusy,
     announce: notices.announce,
     answerNotices: notices.answer,
+    attestationNote,
     subscriptions,
     watch,
     outages,

@@ -118,7 +118,7 @@ describe("a digest", () => {
       "❓ *vm restart* `web-1`, requested by olivia: outcome unknown for 1 h. Someone must record it.",
       "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator or approver must sign the review.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
-      "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
+      "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
       "💾 The newest snapshot of `shop/db-1` is 12 d old.",
     ]);
@@ -196,7 +196,7 @@ describe("a digest", () => {
         "*2 changes*, newest first",
         "Target | What | By | Time (UTC) | Request",
         "web-1 | Restarted | olivia | 11-20 07:00 | r-dddddddddd",
-        "web-1 | ✖️ vm restart failed | olivia | 11-20 07:00 | r-gggggggggg",
+        "web-1 | ❌ vm restart failed | olivia | 11-20 07:00 | r-gggggggggg",
       ].join("\n"),
     );
   });

@@ -340,6 +340,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     rollouts: createRollouts(redis, key),
     alerts: createAlerts(redis, key),
     proposals: createProposals(redis, key),
+    attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
     apiUrl: "",
     web: { call: async () => ({ ok: false, kind: "refused", error: "not_here" }) } as never,

@@ -55,6 +55,7 @@ const rooms = [
 const sandboxRooms = [
   "random.ts",
   "listen.ts",
+  "programs.ts",
   "find-program.ts",
   "ensure-redis.ts",
   "killable.ts",

@@ -344,6 +344,18 @@ ${testTiming}`;
     expect(modals.map(({ submit }) => submit)).toEqual([""]);
   });
 
+  it("is named in the details that a shared card opens, as on a card of its own", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne, receive: "http" });
+    const card = await waits(world, "web-2");
+    await world.amir.presses("Approve", { in: card.ts });
+    const { record } = await world.ended();
+    const details = { action: "request:show", value: JSON.stringify({ request: record.id }) };
+    await sendSigned(world, pressPayload(world, "vera", card, details));
+    const shown = await hears(world.vera, "ops", /✅ olivia: Restarted web-2 in/);
+    expect(shown.ephemeral).toBe(true);
+    expect(wordsOf(shown)).toContain("\nApproved by amir.\n");
+  });
+
   it("ends with a no, says whose, and tells the requester once", async () => {
     await using world = await startWorld({ policy: restartsNeedOne });
     const card = await waits(world, "web-2");

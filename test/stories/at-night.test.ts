@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** What the requester sees of one change, from the question to the button under its result. */
 let world: TestWorld;
 beforeAll(async () => {
-  world = await startWorld({ policy: `${testPolicy}confirm: ["db-*"]\n` });
+  world = await startWorld({ policy: `${testPolicy}confirm: ["db-*", "staging/web-*"]\n` });
 });
 afterAll(() => world.close());
 
@@ -34,6 +35,34 @@ describe("what interrupts a VM that `confirm` names", () => {
     await world.olivia.submits({});
     await hearing(/Restarted db-1 in/);
     expect(writes()).toEqual(["POST /v1/vms/vm-payments-db-1/restart"]);
+    world.compute.forget();
+  });
+
+  it("asks once before a retry, and before what a result offers next, in its form and in no dialog", async () => {
+    const dialogOf = (message: SeenMessage) => JSON.stringify(message.blocks).includes('"confirm"');
+    const asksToStop = () =>
+      world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Stop"));
+    const route = { match: "POST /v1/vms/vm-staging-web-1/stop", status: 422 };
+    world.compute.weather(route);
+    await world.olivia.types(channel, "/vm stop staging/web-1");
+    await asksToStop();
+    await world.olivia.submits({});
+    const failed = await hearing(/Stop of staging\/web-1 was not done[^]*\[Try again\]/);
+    world.compute.clear();
+    world.compute.forget();
+    expect(dialogOf(failed)).toBe(false);
+    await world.olivia.presses("Try again", { in: failed.ts });
+    await asksToStop();
+    expect(writes()).toEqual([]);
+    await world.olivia.submits({});
+    const stopped = await hearing(/Stopped staging\/web-1 in[^]*\[Start\]/);
+    await world.olivia.presses("Start", { in: stopped.ts });
+    const started = await hearing(/Started staging\/web-1 in[^]*\[Stop\]/);
+    expect(dialogOf(started)).toBe(false);
+    await world.olivia.presses("Stop", { in: started.ts });
+    await asksToStop();
+    await world.olivia.closes();
+    expect(writes()).toHaveLength(2);
     world.compute.forget();
   });
 

@@ -3,6 +3,7 @@ import { launchMeasurement } from "../../sandbox/compute/records.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
+import { pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** Two teams; web-2 is pinned to what it measures with its four CPUs. */
@@ -13,7 +14,10 @@ attestation:
   endorsements: endorsements
   pins: [{ targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }]
 `;
-const world = await startWorld({ policy: policy.replace('view: ["*"]', 'view: ["U0VERA"]') });
+const world = await startWorld({
+  policy: policy.replace('view: ["*"]', 'view: ["U0VERA"]'),
+  receive: "http",
+});
 afterAll(() => world.close());
 const { olivia, vera, amir } = world;
 const why = "fails attestation: measurement matches no pin";
@@ -61,11 +65,21 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   );
   const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> [^]*sent .* read/));
   expect(result).toMatch(/🔴 Measurement: .* instead of .*\./);
-  await world.settled();
+  const [request] = await world.settled();
   const ops = olivia.seesChannel("ops").messages.map(wordsOf);
   expect(ops.filter((text) => /Resize.*web-2/.test(text) && text.includes("✅"))).toEqual([]);
   const card = ops.find((text) => /^🔴 .*[Rr]esized?.* web-2/.test(text));
   expect(card).toContain("but its measurement no longer matches its pin");
+  // What a shared card or a subscription opens
+  const message = await hears(olivia, "ops", /Resized web-2/);
+  const details = {
+    action: "request:show",
+    value: JSON.stringify({ request: request?.record.id }),
+  };
+  await sendSigned(world, pressPayload(world, "vera", message, details));
+  const opened = await hears(vera, "ops", /🔴 olivia: Resized web-2/);
+  expect(opened.ephemeral).toBe(true);
+  expect(wordsOf(opened)).not.toContain("✅");
 
   const shown = await told(vera, "/vm show web-2", /web-2 is RUNNING/);
   expect(shown).toContain(`🔴 web-2 is RUNNING, but ${why}`);

@@ -307,7 +307,7 @@ describe("Pause, Resume and Stop", () => {
     await world.olivia.until(() => cardOf(world.olivia) !== undefined);
     await world.olivia.presses("Stop", { channel: "ops" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toMatch(/^🚫 <@U0OLIVIA> Restart of 6 VMs was stopped after \d+ s by olivia\./);
+    expect(end).toMatch(/^❌ <@U0OLIVIA> Restart of 6 VMs was stopped after \d+ s by olivia\./);
     const { progress, state } = await theRollout(world);
     expect(state).toBe("stopped");
     expect(progress.ok).toBe(touched(world).length);

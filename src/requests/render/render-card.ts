@@ -19,7 +19,7 @@ import {
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
-import { askOnce, interruption } from "../../policy/refusal.ts";
+import { askOnce, type Confirming, interruption } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
@@ -57,6 +57,8 @@ interface Place {
   note?: Markdown | undefined;
   /** Of any card: what is known of its VM by now. */
   after?: AfterNote | undefined;
+  /** Says whether a button asks by itself. */
+  policy?: Confirming;
 }
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
@@ -64,7 +66,7 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, after }: Place = {},
+  { from = md``, note, after, policy }: Place = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
@@ -82,7 +84,7 @@ export function renderCard(
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
     record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
     context(requestedLine(request, from)),
-    buttons(cardButtons(request, command)),
+    buttons(cardButtons(request, command, policy)),
   );
 }
 
@@ -172,7 +174,11 @@ function unknownLines(request: StoredRequest, command: ChangeCommand): Markdown 
   );
 }
 
-export function cardButtons(request: StoredRequest, command: ChangeCommand): ButtonSpec[] {
+export function cardButtons(
+  request: StoredRequest,
+  command: ChangeCommand,
+  policy: Confirming = { confirm: [] },
+): ButtonSpec[] {
   const value = JSON.stringify({ request: request.record.id });
   switch (cardViewOf(request)) {
     case "asking":
@@ -195,50 +201,47 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
         { label: "Check again", action: "request:look", value },
       ];
     case "ended":
-      if (mayUndo(request, request.changedAt))
-        return [{ label: "Undo", action: "request:undo", value }];
-      if (isRefusedInError(request)) return afterRefusal(request);
-      if (request.state === "done") return nextButtons(request, command.next);
-      if (request.progress.instead) return nextButtons(request, [request.progress.instead]);
-      if (!mayRetry(request)) return [];
-      return retryButtons(request, command, value);
+      return endedButtons(request, command, policy);
     default:
       return [];
   }
 }
 
-function nextButtons({ record }: StoredRequest, offered: ChangeCommand["next"] = []): ButtonSpec[] {
-  return offered.map(({ label, command: next, interrupts }) => ({
-    label,
-    action: "request:next",
-    value: JSON.stringify({ request: record.id, next }),
-    ...(interrupts ? { confirm: interruption(label, record.target) } : {}),
-  }));
-}
-
-/** Another try would be refused again: what else there is. */
-function afterRefusal({ record: { target } }: StoredRequest): ButtonSpec[] {
-  const value = JSON.stringify({ vm: target.id });
-  return [
-    { label: "Restore", action: "run:vm.restore", value },
-    { label: "Console", action: "run:vm.console", value },
-    { label: "Attest", action: "run:vm.attest", value },
-  ];
+/** What was tried is tried again; what people or rules turned away is requested again. */
+function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Confirming) {
+  const { record, state, progress, changedAt } = request;
+  const { id, target, approval } = record;
+  const value = JSON.stringify({ request: id });
+  if (mayUndo(request, changedAt)) return [{ label: "Undo", action: "request:undo", value }];
+  // Another try would be refused again
+  if (isRefusedInError(request)) {
+    const vm = JSON.stringify({ vm: target.id });
+    return [
+      { label: "Restore", action: "run:vm.restore", value: vm },
+      { label: "Console", action: "run:vm.console", value: vm },
+      { label: "Attest", action: "run:vm.attest", value: vm },
+    ];
+  }
+  const { instead } = progress;
+  const offered: ChangeCommand["next"] = state === "done" ? command.next : instead && [instead];
+  if (offered)
+    return offered.map(({ label, command: next, interrupts }) => ({
+      label,
+      action: "request:next",
+      value: JSON.stringify({ request: id, next }),
+      ...(interrupts ? interruption(label, target, policy) : {}),
+    }));
+  if (!mayRetry(request)) return [];
+  const isTurnedAway = ["denied", "expired", "cancelled"].includes(state);
+  const label = isTurnedAway ? "Request again" : "Try again";
+  const button = { label, action: "request:retry", value };
+  return [approval ? button : askOnce(button, command, target, policy)];
 }
 
 /** A retry is a new request with its own checks. */
 export function mayRetry({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
   if (state === "cancelled") return progress.wasFrozen === true;
   return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
-}
-
-/** What was tried is tried again; what people or rules turned away is requested again. */
-function retryButtons(request: StoredRequest, command: ChangeCommand, value: string): ButtonSpec[] {
-  const { state, record } = request;
-  const isTurnedAway = ["denied", "expired", "cancelled"].includes(state);
-  const label = isTurnedAway ? "Request again" : "Try again";
-  const button = { label, action: "request:retry", value };
-  return [record.approval ? button : askOnce(button, command, record.target)];
 }
 
 const undoWithinMs = 24 * 3600_000;

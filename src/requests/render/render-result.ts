@@ -64,8 +64,8 @@ export function askWhetherDone(
   const again = key === "unknown" ? "Outcome unknown" : "Still unknown";
   const asked = md`${again}: did “${deedOf(record, command)}” happen?`;
   return message(
-    news(md`❓ ${asked} Check it, then record what happened.`),
-    section(md`❓ ${whom === undefined ? "" : md`${whom} `}${asked}${where}`),
+    news(md`${signs.unknown} ${asked} Check it, then record what happened.`),
+    section(md`${signs.unknown} ${whom === undefined ? "" : md`${whom} `}${asked}${where}`),
   );
 }
 
@@ -235,22 +235,26 @@ function nowWords({ before, after }: StoredRequest["progress"], { effect }: Chan
   return effect.needsMark && status !== statusOf(before) ? `; it is ${status} now` : "";
 }
 
+/** One sign for each outcome, wherever it is told. */
+export const signs = {
+  done: "✅",
+  partly: "⚠️",
+  idle: "⚪",
+  failed: "❌",
+  unknown: "❓",
+  looking: "🔎",
+  open: "⏳",
+} as const;
+
 export function symbolOf(
   request: Pick<StoredRequest, "state" | "final" | "progress">,
   command: ChangeCommand,
 ): string {
-  switch (cardViewOf(request)) {
-    case "ended":
-      if (isIdle(request)) return "⚪";
-      if (request.state === "done") return isUnconfirmed(request, command) ? "⚠️" : "✅";
-      return "❌";
-    case "unknown":
-      return "❓";
-    case "looking":
-      return "🔎";
-    default:
-      return "⏳";
-  }
+  const view = cardViewOf(request);
+  if (view !== "ended") return view === "unknown" || view === "looking" ? signs[view] : signs.open;
+  if (isIdle(request)) return signs.idle;
+  if (request.state !== "done") return signs.failed;
+  return isUnconfirmed(request, command) ? signs.partly : signs.done;
 }
 
 /** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */

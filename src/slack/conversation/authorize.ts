@@ -21,6 +21,7 @@ import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Alerts } from "../../door/alerts.ts";
 import type { Proposals } from "../../door/proposals.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
@@ -141,6 +142,8 @@ export interface GatewayContext extends Surroundings {
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   answerNotices: AnswerNotices;
+  /** What is known of an ended request's VM since: a result never hides it. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   seal(responseUrl: string): string;
   log: Log;
 }

@@ -13,8 +13,8 @@ import { parseInvocation } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/poll.ts";
-import { isChannel } from "../../requests/render/render-result.ts";
-import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
+import { isChannel, renderResult } from "../../requests/render/render-result.ts";
+import { mayRetry, mayUndo, renderCard, withResult } from "../../requests/render/render-card.ts";
 import { say } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
@@ -223,7 +223,11 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   await authorize({ command: why, person, channelId, targets: [] }, act.gateway);
-  await act.reply.privately(renderCard(request, command));
+  const { policy, attestationNote } = act.gateway;
+  const after = request.final ? await attestationNote(request, command) : undefined;
+  const card = renderCard(request, command, [], { policy, after });
+  const result = renderResult(request, command, after, { isMentioned: false });
+  await act.reply.privately(request.final ? withResult(result, card) : card);
 }
 
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {

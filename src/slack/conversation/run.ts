@@ -22,8 +22,8 @@ import {
   md,
   name,
 } from "../../messages/message.ts";
-import type { Policy } from "../../config/policy-file.ts";
-import { askOnce, needsConfirmation } from "../../policy/refusal.ts";
+import { statusFacts } from "../../compute/compute.ts";
+import { askOnce, type Confirming, isToConfirm } from "../../policy/refusal.ts";
 import {
   type Argument,
   targetArgument,
@@ -165,7 +165,8 @@ async function change(
   const asking = { command, input, targets: [target], person, ...place };
   await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
-  const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
+  const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
+  const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
   const takes = command.on === "vm" && command.snapshot === "takes";
   // A press says of a pin which VM it is for: why, its form asks
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
@@ -219,7 +220,7 @@ export function runButton(
   command: Command,
   input: Input,
   target: Target,
-  policy?: Pick<Policy, "confirm">,
+  policy: Confirming = { confirm: [] },
 ): ButtonSpec {
   const label = isChange(command) ? command.say.verb : "Show";
   const value = JSON.stringify(withTarget(command, input, target));

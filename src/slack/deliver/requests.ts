@@ -1,5 +1,6 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { howToOpen, context, md } from "../../messages/message.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import { workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
@@ -53,8 +54,8 @@ export function requestSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
   web: Web;
-  /** Says who may approve where nothing else does. */
-  policy: Parameters<typeof needsOf>[0];
+  /** Says who may approve where nothing else does, and which buttons ask. */
+  policy: Pick<Policy, "access" | "confirm">;
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Called at least once for each ended request, before its result is posted. */
@@ -141,13 +142,12 @@ export function requestSource(options: {
     const card: Post = {
       key: "card",
       async render() {
-        const place = { ...(await placeOnCard(request)), after: await note() };
+        const after = await note();
+        const place = { ...(await placeOnCard(request)), after, policy: options.policy };
+        const shown = renderCard(request, command, approversOf(request), place);
         return isWhole && holds("card", "result")
-          ? withResult(
-              renderResult(request, command, await note()),
-              renderCard(request, command, [], place),
-            )
-          : renderCard(request, command, approversOf(request), place);
+          ? withResult(renderResult(request, command, after), shown)
+          : shown;
       },
       shows: {
         field: "face",
@@ -195,10 +195,11 @@ export function requestSource(options: {
       key: "asked",
       async render() {
         await options.at?.("link", record.id);
-        const known = { after: await note() };
+        const after = await note();
+        const known = { after, policy: options.policy };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return isWholeHere && holds("asked", "answer")
-          ? withResult(renderResult(request, command, await note(), { isMentioned: true }), shown)
+          ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
           : shown;
       },
       shows: {

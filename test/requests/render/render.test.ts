@@ -316,6 +316,18 @@ describe("a result says what changed", () => {
     expect(signs).toEqual(["⚪", "⚪", "❌", "❌", "❌", "❌", "❌", "❌"]);
   });
 
+  it("offers a retry that asks by itself, unless `confirm` has a form for it, whatever its status was", () => {
+    const asks = (confirm: string[], status = "RUNNING") => {
+      const plain = { ...record, target: vmTarget("db-1", { status }) };
+      delete plain.approval;
+      const failed = ended({}, { state: "failed", record: plain });
+      return buttonsOf(renderCard(failed, restart, [], { policy: { confirm } }))[0]?.asks;
+    };
+    expect(asks(["web-*"])).toBe("Restart db-1 in payments? What runs there is interrupted.");
+    expect(asks(["db-*"])).toBeUndefined();
+    expect(asks(["db-*"], "STOPPED")).toBeUndefined();
+  });
+
   it("is one sentence on the card, and below it only what that doesn't say", () => {
     const mark = { status: "REBOOTING", at: at + 1_000 };
     const lastLook = { status: "RUNNING", at: at + 5_000, print: "" };

@@ -191,7 +191,7 @@ export async function endsRight(
 function fitsTruth(result: string, restarts: number): boolean {
   if (result === "✅ Restarted") return restarts === 1;
   if (result === "❓ Unknown") return restarts === 0 || restarts === 1;
-  return /^(❌ Failed|– Not started|🚫 Canceled)$/.test(result) && restarts === 0;
+  return /^(❌ Failed|– Not started|❌ Canceled)$/.test(result) && restarts === 0;
 }
 
 /** Requests of this rollout that entered the journal after it was stopped, and were sent all the same. */
