@@ -1,4 +1,4 @@
-import { proposes, sendAlert, stateOfProposal } from "../programs.ts";
+import { propose, sendAlert, stateOfProposal } from "../programs.ts";
 import type { Tour } from "./tour.ts";
 
 const doorOf = ({ world }: Tour) => world.processes.find((one) => one.doorPort)?.doorPort ?? 0;
@@ -21,7 +21,7 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const olivia = tour.world.slack.person("olivia");
     tour.scene("A deploy job proposes a snapshot first. It can't run it: Olivia can.");
     const door = doorOf(tour);
-    const { id } = await proposes(door, "vm snapshot db-1 before-deploy", "release 42");
+    const { id } = await propose(door, "vm snapshot db-1 before-deploy", "release 42");
     await tour.sees(olivia, "ops", /deploy[\s\S]*before-deploy[\s\S]*release 42[\s\S]*Run/);
     await tour.presses(olivia, "Run");
     await tour.sees(olivia, "ops", /✅ (@olivia )?.*before-deploy/);

@@ -160,6 +160,7 @@ export async function startPageWorld({ more = false } = {}) {
             compute,
             endorse: async () => undefined,
             ...processes,
+            processes: [],
           }),
         }
       : {}),

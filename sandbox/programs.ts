@@ -1,0 +1,65 @@
+import { hash } from "node:crypto";
+
+/** What speaks to the door of a sandbox's Gatehouse besides people. Obviously fake secrets. */
+export const alertSecret = "sandbox-alert-secret";
+export const deployToken = "sandbox-deploy-token";
+const deployHash = `sha256:${hash("sha256", deployToken)}`;
+
+/** The variables and the sections of gatehouse.yml that let both in. */
+export const doorEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
+export const doorPolicy = `sources:
+  prometheus: { format: alertmanager, vm: [vm] }
+services:
+  deploy:
+    tokens: ["${deployHash}"]
+    view: ["payments"]
+    propose: [{ operations: ["vm.snapshot"], targets: ["payments/*"] }]
+    channel: C01OPS
+`;
+
+/** Sends what Alertmanager sends when this VM's alert begins (ISO 8601), or has ended. Rejects unless it was taken. */
+export async function sendAlert(
+  doorPort: number,
+  { vm, startsAt, endsAt }: { vm: string; startsAt: string; endsAt?: string },
+): Promise<void> {
+  const status = endsAt === undefined ? "firing" : "resolved";
+  const labels = { alertname: "HighCpu", severity: "critical", vm };
+  const annotations = { summary: `CPU of ${vm} above 95% for 5 min` };
+  const times = { startsAt, endsAt: endsAt ?? "0001-01-01T00:00:00Z" };
+  const fingerprint = hash("sha256", vm).slice(0, 16);
+  const body = {
+    version: "4",
+    groupKey: `{}:{alertname="HighCpu", vm="${vm}"}`,
+    truncatedAlerts: 0,
+    status,
+    receiver: "gatehouse",
+    groupLabels: { alertname: "HighCpu" },
+    commonLabels: labels,
+    commonAnnotations: annotations,
+    externalURL: "http://alertmanager.example",
+    alerts: [{ status, labels, annotations, ...times, generatorURL: "", fingerprint }],
+  };
+  const taken = await fetch(`http://127.0.0.1:${doorPort}/alerts/prometheus`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${alertSecret}` },
+    body: JSON.stringify(body),
+  });
+  if (!taken.ok) throw new Error(`The door answered ${taken.status}: ${await taken.text()}`);
+}
+
+const asDeploy = { "content-type": "application/json", authorization: `Bearer ${deployToken}` };
+
+/** What a deploy job asks for. Resolves with the answer's JSON. */
+export async function propose(doorPort: number, command: string, reason: string) {
+  const body = JSON.stringify({ command, reason });
+  const url = `http://127.0.0.1:${doorPort}/v1/proposals`;
+  const answer = await fetch(url, { method: "POST", headers: asDeploy, body });
+  return (await answer.json()) as { id: string; state: string };
+}
+
+/** The state of a proposal, or of the request made of it, in words. */
+export async function stateOfProposal(doorPort: number, id: string): Promise<string> {
+  const url = `http://127.0.0.1:${doorPort}/v1/requests/${id}`;
+  const answer = await fetch(url, { headers: asDeploy });
+  return ((await answer.json()) as { state: string }).state;
+}
