@@ -210,7 +210,16 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     getMany,
     touch,
     openIds: records.openIds,
-    open: async () => getMany(await records.openIds()),
+    /** What fires now, for digests and the Home tab. */
+    async firing() {
+      const open = await getMany(await records.openIds());
+      return open.flatMap(({ id, group, vms }) =>
+        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+          const vmId = vms.find((vm) => vm.label === label)?.id;
+          return endedAt ? [] : [{ key: `${id} ${name} ${label}`, name, label, vmId, since }];
+        }),
+      );
+    },
 
     /**
      * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the

@@ -81,7 +81,7 @@ const readGrouped = (version: string) => (body: unknown, source: AlertSource) =>
         const { alertname, severity, priority } = all;
         const { summary, description, message } = annotations ?? {};
         return {
-          key: shortHash(alert.fingerprint ?? JSON.stringify(Object.entries(all).toSorted())),
+          key: shortHash(alert.fingerprint ?? JSON.stringify(Object.entries(all))),
           at,
           ...(status === "resolved" ? { endedAt: endsAt } : {}),
           ...detailOf(alertname, summary ?? description ?? message, severity ?? priority),

@@ -56,6 +56,35 @@ export function alertmanagerBody(alerts: readonly Fired[], groupKey = '{}:{alert
   };
 }
 
+/** PagerDuty's example: https://developer.pagerduty.com/docs/webhooks-overview */
+export const pagerdutyBody = (
+  status = "triggered",
+  occurred = "2026-11-25T03:00:00Z",
+  key = "web-2",
+) => ({
+  event: {
+    id: "5ac64822-4adc-4fda-ade0-410becf0de4f",
+    event_type: `incident.${status}`,
+    resource_type: "incident",
+    occurred_at: occurred,
+    agent: { id: "PLH1HKV", type: "user_reference" },
+    client: null,
+    data: {
+      id: "PGR0VU2",
+      type: "incident",
+      number: 2,
+      status,
+      incident_key: key,
+      created_at: "2026-11-25T02:59:00Z",
+      title: "A little bump in the road",
+      service: { id: "PF9KMXH", summary: "API Service", type: "service_reference" },
+      assignees: [],
+      priority: { id: "PSO75BM", summary: "P1", type: "priority_reference" },
+      urgency: "high",
+    },
+  },
+});
+
 export const sources = `sources:
   prometheus: { format: alertmanager, channel: C01OPS, offer: [vm.snapshot] }
   grafana: { format: grafana, channel: C01OPS, signed: true, timestampHeader: X-Grafana-Time }
