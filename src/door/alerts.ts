@@ -60,7 +60,10 @@ export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => ended
 export function detailsOf({ alerts }: AlertGroup): (Detail & { endedAt: number | undefined })[] {
   return Object.values(alerts)
     .flatMap(({ detail, endedAt }) => (detail ? [{ ...detail, endedAt }] : []))
-    .toSorted((a, b) => Number(isFiring(b)) - Number(isFiring(a)) || a.since - b.since);
+    .toSorted(
+      (a, b) =>
+        Number(isFiring(b)) - Number(isFiring(a)) || a.since - b.since || (a.vm < b.vm ? -1 : 1),
+    );
 }
 
 export const firingIn = ({ alerts, omitted }: AlertGroup): number =>

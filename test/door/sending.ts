@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, hash } from "node:crypto";
 import type { TestWorld } from "../support/start-world.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 
@@ -50,7 +50,7 @@ export function alertmanagerBody(alerts: readonly Fired[], groupKey = '{}:{alert
         startsAt: one.startsAt ?? minute(0),
         endsAt: status === "resolved" ? (one.endsAt ?? minute(9)) : "0001-01-01T00:00:00Z",
         generatorURL: "http://prometheus.example/graph",
-        fingerprint: Buffer.from(`${name} ${vm}`).toString("hex").slice(0, 16),
+        fingerprint: hash("sha256", `${name} ${vm}`).slice(0, 16),
       };
     }),
   };
