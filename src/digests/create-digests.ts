@@ -9,7 +9,7 @@ import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
 import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createDriftRecords, dayMs } from "./drift-monitor.ts";
-import { type Facts, itemsOf } from "./items.ts";
+import { type Facts, type FiringAlert, firingOn, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource, Followed } from "./requests.ts";
@@ -26,6 +26,7 @@ interface DigestsOptions {
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
+  alerts: { firing(): Promise<readonly FiringAlert[]> };
   log: Log;
   now(): number;
 }
@@ -74,7 +75,7 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && read("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, drift, open, ended, reviews, newestSnapshots] = await Promise.all([
+    const [state, vms, drift, open, ended, reviews, newestSnapshots, firing] = await Promise.all([
       read("how old the list of VMs is", sight.inventory.state()),
       read("VMs", sight.vms()),
       read(
@@ -88,7 +89,9 @@ export function createDigests(options: DigestsOptions) {
         sight.only(requests.reviews(), ({ on }) => on),
       ),
       read("snapshots", snapshots.newest()),
+      read("alerts", options.alerts.firing()),
     ]);
+    const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
@@ -97,6 +100,7 @@ export function createDigests(options: DigestsOptions) {
       now: readAt,
       since,
       vms,
+      firing: firing && firingOn(vms ?? [], firing, seesAll),
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,

@@ -22,12 +22,44 @@ import {
 } from "./line-buttons.ts";
 import type { RequestFact, ReviewFact } from "./requests.ts";
 
+/** An alert that fires, as its source names it and its VM. */
+export interface FiringAlert {
+  key: string;
+  name: string;
+  label: string;
+  /** Undefined where the label names no one VM. */
+  vmId: string | undefined;
+  since: number;
+}
+
+type FiringFact = FiringAlert & { vm: KnownVm | undefined };
+
+/** What fires on these VMs; for those who see everything, also what names no VM that is known. */
+export function firingOn(
+  vms: readonly KnownVm[],
+  firing: readonly FiringAlert[],
+  seesAll: boolean,
+): readonly FiringFact[] {
+  const known = new Map(vms.map((vm) => [vm.id, vm]));
+  return firing.flatMap((one) => {
+    const vm = known.get(one.vmId ?? "");
+    return vm || (seesAll && one.vmId === undefined) ? [{ ...one, vm }] : [];
+  });
+}
+
+export function firingLine({ key, name: alert, label, vm, since }: FiringFact): Line {
+  const where = vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
+  const text = md`🔥 *${alert}* fires${where} since ${atTime(since)}.`;
+  return { key, text, button: vm && showVm(vm.id) };
+}
+
 /** What could not be read is undefined and named in `unread`: never an empty list. */
 export interface Facts {
   now: number;
   /** Changes are reported from here on. */
   since: number;
   vms?: readonly KnownVm[] | undefined;
+  firing?: readonly FiringFact[] | undefined;
   /** How many the channel sees, where this is about some of them. */
   seen?: number | undefined;
   /** Since when a VM in trouble is in its status. */
@@ -52,7 +84,7 @@ interface Line {
   key: string;
   text: Markdown;
   /** The one that stands beside it. */
-  button: ButtonSpec;
+  button: ButtonSpec | undefined;
   /** How many of its kind it stands for; default one. */
   count?: number;
 }
@@ -67,6 +99,10 @@ interface KindOfLine {
 
 /** What a digest tells, the most urgent first. */
 export const kinds = {
+  firing: {
+    words: ["alert firing", "alerts firing"],
+    lines: ({ firing = [] }) => firing.map(firingLine),
+  },
   error: { words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { words: ["VM stuck", "VMs stuck"], lines: stuckLines },
   drift: { words: ["failed attestation", "failed attestations"], lines: driftLines },

@@ -40,12 +40,12 @@ export function lineOf({ kind, key }: { kind: string; key: string }): string {
 const hoursOffered = [4, 24, 7 * 24];
 
 /** What stands beside a line: its button, and in a menu with it for how long the channel can snooze the line. */
-export function besideLine(line: string, shown: ButtonSpec): ButtonSpec | ButtonSpec[] {
+export function besideLine(line: string, shown?: ButtonSpec) {
   const snoozes = hoursOffered.map((hours) => {
     const time = hours < 48 ? `${hours} h` : `${hours / 24} d`;
     return button(`Snooze ${time} for everyone here`, snoozeAction, { line, hours });
   });
-  const choices = [shown, ...snoozes];
+  const choices = [...(shown ? [shown] : []), ...snoozes];
   return fitsMenu(choices) ? choices : shown;
 }
 

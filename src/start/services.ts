@@ -46,6 +46,7 @@ import type { GatewayContext } from "../slack/conversation/authorize.ts";
 import { createSharedChannels, createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
+import { alertSource } from "../door/alert-source.ts";
 import { createAlerts } from "../door/alerts.ts";
 import { createProposals } from "../door/proposals.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
@@ -232,7 +233,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async freeze(freeze) {
       const isNew = await journal.freeze(freeze);
       if (isNew) await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze));
+      if (isNew) await alerts.refresh();
       return isNew;
+    },
+    async thaw(by) {
+      const isThawed = await journal.thaw(by);
+      if (isThawed) await alerts.refresh();
+      return isThawed;
     },
   };
   const polls = createPolls(redis, key, journal.getMany);
@@ -304,6 +311,17 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         at,
       }),
       rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
+      alertSource({
+        alerts,
+        store,
+        inventory,
+        compute,
+        commands,
+        get policy() {
+          return config.policy;
+        },
+        visibilityTimeoutMs,
+      }),
       notices.source,
       feeds.source,
     ],

@@ -1,3 +1,4 @@
+import { createAlerts } from "../../src/door/alerts.ts";
 import { Agent } from "undici";
 import { commands } from "../../src/commands/index.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
@@ -31,6 +32,7 @@ const digests = createDigests({
   config: { policy: emptyPolicy() },
   inventory,
   snapshots,
+  alerts: createAlerts(redis, key),
   requests: requestsForDigest(store, redis, key, commands.filter(isChange)),
   log,
   now: Date.now,

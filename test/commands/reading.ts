@@ -1,3 +1,4 @@
+import { createAlerts } from "../../src/door/alerts.ts";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ReadContext } from "../../src/commands/context.ts";
@@ -101,6 +102,7 @@ export async function startReading(
       config: { policy },
       inventory,
       snapshots,
+      alerts: createAlerts(redis, key),
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,

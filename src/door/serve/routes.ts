@@ -5,6 +5,7 @@ import type { GatewayContext } from "../../slack/conversation/authorize.ts";
 import type { Alerts } from "../alerts.ts";
 import type { Proposals } from "../proposals.ts";
 import type { Route } from "./door.ts";
+import { alertRoute } from "./receive-alerts.ts";
 
 export { createDoor } from "./door.ts";
 
@@ -19,6 +20,6 @@ export interface Behind {
   gatewayNow(): GatewayContext;
 }
 
-export function doorRoutes(_behind: Behind): readonly Route[] {
-  return [];
+export function doorRoutes(behind: Behind): readonly Route[] {
+  return [alertRoute(behind)];
 }

@@ -67,6 +67,8 @@ import {
   symbolOf,
   decidedLine,
 } from "../../requests/render/render-result.ts";
+import { firingLine, firingOn } from "../../digests/items.ts";
+import { scopeOfPerson } from "../../policy/access.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
@@ -316,13 +318,14 @@ async function follow(act: Act<Press>, news: News & { request: string }, shown: 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
-  const [open, openCount, mine, state, frozen, failing] = await Promise.all([
+  const [open, openCount, mine, state, frozen, failing, alerts] = await Promise.all([
     store.recentIds({ open: true }, maxRead).then((ids) => store.getMany(ids.toReversed())),
     store.openCount(),
     store.recentIds({ requesterId: person.id }, maxOfEach).then((ids) => store.getMany(ids)),
     gateway.inventory.state(),
     store.freezeState(),
     gateway.digests.drift.failing(),
+    gateway.alerts.firing(),
   ]);
   const waiting = open.filter((request) => waitsFor(person, request, gateway));
   const asked = header("Waiting for you");
@@ -340,6 +343,8 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   }
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
+  const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
+  const firing = firingOn(vms, alerts, seesAll).map(firingLine);
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const { refreshedAt } = state;
@@ -355,6 +360,8 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     ...(frozen ? [section(md`🧊 *All changes are frozen* by ${frozen.by}${why}.`), divider] : []),
     asked,
     ...askingRows,
+    ...(firing.length > 0 ? [header("Alerts")] : []),
+    ...firing.slice(0, maxOfEach).map(({ text, button }) => section(text, button)),
     header("Running"),
     list(running.slice(0, maxOfEach), md`Nothing is running.`),
     header("Problems"),

@@ -30,6 +30,7 @@ import {
   tooSlow,
 } from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
+import { pressAlert } from "./press-alert.ts";
 import { goOnWithRest, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
@@ -44,7 +45,7 @@ const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) })
 /** Without a line: all of the channel. */
 const unsnoozing = z.object({ line: line.exactOptional() });
 
-/** What a press does, by its action. Those of commands are `run:…`. */
+/** What a press does, by its action. Those of commands are `run:…`, and those of alerts `alert:…`. */
 const presses: Readonly<Record<string, Handle>> = {
   "vote:approve": vote,
   "vote:deny": vote,
@@ -90,6 +91,7 @@ export async function press(act: Act<Press>): Promise<void> {
     const command = commandNamed(what, act.gateway);
     return runNamed({ command, input: value }, act);
   }
+  if (kind === "alert") return pressAlert(act, value);
   const handle = Object.hasOwn(presses, action) ? presses[action] : undefined;
   if (!handle) throw outdated();
   await handle(act, value);

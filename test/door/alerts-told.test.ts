@@ -1,0 +1,328 @@
+import { describe, expect, it } from "vitest";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { auditOf } from "../requests/asking.ts";
+import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
+import { hears, wordsOf } from "../stories/words.ts";
+import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
+import { testPolicy, type TestWorld } from "../support/start-world.ts";
+import {
+  alertmanagerBody,
+  bearer,
+  type Fired,
+  hmac,
+  minute,
+  pagerdutyBody,
+  send,
+  sources,
+  startAlertWorld,
+} from "./sending.ts";
+
+const fire = async (
+  world: TestWorld,
+  alerts: readonly Fired[],
+  { groupKey = "g", source = "prometheus" } = {},
+) => {
+  const sent = await send(world, source, alertmanagerBody(alerts, groupKey));
+  expect(sent.status).toBe(202);
+  return sent.body;
+};
+
+const inChannel = (world: TestWorld, channel = "ops") =>
+  world.ada.seesChannel(channel).messages.filter(({ threadTs }) => threadTs === undefined);
+const inThread = (world: TestWorld, { ts }: SeenMessage, channel = "ops") =>
+  world.ada
+    .seesChannel(channel)
+    .messages.filter((one) => one.threadTs === ts && one.ts !== ts)
+    .map(wordsOf);
+
+/** Nothing is owed any more. */
+const isQuiet = (world: TestWorld) =>
+  expect.poll(() => world.client.zcard(world.key("alerts", "outbox")), { timeout: 10_000 }).toBe(0);
+
+const teams = `${testPolicy}${sources}teams:
+  payments: { projects: [payments], operate: [U0OLIVIA], channel: C02STATUS }
+  lab: { projects: [ml], operate: [U0AMIR], channel: C05LEADS }
+`;
+
+describe("a delivery", () => {
+  it("that is repeated, and that of a second peer, is one message and no further record", async () => {
+    await using world = await startAlertWorld();
+    const body = alertmanagerBody([{}]);
+    const all = await Promise.all(Array.from({ length: 6 }, () => send(world, "prometheus", body)));
+    expect(all.map(({ status }) => status)).toEqual([202, 202, 202, 202, 202, 202]);
+    expect(all.filter(({ body: { changed } }) => changed === true)).toHaveLength(1);
+    await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await isQuiet(world);
+    expect(inChannel(world)).toHaveLength(1);
+    const trail = await auditOf(world.client, world.key("audit"));
+    expect(trail.filter(({ what }) => what === "alert")).toMatchObject([
+      { source: "prometheus", firing: 1 },
+    ]);
+    expect(JSON.stringify(trail)).not.toContain("CPU above");
+  });
+
+  it("that says the end before the beginning shows nothing that fires", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{ status: "resolved" }]);
+    await fire(world, [{}]);
+    await fire(world, [{ vm: "db-1" }], { groupKey: "other" });
+    await hears(world.olivia, "ops", /HighCpu on db-1/);
+    await isQuiet(world);
+    expect(inChannel(world)).toHaveLength(1);
+  });
+
+  it("of PagerDuty that comes again is not a new message", async () => {
+    await using world = await startAlertWorld();
+    const post = (body: string) =>
+      send(world, "pagerduty", body, {
+        "x-pagerduty-signature": `v1=${hmac("test-secret-new", body)}`,
+      });
+    const fired = JSON.stringify(pagerdutyBody());
+    const over = JSON.stringify(pagerdutyBody("resolved", minute(7)));
+    for (const body of [fired, over, fired, over]) expect((await post(body)).status).toBe(202);
+    const card = await hears(world.olivia, "ops", /✅ A little bump in the road on web-2/);
+    await isQuiet(world);
+    expect(inChannel(world).map(({ ts }) => ts)).toEqual([card.ts]);
+  });
+
+  it("with mentions, links, and marks in it is shown as it reads, and mentions nobody", async () => {
+    await using world = await startAlertWorld();
+    const evil =
+      "<!channel> <@U0OLIVIA> <https://evil.example|click> @here *b* :fire: \u202edlrow\u0000";
+    const many = Object.fromEntries(Array.from({ length: 9_000 }, (_, n) => [`l${n}`, "x"]));
+    await fire(world, [
+      {
+        name: evil,
+        vm: `${evil}${"z".repeat(60_000)}`,
+        summary: evil,
+        severity: evil,
+        labels: many,
+      },
+    ]);
+    const card = await hears(world.olivia, "ops", /evil\.example/);
+    const raw = JSON.stringify([card.text, card.blocks]);
+    expect(raw).not.toMatch(/<!channel|<@U0|<https|\u202e|\u0000|[^\u2060]@here|"(?:l1|z{300})/);
+    expect(raw.length).toBeLessThan(5_000);
+    await isQuiet(world);
+    expect(world.olivia.mentions()).toEqual([]);
+    expect(raw).not.toContain("Restart");
+    expect(world.lines.join("")).not.toContain("evil.example");
+  });
+});
+
+describe("the message of a group", () => {
+  it("is edited as VMs join it and end, and its thread says so", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await fire(world, [{}, { vm: "db-1" }]);
+    await hears(world.olivia, "ops", /🔥 HighCpu fires on db-1 too\./);
+    const both = await hears(world.olivia, "ops", /HighCpu on db-1, web-2[^]*2 alerts firing/);
+    expect(both.ts).toBe(card.ts);
+    expect(wordsOf(both)).toMatch(
+      /db-1 in payments is RUNNING now[^]*web-2 in payments is RUNNING now/,
+    );
+    await fire(world, [{ status: "resolved" }, { vm: "db-1" }]);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
+    await fire(world, [{ status: "resolved" }, { vm: "db-1", status: "resolved" }]);
+    await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2/);
+    await isQuiet(world);
+    expect(inThread(world, card)).toEqual([
+      "🔥 HighCpu fires on db-1 too.",
+      "✅ Ended: HighCpu on db-1, web-2. Nothing fires any more.",
+    ]);
+    await fire(world, [{ startsAt: minute(15) }]);
+    await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    expect(inChannel(world)).toHaveLength(1);
+  }, 40_000);
+
+  it("has a menu for each of several VMs, whose Restart… asks first", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [
+      {},
+      { vm: "db-1" },
+      { vm: "10.0.0.7:9100", label: "instance" },
+      { vm: "web-1" },
+    ]);
+    const card = await hears(world.olivia, "ops", /HighCpu on/);
+    expect(wordsOf(card)).toMatch(/Also on (10\.0\.0\.7:9100, web-1|web-1, 10\.0\.0\.7:9100)\./);
+    const values = [...JSON.stringify(card.blocks).matchAll(/"value":"((?:[^"\\]|\\.)*)"/g)];
+    const restart = values.map(([, one = ""]) => one).find((one) => one.includes("vm.restart"));
+    const value = (restart ?? "").replaceAll("\\", "");
+    expect(value.length).toBeLessThanOrEqual(75);
+    await world.olivia.chooses("menu", value, { in: card.ts });
+    await hears(world.olivia, "ops", /Restart (web-2|db-1)\? What runs there is interrupted/);
+    expect(world.compute.writes()).toEqual([]);
+    await world.olivia.presses("Restart", { channel: "ops" });
+    const { record } = await world.ended("vm restart");
+    expect(record.threadTs).toBe(card.ts);
+  });
+
+  it("says that a VM which was stopped meanwhile is, and offers what fits", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{ vm: "worker-1" }]);
+    const card = await hears(world.olivia, "ops", /worker-1 in staging is STOPPED now/);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\] \[Start\]/);
+  });
+
+  it("follows a VM that is renamed after the alert, and no other one of its name", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}]);
+    await hears(world.olivia, "ops", /web-2 in payments is RUNNING now/);
+    world.compute.edit.renameVm({ vm: "web-2", name: "web-9" });
+    world.compute.edit.addVm({ project: "staging", name: "web-2" });
+    await world.olivia.types("ops", "/vm show web-9");
+    await hears(world.olivia, "ops", /web-9[^]*RUNNING/);
+    await fire(world, [{}, { name: "DiskFull" }]);
+    const card = await hears(world.olivia, "ops", /web-9 in payments is RUNNING now/);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    expect((await world.ended("vm restart")).record.target.id).toBe("vm-payments-web-2");
+  }, 30_000);
+
+  it("makes one request of two presses of one button, and another after it says who is on it", async () => {
+    await using world = await startAlertWorld({ receive: "http" });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    const pressed = buttonOn(card, "Restart…");
+    await Promise.all(
+      [1, 2, 3].map(() => sendSigned(world, pressPayload(world, "olivia", card, pressed))),
+    );
+    const next = await hears(world.olivia, "ops", /👤 olivia is on it/);
+    await world.ended("vm restart");
+    await world.settled();
+    expect(world.compute.writes()).toHaveLength(1);
+    await world.olivia.presses("Restart…", { in: next.ts });
+    await hears(world.olivia, "ops", /Not repeated: you restarted web-2/);
+  }, 30_000);
+
+  it("says during a freeze that changes are frozen, and has the buttons again after it", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}]);
+    await hears(world.olivia, "ops", /Restart…/);
+    await world.ada.types("ops", "/gatehouse freeze drill");
+    const frozen = await hears(world.olivia, "ops", /HighCpu[^]*All changes are frozen by ada/);
+    expect(wordsOf(frozen)).toMatch(/\[Show\] \[Metrics\]/);
+    expect(wordsOf(frozen)).not.toContain("Restart…");
+    await world.ada.types("ops", "/gatehouse thaw");
+    await hears(world.olivia, "ops", /HighCpu on web-2[^]*Restart…/);
+  });
+});
+
+describe("with teams", () => {
+  it("a group goes to the channel of its VM's team, and another team's VM in it is words alone", async () => {
+    await using world = await startAlertWorld({ policy: teams });
+    await fire(world, [{}, { vm: "train-7", startsAt: minute(1) }], { source: "by-team" });
+    const card = await hears(world.olivia, "status", /HighCpu on web-2, train-7/);
+    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING now[^]*Also on train-7\./);
+    expect(JSON.stringify(card.blocks)).not.toMatch(/vm-ml|ERROR| in ml/);
+    await fire(world, [{ vm: "nobody-knows" }], { source: "by-team", groupKey: "unknown" });
+    await hears(world.olivia, "status", /HighCpu on nobody-knows/);
+  });
+
+  it("a relabeled alert that names another team's VM gives no button for it", async () => {
+    await using world = await startAlertWorld({ policy: teams });
+    await fire(world, [{ vm: "train-7" }]);
+    const card = await hears(world.ada, "ops", /HighCpu on train-7/);
+    expect(JSON.stringify(card.blocks)).not.toMatch(/"alert:|vm-ml|ERROR/);
+  });
+
+  it("a copied button of a VM that somebody doesn't see is answered like one that isn't there", async () => {
+    await using world = await startAlertWorld({ policy: teams, receive: "http" });
+    await fire(world, [{ vm: "train-7" }], { source: "by-team" });
+    const card = await hears(world.amir, "leads-only", /train-7 in ml is ERROR now/);
+    const restart = buttonOn(card, "Restart…");
+    await fire(world, [{}], { source: "by-team", groupKey: "ours" });
+    const ours = await hears(world.olivia, "status", /HighCpu on web-2/);
+    const before = world.slack.workspace.ephemerals.length;
+    for (const pressed of [
+      restart,
+      { ...restart, value: JSON.stringify({ alert: "a-nothinghere", vm: 0, n: 0 }) },
+      {
+        ...restart,
+        value: JSON.stringify({ ...JSON.parse(buttonOn(ours, "Restart…").value), vm: 7 }),
+      },
+      { ...restart, value: JSON.stringify({ ...JSON.parse(restart.value), vm: "constructor" }) },
+      { ...restart, action: "alert:vm.nothing" },
+    ])
+      expect(await sendSigned(world, pressPayload(world, "olivia", ours, pressed))).toBe(200);
+    await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + 5);
+    const said = world.slack.workspace.ephemerals.slice(before).map((one) => JSON.stringify(one));
+    for (const one of said) expect(one).toContain("This button no longer works");
+    expect(said.join("")).not.toMatch(/train-7|vm-ml/);
+    expect(world.compute.writes()).toEqual([]);
+    // On the right message, by somebody who may only look
+    await sendSigned(world, pressPayload(world, "vera", ours, buttonOn(ours, "Restart…")));
+    await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + 6);
+    expect(await world.store.openIds()).toEqual([]);
+  }, 30_000);
+
+  it("digests, handover, and Home name what fires, each for those who see the VM", async () => {
+    await using world = await startAlertWorld({ policy: teams });
+    await fire(world, [{}, { vm: "train-7", name: "GpuHot" }, { vm: "nobody-knows" }]);
+    await world.olivia.types("status", "/gatehouse digest now");
+    const digest = await hears(world.olivia, "status", /HighCpu fires on web-2 in payments since/);
+    expect(wordsOf(digest)).not.toMatch(/GpuHot|nobody-knows/);
+    await world.amir.types("leads-only", "/gatehouse handover");
+    await hears(world.amir, "leads-only", /GpuHot fires on train-7 in ml since/);
+    const home = () => wordsIn(world.olivia.sees().home?.blocks ?? []).join("\n");
+    await world.olivia.opensHome();
+    await world.olivia.until(() => home().includes("fires on"));
+    expect(home()).not.toMatch(/GpuHot|nobody-knows/);
+    await world.ada.opensHome();
+    await world.ada.until(({ home: seen }) =>
+      wordsIn(seen?.blocks ?? [])
+        .join()
+        .includes("nobody-knows"),
+    );
+  }, 30_000);
+});
+
+describe("a storm of alerts", () => {
+  it("is shown or counted whole, in few messages, and a restart meanwhile is told at once", async () => {
+    await using world = await startAlertWorld();
+    const groups = 120;
+    const all = Array.from({ length: groups }, (_, n) =>
+      fire(world, [{ name: `Storm${n}`, vm: n % 2 === 0 ? "web-2" : `gone-${n}` }], {
+        groupKey: `storm-${n}`,
+      }),
+    );
+    await Promise.all(all);
+    const began = performance.now();
+    await world.olivia.types("ops", "/vm restart db-1");
+    await hears(world.olivia, "ops", /Restarted db-1/);
+    expect(performance.now() - began).toBeLessThan(8_000);
+    const shared = await hears(world.olivia, "ops", /\d+ alert groups firing/, 20_000);
+    const counted = () => {
+      const own = inChannel(world).filter((one) => /^🔥 Storm\d+/.test(wordsOf(one)));
+      const others = inChannel(world).flatMap(
+        (one) => /(\d+) alert groups? firing/.exec(wordsOf(one))?.[1] ?? [],
+      );
+      return own.length + others.reduce((sum, one) => sum + Number(one), 0);
+    };
+    await expect.poll(counted, { timeout: 20_000 }).toBe(groups);
+    expect(inChannel(world).length).toBeLessThan(30);
+    expect(wordsOf(shared)).toMatch(/Storm\d+ on/);
+    await Promise.all(
+      Array.from({ length: groups }, (_, n) =>
+        fire(
+          world,
+          [{ name: `Storm${n}`, vm: n % 2 === 0 ? "web-2" : `gone-${n}`, status: "resolved" }],
+          {
+            groupKey: `storm-${n}`,
+          },
+        ),
+      ),
+    );
+    await hears(world.olivia, "ops", /All \d+ alert groups of this message have ended/, 30_000);
+  }, 90_000);
+
+  it("over the limit of its source is repeated by it: 503, never 429", async () => {
+    await using world = await startAlertWorld();
+    const at = Date.now();
+    const places = Array.from({ length: 3_000 }, (_, n) => [at + n / 1_000, `before-${n}`]).flat();
+    await world.client.zadd(world.key("rate", "door", "source prometheus"), ...places.map(String));
+    const sent = await send(world, "prometheus", alertmanagerBody([{}]), bearer());
+    expect(sent.status).toBe(503);
+  });
+});

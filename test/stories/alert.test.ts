@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { alertmanagerBody, minute, send, startAlertWorld } from "../door/sending.ts";
+import { hears, wordsOf } from "./words.ts";
+
+describe("an alert at night", () => {
+  it("fires for web-2, is restarted from its message, and ends without buttons that change", async () => {
+    await using world = await startAlertWorld();
+    expect((await send(world, "prometheus", alertmanagerBody([{}]))).status).toBe(202);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    expect(card.text).toBe("🔥 HighCpu on web-2: CPU above 95% for 5 min");
+    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING now/);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\] \[Restart…\] \[Snapshot\]/);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    const result = await hears(world.olivia, "ops", /web-2 runs again|RUNNING → RUNNING|Restarted/);
+    expect(result.threadTs).toBe(card.ts);
+    expect((await world.ended("vm restart")).state).toBe("done");
+    await hears(world.olivia, "ops", /👤 olivia is on it: Restart web-2/);
+    const over = alertmanagerBody([{ status: "resolved", endsAt: minute(20) }]);
+    await send(world, "prometheus", over);
+    const end = await hears(world.vera, "ops", /✅ Ended: HighCpu on web-2/);
+    expect(end.threadTs).toBe(card.ts);
+    const ended = await hears(world.vera, "ops", /✅ HighCpu on web-2[^]*Ended/);
+    expect(ended.ts).toBe(card.ts);
+    expect(wordsOf(ended)).toMatch(/\[Show\] \[Metrics\]/);
+    expect(wordsOf(ended)).not.toMatch(/Restart…|Snapshot/);
+    expect(world.compute.writes().map(({ path }) => path)).toEqual([
+      "/v1/vms/vm-payments-web-2/restart",
+    ]);
+  });
+});
