@@ -17,7 +17,7 @@ import {
   section,
   when,
 } from "../messages/message.ts";
-import { askOnce, needsConfirmation } from "../policy/refusal.ts";
+import { askOnce, isToConfirm } from "../policy/refusal.ts";
 import {
   calledName,
   type Command,
@@ -206,7 +206,7 @@ export const mustAsk = (command: Command, target: Target, policy: Pick<Policy, "
   command.class === "disrupt" &&
   !hasForm(command) &&
   isChange(command) &&
-  !needsConfirmation(policy, command, target);
+  !isToConfirm(policy, target);
 
 /** In the thread of its message. */
 export function renderEvent(

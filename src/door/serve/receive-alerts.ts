@@ -13,7 +13,7 @@ const perMinute = 3_000;
 const oldestS = 300;
 
 /** `POST /alerts/<source>`: what a source of gatehouse.yml sends, in its own format. */
-export function alertRoute({ config, alerts, gatewayNow, log }: Behind): Route {
+export function alertRoute({ config, alerts, gatewayNow, log, at }: Behind): Route {
   return {
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
@@ -32,7 +32,9 @@ export function alertRoute({ config, alerts, gatewayNow, log }: Behind): Route {
         const title = `The body is not what \`format: ${source.format}\` says.`;
         throw new Problem(422, title, `${field}: ${text}`, { field });
       }
+      await at?.("alert", called);
       const taken = await alerts.take(called, delivery, meaningOf(source, policy, inventory));
+      await at?.("alert-kept", called);
       if (!taken) throw new Problem(503, "Too many deliveries for one group at once; repeat it.");
       log.info("alert.taken", { source: called, alert: taken.id, changed: taken.isChanged });
       return { status: 202, body: { alert: taken.id, changed: taken.isChanged } };

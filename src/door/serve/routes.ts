@@ -16,6 +16,13 @@ export interface Behind {
   alerts: Alerts;
   proposals: Proposals;
   log: Log;
+  /** Failpoint around the write of an alert or a proposal. */
+  at?:
+    | ((
+        point: "alert" | "alert-kept" | "proposal" | "proposal-kept",
+        what: string,
+      ) => Promise<void>)
+    | undefined;
   /** What people in Slack are answered from, by the rules of this moment. */
   gatewayNow(): GatewayContext;
 }

@@ -4,7 +4,7 @@ import { type Input, hasForm, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { targetOf } from "../../requests/submit/submit.ts";
 import { overviewOf, type StoredAlert } from "../../door/alerts.ts";
-import { needsConfirmation } from "../../policy/refusal.ts";
+import { isToConfirm } from "../../policy/refusal.ts";
 import type { Press } from "../receive/interaction.ts";
 import { type Act, commandNamed, outdated, personOf } from "./authorize.ts";
 import { run } from "./run.ts";
@@ -46,7 +46,7 @@ export async function pressAlert(act: Act<Press>, value: Input): Promise<void> {
     );
   }
   await run(invocation, { ...act, interaction: there });
-  const isOpened = hasForm(command) || needsConfirmation(policy, command, target);
+  const isOpened = hasForm(command) || isToConfirm(policy, target);
   if (!isOpened && !(await store.madeBy(id))) return;
   const { name: by } = await personOf(act);
   await alerts.note(alert.id, { by, did: `${command.say.verb} ${calledName(target)}` }, n);

@@ -4,6 +4,7 @@ import { attestationRows } from "./attestation/evidence.ts";
 import { auditRows } from "./audit/trail.ts";
 import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
+import { doorRows } from "./doors/doors.ts";
 import { digestRows } from "./digests/digests.ts";
 import { fuzzRows } from "./fuzz.ts";
 import { inputRows } from "./input/names.ts";
@@ -73,6 +74,7 @@ export const rows: readonly Row[] = [
   ...mentionRows,
   ...digestRows,
   ...rolloutRows,
+  ...doorRows,
   ...attestationRows,
   ...mechanismRows,
   ...fuzzRows,
@@ -137,6 +139,11 @@ export const families = [
     letter: "RO",
     name: "rollouts",
     about: "Their processes die.",
+  },
+  {
+    letter: "E",
+    name: "doors",
+    about: "Processes, Redis, and Slack fail while alerts and proposals come in.",
   },
   {
     letter: "V",

@@ -9,7 +9,7 @@ import type { Pace } from "../../../src/config/policy-schema.ts";
  *
  *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "namespace": "…", "log": "path"}'
  *
- * It imports everything and says so, waits for {"begin": true}, and says {"started": port, "probes": port}.
+ * It imports everything and says so, waits for {"begin": true}, and says {"started": port, "probes": port, "door": port}.
  */
 export interface BotOptions {
   role: Role;
@@ -178,7 +178,7 @@ try {
       process.exit(0);
     });
   });
-  tell({ started: running.port, probes: running.opsPort });
+  tell({ started: running.port, probes: running.opsPort, door: running.doorPort });
 } catch (error) {
   tell({ refused: error instanceof Error ? error.message : String(error) });
   process.exit(1);

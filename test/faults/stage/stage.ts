@@ -23,6 +23,8 @@ export interface StageOptions {
   vms?: number;
   timing?: Partial<Timing>;
   policy?: string;
+  /** Further variables of each process. */
+  env?: Readonly<Record<string, string>>;
   workers?: number;
   gateways?: number;
   receive?: "socket" | "http";
@@ -165,6 +167,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       OPS_PORT: "0",
       GATEHOUSE_CONFIG: policyPath,
       LOG_LEVEL: "debug",
+      ...options.env,
     };
     const bots: Bot[] = [];
     let added = 0;
@@ -277,7 +280,9 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
 
 /** How many requests, and cards that several share, may still have to be said. */
 async function owed(redis: Stage["redis"], namespace: string): Promise<number> {
-  const lists = ["outbox", "shared-cards"].map((list) => redis.zcard(`{${namespace}}:${list}`));
+  const lists = ["outbox", "shared-cards", "alerts:outbox", "proposals:outbox"].map((list) =>
+    redis.zcard(`{${namespace}}:${list}`),
+  );
   return (await Promise.all(lists)).reduce((sum, count) => sum + count, 0);
 }
 
