@@ -268,12 +268,18 @@ function wayOutOf(
   return undefined;
 }
 
-function nextStepOf({ short, reasons }: AttestationResult, isPinnable: boolean): string {
+function nextStepOf(
+  { short, reasons, verification: { problems } }: AttestationResult,
+  isPinnable: boolean,
+): string {
   if (isPinnable)
     return "If it should run this, change its pin (one in gatehouse.yml wins); if not, stop the VM and find out who changed it";
   if (reasons.every(({ code }) => code === "debug"))
     return "Stop the VM, and have it started without debugging";
-  if (short.length > 0)
+  const isOnlyOld = short.length > 0 && problems.every((one) => one.short);
+  if (isOnlyOld && problems.length > 0)
+    return "Whoever runs the host must update it: no policy can accept this level";
+  if (isOnlyOld)
     return "Whoever runs the host must update it. What to accept until then is under `attestation.appraisal` in gatehouse.yml";
   return "Keep secrets from this VM until someone has explained this; `--evidence` gives an expert all that the result follows from";
 }
