@@ -10,7 +10,6 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../digests/requests.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Announce } from "./deliver/deliver.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
 import {
@@ -32,7 +31,8 @@ const drainMs = 5000;
 
 type Records = "store" | "rollouts" | "inventory" | "snapshots" | "subscriptions";
 type Services = "web" | "compute" | "appraiser" | "commands" | "log";
-type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices" | "attestationNote";
+type Words = "status" | "standstill" | "attestationNote";
+type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
 
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
 export async function startGateway(
@@ -44,7 +44,6 @@ export async function startGateway(
     key: Keys;
     people: People;
     queues: Pick<Queues, "wake">;
-    announce: Announce;
     watch: Pick<Watch, "refused" | "taken">;
     telemetry: Telemetry;
     spans: Spans | undefined;
@@ -52,7 +51,7 @@ export async function startGateway(
     at:
       | ((point: "intake" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
       | undefined;
-  } & Pick<GatewayContext, Records | Services | Words>,
+  } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;

@@ -20,7 +20,7 @@ import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import type { AnswerNotices } from "../deliver/deliver.ts";
+import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
@@ -137,6 +137,7 @@ export interface GatewayContext extends Surroundings {
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
+  announce: Announce;
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;

@@ -264,14 +264,16 @@ export function createPostOnce(options: {
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
-    const { text, blocks } = await owed.render();
+    const message = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
     const mine = await begin(subject, field, before, "editing", (mark) =>
       rateLimiter.edit({ id, isLast, mark }),
     );
     if ("waitMs" in mine) return mine.waitMs || readAgainMs;
     if (!(await mine.isInTime())) return readAgainMs;
-    const answer = await web.call("chat.update", { channel, ts, text, blocks });
+    const answer = await showOrSay(message, ({ text, blocks }) =>
+      web.call("chat.update", { channel, ts, text, blocks }),
+    );
     if (!answer.ok && (answer.kind !== "refused" || isBecauseOfUs(answer.error))) {
       await mine.becomes("editing 0");
       return answer.kind === "refused"
