@@ -219,10 +219,7 @@ export interface Notice {
   message: Message;
 }
 
-/**
- * Stored when it resolves; posted once, when Slack accepts it. False when it was announced before. `ts`: of the message that it
- * was posted as already, so that only answers are edited in.
- */
+/** Stored when it resolves; posted once, when Slack accepts it, or already (`ts`). False when it was announced before. */
 export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
 
 /** Shows words in place of a button of notices, posted or not. Those without it, or no longer kept, stay as they are. */
