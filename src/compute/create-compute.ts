@@ -25,7 +25,7 @@ import { isRecord, own } from "./exchange.ts";
 
 export type { ComputeOptions } from "./http.ts";
 
-/** Throws UserError for a base URL or key that can't be used. */
+/** Throws UserError for a base URL that can't be used. */
 export function createCompute(options: ComputeOptions): Compute {
   const http = createHttp(options);
   const callsOver = (by: Http): Compute => ({

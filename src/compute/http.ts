@@ -1,7 +1,7 @@
+import { addAbortListener } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
-import { UserError } from "../errors.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
@@ -29,9 +29,9 @@ import {
 import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
 
 export interface ComputeOptions {
-  /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
+  /** `https://host[/prefix]`, as `addressProblem` allows it. */
   baseUrl: string;
-  /** It may be replaced while the process runs. */
+  /** One word of ASCII characters. It may be replaced while the process runs. */
   apiKey: Live;
   /** Looks for a newer key now: before each change, and after a 401. */
   refreshKey?: () => void;
@@ -44,7 +44,7 @@ export interface ComputeOptions {
   /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
   allowPrivate?: boolean | readonly string[];
   /** Read for each connection. */
-  tls?: ComputeTls;
+  tls?: () => ComputeTls;
   /** The address of a proxy that tunnels (CONNECT). */
   proxy?: string | undefined;
   log?: Log;
@@ -99,13 +99,10 @@ export interface Http {
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
-/** Throws UserError for a base URL or key that can't be used. */
+/** Throws UserError for a base URL that can't be used. */
 export function createHttp(options: ComputeOptions): Http {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
-  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(valueOf(apiKey)))
-    throw new UserError("The compute service's key is empty or contains invalid characters");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const connect = createConnector({ ...options, base });
   const delays = { ...defaultDelays, ...options.retryDelays };
@@ -234,27 +231,22 @@ function createSlots(count: number) {
   let free = count;
   const waiting = new Set<() => void>();
 
-  /** False when given up first. */
-  function turn(signal: AbortSignal | undefined): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const begin = () => end(true);
-    const giveUp = () => end(false);
-    const end = (isOurs: boolean) => {
-      waiting.delete(begin);
-      signal?.removeEventListener("abort", giveUp);
-      resolve(isOurs);
-    };
-    waiting.add(begin);
-    signal?.addEventListener("abort", giveUp);
-    return promise;
-  }
-
   return {
     /** Undefined when given up before it began. */
     async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
       if (signal?.aborted) return undefined;
       if (free > 0) free -= 1;
-      else if (!(await turn(signal))) return undefined;
+      else {
+        const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
+        const begin = () => end(true);
+        const end = (isTurn: boolean) => {
+          waiting.delete(begin);
+          resolve(isTurn);
+        };
+        waiting.add(begin);
+        using _listening = signal && addAbortListener(signal, () => end(false));
+        if (!(await isOurs)) return undefined;
+      }
       try {
         return await work();
       } finally {

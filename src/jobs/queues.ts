@@ -5,14 +5,7 @@ import type { Log } from "../log/log.ts";
 
 export type Queues = ReturnType<typeof createQueues>;
 
-export interface QueueDepth {
-  queue: string;
-  waiting: number;
-  active: number;
-  delayed: number;
-  /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
-  oldestAt: number | undefined;
-}
+export type QueueDepth = Awaited<ReturnType<Queues["depth"]>>;
 
 const requestQueue = "requests";
 
@@ -51,14 +44,14 @@ export function createQueues(connection: RedisClient, prefix: string) {
       return waits;
     },
     ready: async (): Promise<unknown> => requests.waitUntilReady(),
-    counts: async () => requests.getJobCounts("waiting", "active", "delayed"),
-    /** For metrics: how many jobs wait, run, and are put off. */
-    async depth(): Promise<QueueDepth> {
+    /** How many jobs wait, run, and are put off. */
+    async depth() {
       const [counts, [oldest]] = await Promise.all([
         requests.getJobCounts("waiting", "active", "delayed"),
         requests.getJobs(["waiting"], 0, 0, true),
       ]);
       const { waiting = 0, active = 0, delayed = 0 } = counts;
+      /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
       const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
       return { queue: requests.name, waiting, active, delayed, oldestAt };
     },

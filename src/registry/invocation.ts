@@ -174,7 +174,7 @@ export function tokenize(text: string): Word[] {
       "Split it into shorter commands.",
     );
   }
-  const clean = unescape(unlink(text)).replaceAll(unseen, "");
+  const clean = typedOf(text).replaceAll(unseen, "");
   const words: Word[] = [];
   let word = "";
   let closers: string | undefined;
@@ -219,20 +219,20 @@ function unticked(word: string): string {
   return word.slice(from, to);
 }
 
-/** `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`, `<#C1|ops>` → `#ops`. */
-function unlink(text: string): string {
-  return text.replaceAll(
-    /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g,
-    (whole, target: string, label?: string) => {
+/**
+ * What was typed, of what Slack makes of it: `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`,
+ * `<#C1|ops>` → `#ops`, and `&lt;` → `<`.
+ */
+export function typedOf(text: string): string {
+  const link = /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g;
+  return text
+    .replaceAll(link, (whole, target: string, label?: string) => {
       if (/^[@#]/.test(target)) return label ? target.slice(0, 1) + label : target;
-      if (/^(https?|mailto|tel):/.test(target)) return label || target;
-      return whole;
-    },
-  );
-}
-
-function unescape(text: string): string {
-  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+      return /^(https?|mailto|tel):/.test(target) ? label || target : whole;
+    })
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
 }
 
 /**

@@ -105,8 +105,8 @@ export async function startGateway(
     botToken,
     apiUrl,
     ...(receive.mode === "socket"
-      ? { appToken: () => receive.appToken }
-      : { signingSecret: () => receive.signingSecret }),
+      ? { appToken: () => receive.secret }
+      : { signingSecret: () => receive.secret }),
     dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
     web: options.web,
@@ -157,7 +157,10 @@ export async function startGateway(
     /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,
     /** Why Slack isn't connected, if it isn't. */
-    problem: () => (app.connected() ? undefined : `Slack: ${app.problem() ?? "not connected"}`),
+    problem() {
+      const problem = app.problem();
+      return problem && `Slack: ${problem}`;
+    },
     close: async () => void (await app.close(drainMs)),
   };
 }

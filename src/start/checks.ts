@@ -132,17 +132,16 @@ export const checks: readonly Check[] = [
   {
     name: "Work",
     async forPeople({ store, queues, redis, key }) {
-      const [open, unsaid, counts, workers] = await Promise.all([
+      const [open, unsaid, jobs, workers] = await Promise.all([
         store.openCount(),
         store.outbox.depth(),
-        queues.counts(),
+        queues.depth(),
         countWorkers(redis, key),
       ]);
-      const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
       const requests = `${counted(open, "request")} open`;
       if (workers === 0)
         return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
-      const what = `${counted(workers, "worker")}, ${requests}, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      const what = `${counted(workers, "worker")}, ${requests}, ${counted(jobs.waiting + jobs.delayed, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
       return unsaid < 100 ? well(what) : trouble(what);
     },
   },

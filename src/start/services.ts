@@ -119,7 +119,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
   });
   const { receive } = config.slack;
-  const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
+  const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   const identity = opened(learnIdentity(web, { appToken }));
   const people = createPeople({
     web,

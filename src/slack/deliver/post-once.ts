@@ -16,17 +16,14 @@ import {
   metadataOf,
   type Mark,
   type RateLimiter,
+  type Says,
+  type Sought,
   type Taken,
   type Urgency,
 } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
-export interface Subject {
-  /** For the log. */
-  kind: string;
-  id: string;
-  /** Redis time (ms). */
-  createdAt: number;
+export interface Subject extends Sought {
   /** Keeps its marks. */
   outbox: Pick<Outbox, "hashOf" | "mark" | "remember">;
   /** Failpoints. */
@@ -45,7 +42,7 @@ interface OwedBase {
 }
 
 /** A message in a channel: posted once, and edited there when it can change. */
-export interface OwedPost extends OwedBase {
+export interface OwedPost extends OwedBase, Says {
   /** A person's ID stands for their direct messages. */
   place: Place;
   /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
@@ -55,10 +52,6 @@ export interface OwedPost extends OwedBase {
   shows?: Shows | undefined;
   /** By default a result's. */
   urgency?: Urgency | undefined;
-  /** Keys of other messages that this one says too: they are settled with it. */
-  covers?: readonly string[] | undefined;
-  /** IDs of requests whose result it tells, for whoever looks in Slack. */
-  tells?: readonly string[] | undefined;
   /** Where it can't go at once: has it said with others. False when it must wait for its turn. */
   join?: (() => Promise<boolean>) | undefined;
   /** Any refusal is one of its place. */

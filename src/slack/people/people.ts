@@ -5,7 +5,7 @@ import type { Person } from "../../registry/invocation.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../log/log.ts";
-import { type Message, notice, type Markdown, md, name as quoted } from "../../messages/message.ts";
+import { firstFew, type Message, notice, md, name as quoted } from "../../messages/message.ts";
 
 /** The person can't be verified right now, so the answer is no. */
 export class CannotTell extends UserError {
@@ -246,7 +246,7 @@ export async function readIdentity(
   const answer = await web.call("auth.test");
   if (!answer.ok) {
     if (answer.kind === "refused")
-      return { problem: `Slack rejected the bot token: ${answer.error}`, retry: false };
+      return { problem: `Slack rejected the bot token (${answer.error})`, retry: false };
     const isLimited = answer.kind === "limited";
     const problem = isLimited ? "Slack limits calls" : `Slack can't be reached: ${answer.reason}`;
     return { problem, retry: true };
@@ -433,18 +433,17 @@ export function groupNews(
   nameOf: (id: string) => string | undefined,
 ): Message {
   const named = (ids: readonly string[]) =>
-    md`${ids
-      .slice(0, maxNamed)
-      .map((id) => nameOf(id) ?? id)
-      .join(", ")}${ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : ""}`;
+    firstFew(
+      ids.map((id) => nameOf(id) ?? id),
+      maxNamed,
+    );
+  const moves = [
+    came.length > 0 && `${named(came)} joined`,
+    left.length > 0 && `${named(left)} left`,
+  ].filter((one) => one !== false);
   const group = nameOf(groupId);
   const called = group === undefined ? quoted(groupId) : md`${group} (${quoted(groupId)})`;
   return notice(
-    md`👥 The user group ${called}, which the policy names, changed: ${sentence(named(came), came.length, named(left), left.length)}. It counts at once.`,
+    md`👥 The user group ${called}, which the policy names, changed: ${moves.join("; ")}. It counts at once.`,
   );
-}
-
-function sentence(came: Markdown, cameCount: number, left: Markdown, leftCount: number): Markdown {
-  if (leftCount === 0) return md`${came} joined`;
-  return cameCount === 0 ? md`${left} left` : md`${came} joined; ${left} left`;
 }
