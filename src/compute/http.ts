@@ -110,11 +110,12 @@ export function createHttp(options: ComputeOptions): Http {
   const shared = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 };
   const agent = new Agent({ ...shared, connect, connections });
   const slots = createSlots(connections);
-  const budget = createRetryBudget();
+  /** Each call earns a tenth of one: retries must not multiply the load on a failing service. */
+  let retries = 10;
 
   async function read(call: Call): Promise<Good> {
     let request = prepare(call);
-    budget.earn();
+    retries = Math.min(mostRetries, retries + 0.1);
     for (let attempt = 1; ; attempt += 1) {
       const verdict = await slots.run(
         () => tryOnce(agent, call, request, attempt, judgeRead),
@@ -128,7 +129,8 @@ export function createHttp(options: ComputeOptions): Http {
       }
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
       const waitMs = mayPass(verdict) ? retryWaitMs(attempt, retryAfterMs, delays) : undefined;
-      if (waitMs === undefined || !budget.spend()) throw toError(call, verdict);
+      if (waitMs === undefined || retries < 1) throw toError(call, verdict);
+      retries -= 1;
       const { endpoint } = call;
       log.info("compute.retry", { endpoint, attempt, reason: verdict.reason, waitMs });
       // Given up between tries: the last one is what is known
@@ -258,44 +260,19 @@ function createSlots(count: number) {
   };
 }
 
-/** 10% of calls, at most 100 saved up; with few calls, ten at once, then one every 2 s. */
-const share = 0.1;
-const most = 100;
-const floor = 10;
-const floorRefillMs = 2000;
+export type RetryDelays = typeof defaultDelays;
 
-/** Keeps retries from multiplying the load on a failing service. */
-export function createRetryBudget(now: () => number = () => performance.now()) {
-  let tokens = floor;
-  let filledAt = now();
-  return {
-    /** A call was made: it earns a tenth of a retry. */
-    earn(): void {
-      tokens = Math.min(most, tokens + share);
-    },
-    /** Takes one retry if there is one. */
-    spend(): boolean {
-      const at = now();
-      if (tokens < floor) tokens = Math.min(floor, tokens + (at - filledAt) / floorRefillMs);
-      filledAt = at;
-      if (tokens < 1) return false;
-      tokens -= 1;
-      return true;
-    },
-  };
-}
-
-export interface RetryDelays {
+const defaultDelays = {
   /** Upper bound of the first wait; doubles each time. */
-  baseMs: number;
+  baseMs: 250,
   /** The longest wait; a longer `Retry-After` means no retry. */
-  maxMs: number;
+  maxMs: 5000,
   /** 0 ≤ random < 1. */
-  random: () => number;
-}
-
-export const defaultDelays: RetryDelays = { baseMs: 250, maxMs: 5000, random: Math.random };
+  random: Math.random,
+};
 const maxTries = 4;
+/** Saved up, of all calls together. */
+const mostRetries = 100;
 
 /** How long to wait before retrying a read; undefined: give up. Full jitter on top of `Retry-After`. */
 export function retryWaitMs(

@@ -187,10 +187,8 @@ export function startQueueProbe(options: {
     const wasHeard = isHeard;
     // Before the send: the job may come out before it returns
     isHeard = false;
-    let isStuck: boolean;
-    try {
-      isStuck = await options.send(options.workerId);
-    } catch {
+    const isStuck = await options.send(options.workerId).catch(() => undefined);
+    if (isStuck === undefined) {
       // Redis is unavailable: no reason to restart
       isHeard = true;
       return;

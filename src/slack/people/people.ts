@@ -18,11 +18,10 @@ export type People = ReturnType<typeof createPeople>;
 
 interface PeopleOptions {
   web: Web;
-  /** Read at each use: a process may start before Slack can say it, and then this throws CannotTell. */
-  ourTeamId: string;
-  ourEnterpriseId?: string | undefined;
-  /** The user groups that policy names, read at each use: it may change. */
-  readonly groupIds: readonly string[];
+  /** Throws CannotTell while Slack hasn't said it. */
+  home(): Home;
+  /** The user groups that policy names, which may change. */
+  groupIds(): readonly string[];
   /** At most 60 s. */
   cacheMs?: number;
   now?: () => number;
@@ -52,7 +51,8 @@ export function createPeople(options: PeopleOptions) {
   });
 
   const groups = createLookups<ReadonlySet<string>>(lookups, async (groupId) => {
-    const args = options.ourEnterpriseId === undefined ? {} : { team_id: options.ourTeamId };
+    const { teamId, enterpriseId } = options.home();
+    const args = enterpriseId === undefined ? {} : { team_id: teamId };
     const answer = await web.call("usergroups.users.list", { usergroup: groupId, ...args });
     if (answer.ok && Array.isArray(answer.data["users"]))
       return new Set(textsAt(answer.data, "users"));
@@ -66,7 +66,7 @@ export function createPeople(options: PeopleOptions) {
       teamId: string,
       { fresh = false }: { fresh?: boolean } = {},
     ): Promise<Person> {
-      const { groupIds } = options;
+      const groupIds = options.groupIds();
       const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
         throw new CannotTell("Slack named no one", "Try again in Slack.");
@@ -79,13 +79,12 @@ export function createPeople(options: PeopleOptions) {
         teamId: teamId || textAt(user, "team_id"),
         groups: groupIds.filter((_, index) => members[index]?.has(userId)),
       };
-      const home = { teamId: options.ourTeamId, enterpriseId: options.ourEnterpriseId };
       if (user === undefined) return { ...outline, name: userId, kind: "external" };
       const email = emailOfUser(user);
       return {
         ...outline,
         name: nameOfUser(user),
-        kind: kindOfUser(user, teamId, home),
+        kind: kindOfUser(user, teamId, options.home()),
         ...(email === "" ? {} : { email }),
       };
     },
