@@ -241,13 +241,15 @@ function createSlots(count: number) {
       else {
         const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
         const begin = () => end(true);
-        const end = (isTurn: boolean) => {
+        const end = (began: boolean) => {
           waiting.delete(begin);
-          resolve(isTurn);
+          resolve(began);
         };
         waiting.add(begin);
-        using _listening = signal && addAbortListener(signal, () => end(false));
-        if (!(await isOurs)) return undefined;
+        const listening = signal && addAbortListener(signal, () => end(false));
+        const isTurn = await isOurs;
+        listening?.[Symbol.dispose]();
+        if (!isTurn) return undefined;
       }
       try {
         return await work();

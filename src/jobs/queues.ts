@@ -1,4 +1,4 @@
-import { type Job, Queue, DelayedError, Worker } from "bullmq";
+import { DelayedError, Queue, Worker } from "bullmq";
 import type { RedisClient, Keys } from "../redis/redis.ts";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
@@ -81,7 +81,11 @@ export function startWorkers(options: {
     requestQueue,
     async (job, token) => {
       options.heard();
-      if (job.data.request) await putBack(job, token, await options.advance(job.data.request));
+      if (!job.data.request) return;
+      const next = await options.advance(job.data.request);
+      if (next.is === "ended") return;
+      await job.moveToDelayed(Date.now() + next.ms, token);
+      throw new DelayedError();
     },
     {
       connection,
@@ -115,12 +119,6 @@ export function startWorkers(options: {
       });
     },
   };
-}
-
-async function putBack(job: Job, token: string | undefined, next: Next): Promise<void> {
-  if (next.is === "ended") return;
-  await job.moveToDelayed(Date.now() + next.ms, token);
-  throw new DelayedError();
 }
 
 /** After this many missed beats, a worker counts as gone. */

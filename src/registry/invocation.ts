@@ -180,7 +180,8 @@ export function tokenize(text: string): Word[] {
   let closers: string | undefined;
   let isQuoted = false;
   const end = () => {
-    const written = isQuoted ? word : flagOf(unticked(word));
+    // `—status` and `-status` are `--status`; a lone dash and numbers stay
+    const written = isQuoted ? word : unticked(word).replace(flagStart, "--");
     if (written !== "" || isQuoted) words.push({ text: written, isQuoted });
     word = "";
     isQuoted = false;
@@ -204,11 +205,6 @@ export function tokenize(text: string): Word[] {
   }
   end();
   return words;
-}
-
-/** `—status`, `–status`, `-status` → `--status`; a lone dash and numbers stay. */
-function flagOf(word: string): string {
-  return word.replace(flagStart, "--");
 }
 
 /** `web-1` in backticks, as copied from a message. */

@@ -8,7 +8,7 @@ import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
 import { counted, duration } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
-import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
@@ -220,8 +220,9 @@ export function createStatus(on: Services) {
           trouble(messageOf(error)),
         );
         if (!finding) return undefined;
-        const { advice } = finding;
-        const line = { name, ok: finding.is !== "ill", detail: asDetail(finding) };
+        const { what, mend, advice } = finding;
+        const detail = mend === undefined ? what : `${what}. ${mend}`;
+        const line = { name, ok: finding.is !== "ill", detail };
         return advice === undefined ? line : { ...line, advice };
       });
       return (await Promise.all(lines)).filter((line) => line !== undefined);

@@ -179,7 +179,8 @@ export function createSlackHttp(options: SlackHttpOptions) {
   return {
     /** Answers requests to Slack's path; false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
-      if (!isOurPath(request.url ?? "")) return false;
+      const url = URL.parse(request.url ?? "", "http://gatehouse");
+      if (url?.pathname !== path) return false;
       take(request, response).catch((error: unknown) => {
         log.warn("slack.delivery-broken", { error: messageOf(error) });
         if (!response.headersSent) answer(response, 400);
@@ -191,10 +192,6 @@ export function createSlackHttp(options: SlackHttpOptions) {
       closed = true;
     },
   };
-}
-
-function isOurPath(url: string): boolean {
-  return URL.parse(url, "http://gatehouse")?.pathname === path;
 }
 
 /** Slack takes an empty body or JSON. */
