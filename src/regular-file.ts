@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 
 /** What Gatehouse keeps on a disk is for its own user alone, whatever the umask. */
@@ -28,6 +28,12 @@ function check(path: string, stats: Stats, most: number): void {
 const tooLarge = (path: string, most: number) =>
   new FileRefusedError("TOO_LARGE", `${path} is larger than ${most.toLocaleString("en")} bytes`);
 
+/** A file can grow after it was measured; Node.js reads no more than it then had. */
+function checked(path: string, content: Buffer, most: number): Buffer {
+  if (content.length > most) throw tooLarge(path, most);
+  return content;
+}
+
 /**
  * A file that others can write or replace: a regular one of at most `most` bytes, opened without blocking. A pipe, a socket,
  * a device, a folder, or a larger file is refused. Throws FileRefusedError, or what `open` throws.
@@ -36,13 +42,7 @@ export function readRegularSync(path: string, most: number): Buffer {
   const file = openSync(path, flags);
   try {
     check(path, fstatSync(file), most);
-    const room = Buffer.allocUnsafe(most + 1);
-    let size = 0;
-    for (let read = -1; read !== 0 && size < room.length; size += read)
-      read = readSync(file, room, size, room.length - size, null);
-    // A file can grow after it was measured
-    if (size > most) throw tooLarge(path, most);
-    return Buffer.from(room.subarray(0, size));
+    return checked(path, readFileSync(file), most);
   } finally {
     closeSync(file);
   }
@@ -53,14 +53,7 @@ export async function readRegular(path: string, most: number): Promise<Buffer> {
   const file = await open(path, flags);
   try {
     check(path, await file.stat(), most);
-    const room = Buffer.allocUnsafe(most + 1);
-    let size = 0;
-    for (let read = -1; read !== 0 && size < room.length; size += read)
-      // oxlint-disable-next-line no-await-in-loop -- nearly always one, and one that reads nothing
-      read = (await file.read(room, size, room.length - size, null)).bytesRead;
-    // A file can grow after it was measured
-    if (size > most) throw tooLarge(path, most);
-    return Buffer.from(room.subarray(0, size));
+    return checked(path, await file.readFile(), most);
   } finally {
     await file.close();
   }

@@ -268,13 +268,17 @@ function wayOutOf(
   return undefined;
 }
 
-function nextStepOf({ short, reasons }: AttestationResult, isPinnable: boolean): string {
+function nextStepOf(result: AttestationResult, isPinnable: boolean): string {
+  const { short, reasons, verification } = result;
   if (isPinnable)
     return "If it should run this, change its pin (one in gatehouse.yml wins); if not, stop the VM and find out who changed it";
   if (reasons.every(({ code }) => code === "debug"))
     return "Stop the VM, and have it started without debugging";
-  if (short.length > 0)
-    return "Whoever runs the host must update it. What to accept until then is under `attestation.appraisal` in gatehouse.yml";
+  const update = "Whoever runs the host must update it";
+  if (short.length > 0 && verification.problems.every((one) => one.short))
+    return verification.is !== "authentic"
+      ? `${update}: no policy can accept this level`
+      : `${update}. What to accept until then is under \`attestation.appraisal\` in gatehouse.yml`;
   return "Keep secrets from this VM until someone has explained this; `--evidence` gives an expert all that the result follows from";
 }
 

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { readBody } from "../compute/exchange.ts";
+import type { Policy } from "../config/policy-file.ts";
 import { type Proxies, proxyOptions } from "../config/proxy.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -16,14 +18,7 @@ import type { Needed } from "../verifier/verify-evidence.ts";
 import { inspectStored, mostBytes, namesNeeded, storeEndorsement } from "./endorsement-folder.ts";
 
 /** Where endorsements come from; without a slash at the end. */
-export interface VendorAddresses {
-  /** Intel's PCS, or a PCCS. */
-  intel: string;
-  /** The list of Intel's root; a PCCS has it under `/sgx/certification/v4/rootcacrl`. */
-  intelRoot: string;
-  /** AMD's KDS. */
-  amd: string;
-}
+export type VendorAddresses = NonNullable<Policy["attestation"]["refresh"]>;
 
 /** Intel's and AMD's paths; what is put in are words of a list and hex digits (`endorsementNamed`). */
 const paths = {
@@ -78,14 +73,8 @@ async function fetchEndorsement(url: string, dispatcher: Dispatcher): Promise<En
     const host = new URL(url).host;
     throw new FetchError(`${host} answered ${statusCode}`, seconds > 0 ? seconds * 1000 : 0);
   }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > mostBytes) throw new FetchError(`the answer is larger than ${mostBytes} bytes`);
-    chunks.push(chunk);
-  }
-  const content = Buffer.concat(chunks);
+  const content = await readBody(body, mostBytes);
+  if (!content) throw new FetchError(`the answer is larger than ${mostBytes} bytes`);
   const text = content.toString("latin1");
   const [, header] = Object.entries(headers).find(([name]) => chainHeader.test(name)) ?? [];
   return {

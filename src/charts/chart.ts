@@ -46,22 +46,24 @@ function lineChart(title: string, series: readonly Series[]): ChartBlock {
   const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
     timeLabel(from + bucket * bucketMs, bucketMs),
   );
-  return {
-    type: "data_visualization",
-    title: plain(title, limits.title) || "Chart",
-    chart: {
-      type: "line",
-      series: series.map(({ name }, which) => ({
-        name,
-        data: [...(peaks[which]?.values() ?? [])].map((peak, index) => ({
-          label: categories[index] ?? "",
-          value: Number(peak.toPrecision(4)),
-        })),
+  return titled(title, {
+    type: "line",
+    series: series.map(({ name }, which) => ({
+      name,
+      data: [...(peaks[which]?.values() ?? [])].map((peak, index) => ({
+        label: categories[index] ?? "",
+        value: Number(peak.toPrecision(4)),
       })),
-      axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
-    },
-  };
+    })),
+    axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
+  });
 }
+
+const titled = (title: string, chart: ChartBlock["chart"]): ChartBlock => ({
+  type: "data_visualization",
+  title: plain(title, limits.title) || "Chart",
+  chart,
+});
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Round times. Labels can't tell apart what is less than a second apart. */
@@ -110,13 +112,7 @@ export function countChart(title: string, name: string, labels: readonly string[
     .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1))
     .slice(0, limits.points);
   const axis = { categories: data.map(({ label }) => label), y_label: name };
-  return [
-    {
-      type: "data_visualization",
-      title: plain(title, limits.title) || "Chart",
-      chart: { type: "bar", series: [{ name, data }], axis_config: axis },
-    },
-  ];
+  return [titled(title, { type: "bar", series: [{ name, data }], axis_config: axis })];
 }
 
 function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {

@@ -4,10 +4,10 @@ import {
   Markdown,
   md,
   type ChartBlock,
-  limits,
   message,
   type Message,
   section,
+  sections,
 } from "../messages/message.ts";
 import { shortNumber } from "./chart.ts";
 
@@ -41,15 +41,8 @@ export function sparkline(values: readonly number[]): string {
   return values.map((value) => bars[barOf(value)]).join("");
 }
 
-/** A line for each row, in as many sections as it takes. */
 function tableWords({ rows: [columns = [], ...rows] }: DataTableBlock) {
   const line = (row: DataTableBlock["rows"][number]) =>
     md`${row.map((cell) => ("text" in cell ? cell.text : "")).join(" · ")}`;
-  const parts: Markdown[] = [md`*${line(columns)}*`];
-  for (const row of rows) {
-    const longer = lines(parts.at(-1), line(row));
-    if (longer.value.length <= limits.section) parts[parts.length - 1] = longer;
-    else parts.push(line(row));
-  }
-  return parts.map((part) => section(part));
+  return sections([md`*${line(columns)}*`, ...rows.map(line)]);
 }

@@ -11,7 +11,6 @@ import {
   consoleSchema,
   metricsSchema,
   projectSchema,
-  type Specs,
   vmSchema,
   type Accepted,
   describeFailure,
@@ -25,7 +24,7 @@ import { isRecord, own } from "./exchange.ts";
 
 export type { ComputeOptions } from "./http.ts";
 
-/** Throws UserError for a base URL or key that can't be used. */
+/** Throws UserError for a base URL that can't be used. */
 export function createCompute(options: ComputeOptions): Compute {
   const http = createHttp(options);
   const callsOver = (by: Http): Compute => ({
@@ -107,21 +106,16 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
     },
 
     update: (projectId, { name, specs }, options) =>
-      change(endpoints.updateProject, projectId, options, { name, specs: specs && toSpecs(specs) }),
+      change(endpoints.updateProject, projectId, options, { name, specs }),
 
     delete: (projectId, options) => change(endpoints.deleteProject, projectId, options),
   };
 }
 
-/** Only the fields the service knows. */
-function toSpecs({ cpu, memory, disk }: Specs): object {
-  return { cpu, memory, disk };
-}
-
 function toBody({ name, type, region, specs, gitConfig: git }: NewProject): object {
   const { url, branch, buildCommand: build_command, startCommand: start_command } = git ?? {};
   const git_config = git && { url, branch, build_command, start_command };
-  return { name, type, region, specs: specs && toSpecs(specs), git_config };
+  return { name, type, region, specs, git_config };
 }
 
 function createVms(http: Http): Compute["vms"] {
@@ -148,8 +142,7 @@ function createVms(http: Http): Compute["vms"] {
     start: (vmId, options) => change(endpoints.startVm, vmId, options),
     stop: (vmId, options) => change(endpoints.stopVm, vmId, options),
     restart: (vmId, options) => change(endpoints.restartVm, vmId, options),
-    resize: (vmId, specs, options) =>
-      change(endpoints.resizeVm, vmId, options, { specs: toSpecs(specs) }),
+    resize: (vmId, specs, options) => change(endpoints.resizeVm, vmId, options, { specs }),
 
     async snapshot(vmId, name, options) {
       const call = { endpoint: endpoints.takeSnapshot, id: vmId, ...options, body: { name } };

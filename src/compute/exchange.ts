@@ -34,11 +34,11 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
       retryAfter: first(headers["retry-after"]),
       date: first(headers["date"]),
     };
-    const text = await readText(body, maxBytes);
-    if (text === undefined) return { ...answer, text: "", flaw: "too-large" };
+    const bytes = await readBody(body, maxBytes);
+    if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
     // Compression was not requested: an encoded answer counts as empty.
     const isPlain = (first(headers["content-encoding"]) ?? "identity") === "identity";
-    return { ...answer, text: isPlain ? text : "" };
+    return { ...answer, text: isPlain ? bytes.toString("utf8") : "" };
   } catch (error) {
     const stopped = stop.reason === timer.reason ? "timeout" : "aborted";
     const reason = stop.aborted ? stopped : reasonOf(error);
@@ -48,7 +48,10 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
 }
 
 /** Undefined when there is more; the connection is then given up. */
-async function readText(body: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
+export async function readBody(
+  body: AsyncIterable<Buffer>,
+  most: number,
+): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -56,7 +59,7 @@ async function readText(body: AsyncIterable<Buffer>, most: number): Promise<stri
     if (size > most) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function first(header: string | string[] | undefined): string | undefined {

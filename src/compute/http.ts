@@ -1,7 +1,7 @@
+import { addAbortListener } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
-import { UserError } from "../errors.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
@@ -29,9 +29,9 @@ import {
 import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
 
 export interface ComputeOptions {
-  /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
+  /** `https://host[/prefix]`, as `addressProblem` allows it. */
   baseUrl: string;
-  /** It may be replaced while the process runs. */
+  /** One word of ASCII characters. It may be replaced while the process runs. */
   apiKey: Live;
   /** Looks for a newer key now: before each change, and after a 401. */
   refreshKey?: () => void;
@@ -44,7 +44,7 @@ export interface ComputeOptions {
   /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
   allowPrivate?: boolean | readonly string[];
   /** Read for each connection. */
-  tls?: ComputeTls;
+  tls?: () => ComputeTls;
   /** The address of a proxy that tunnels (CONNECT). */
   proxy?: string | undefined;
   log?: Log;
@@ -99,13 +99,10 @@ export interface Http {
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
-/** Throws UserError for a base URL or key that can't be used. */
+/** Throws UserError for a base URL that can't be used. */
 export function createHttp(options: ComputeOptions): Http {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
-  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(valueOf(apiKey)))
-    throw new UserError("The compute service's key is empty or contains invalid characters");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const connect = createConnector({ ...options, base });
   const delays = { ...defaultDelays, ...options.retryDelays };
@@ -113,11 +110,12 @@ export function createHttp(options: ComputeOptions): Http {
   const shared = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 };
   const agent = new Agent({ ...shared, connect, connections });
   const slots = createSlots(connections);
-  const budget = createRetryBudget();
+  /** Each call earns a tenth of one: retries must not multiply the load on a failing service. */
+  let retries = 10;
 
   async function read(call: Call): Promise<Good> {
     let request = prepare(call);
-    budget.earn();
+    retries = Math.min(mostRetries, retries + 0.1);
     for (let attempt = 1; ; attempt += 1) {
       const verdict = await slots.run(
         () => tryOnce(agent, call, request, attempt, judgeRead),
@@ -131,7 +129,8 @@ export function createHttp(options: ComputeOptions): Http {
       }
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
       const waitMs = mayPass(verdict) ? retryWaitMs(attempt, retryAfterMs, delays) : undefined;
-      if (waitMs === undefined || !budget.spend()) throw toError(call, verdict);
+      if (waitMs === undefined || retries < 1) throw toError(call, verdict);
+      retries -= 1;
       const { endpoint } = call;
       log.info("compute.retry", { endpoint, attempt, reason: verdict.reason, waitMs });
       // Given up between tries: the last one is what is known
@@ -234,27 +233,24 @@ function createSlots(count: number) {
   let free = count;
   const waiting = new Set<() => void>();
 
-  /** False when given up first. */
-  function turn(signal: AbortSignal | undefined): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const begin = () => end(true);
-    const giveUp = () => end(false);
-    const end = (isOurs: boolean) => {
-      waiting.delete(begin);
-      signal?.removeEventListener("abort", giveUp);
-      resolve(isOurs);
-    };
-    waiting.add(begin);
-    signal?.addEventListener("abort", giveUp);
-    return promise;
-  }
-
   return {
     /** Undefined when given up before it began. */
     async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
       if (signal?.aborted) return undefined;
       if (free > 0) free -= 1;
-      else if (!(await turn(signal))) return undefined;
+      else {
+        const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
+        const begin = () => end(true);
+        const end = (began: boolean) => {
+          waiting.delete(begin);
+          resolve(began);
+        };
+        waiting.add(begin);
+        const listening = signal && addAbortListener(signal, () => end(false));
+        const isTurn = await isOurs;
+        listening?.[Symbol.dispose]();
+        if (!isTurn) return undefined;
+      }
       try {
         return await work();
       } finally {
@@ -266,44 +262,19 @@ function createSlots(count: number) {
   };
 }
 
-/** 10% of calls, at most 100 saved up; with few calls, ten at once, then one every 2 s. */
-const share = 0.1;
-const most = 100;
-const floor = 10;
-const floorRefillMs = 2000;
+export type RetryDelays = typeof defaultDelays;
 
-/** Keeps retries from multiplying the load on a failing service. */
-export function createRetryBudget(now: () => number = () => performance.now()) {
-  let tokens = floor;
-  let filledAt = now();
-  return {
-    /** A call was made: it earns a tenth of a retry. */
-    earn(): void {
-      tokens = Math.min(most, tokens + share);
-    },
-    /** Takes one retry if there is one. */
-    spend(): boolean {
-      const at = now();
-      if (tokens < floor) tokens = Math.min(floor, tokens + (at - filledAt) / floorRefillMs);
-      filledAt = at;
-      if (tokens < 1) return false;
-      tokens -= 1;
-      return true;
-    },
-  };
-}
-
-export interface RetryDelays {
+const defaultDelays = {
   /** Upper bound of the first wait; doubles each time. */
-  baseMs: number;
+  baseMs: 250,
   /** The longest wait; a longer `Retry-After` means no retry. */
-  maxMs: number;
+  maxMs: 5000,
   /** 0 ≤ random < 1. */
-  random: () => number;
-}
-
-export const defaultDelays: RetryDelays = { baseMs: 250, maxMs: 5000, random: Math.random };
+  random: Math.random,
+};
 const maxTries = 4;
+/** Saved up, of all calls together. */
+const mostRetries = 100;
 
 /** How long to wait before retrying a read; undefined: give up. Full jitter on top of `Retry-After`. */
 export function retryWaitMs(

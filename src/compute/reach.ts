@@ -8,9 +8,6 @@ import { buildConnector } from "undici";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
 
-/** By the host's own name. A public name that resolves into the inner network is SSRF: checked before connecting. */
-type Reach = "public" | "private" | "loopback";
-
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [net: Address, bits: number];
 
@@ -81,37 +78,23 @@ export interface BaseAddress {
   origin: string;
   /** Path of the base URL without a trailing slash; `/v1/…` is appended to it. */
   prefix: string;
-  reach: Reach;
+  /** By the host's own name. A public name that resolves into the inner network is SSRF: checked before connecting. */
+  reach: "public" | "private" | "loopback";
   /** Private addresses that a public name may lead to all the same. */
   allowed: readonly Range[];
 }
 
-/**
- * Plain http is only for hosts that are loopback or private by name, because the key would travel in clear text. Throws
- * UserError, whose text never repeats the URL: it may contain a password.
- */
+/** Of an address that `COMPUTE_API_URL` may have. Throws UserError for one that no connection may lead to. */
 export function parseBaseUrl(
   baseUrl: string,
   allowPrivate: boolean | readonly string[],
 ): BaseAddress {
-  const no = (what: string, hint?: string) =>
-    new UserError(`The compute service's base URL ${what}`, hint);
-  const url = URL.parse(baseUrl);
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw no("is not an http(s) address", "For example https://compute.example.com");
-  if (url.username !== "" || url.password !== "")
-    throw no("contains a user name or password", "The key belongs in COMPUTE_API_KEY");
-  if (url.search !== "" || url.hash !== "")
-    throw no("has a query or a fragment", "Remove them: paths are appended to it");
+  const url = new URL(baseUrl);
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (isIn(never, host)) throw no("names a link-local or unusable address");
-  const reach: Reach = isLoopbackHost(host)
-    ? "loopback"
-    : allowPrivate === true || isPrivateHost(host)
-      ? "private"
-      : "public";
-  if (url.protocol === "http:" && reach === "public")
-    throw no("must be https", "Plain http would show the key to the network");
+  if (isIn(never, host))
+    throw new UserError("The compute service's base URL names a link-local or unusable address");
+  const isPrivate = allowPrivate === true || isPrivateHost(host);
+  const reach = isLoopbackHost(host) ? "loopback" : isPrivate ? "private" : "public";
   const ranges = typeof allowPrivate === "boolean" ? [] : allowPrivate;
   const prefix = url.pathname.replace(/\/+$/, "");
   return { origin: url.origin, prefix, reach, allowed: parseRanges(ranges) };
@@ -162,7 +145,7 @@ function createGuardedLookup(
 export function createConnector(options: {
   base: BaseAddress;
   timeoutMs: number;
-  tls?: ComputeTls | undefined;
+  tls?: (() => ComputeTls) | undefined;
   /** Its address. */
   proxy?: string | undefined;
   lookup?: LookupFunction | undefined;
@@ -183,8 +166,8 @@ export function createConnector(options: {
   let read = "";
   let connect: buildConnector.connector | undefined;
   return (to, callback) => {
-    const texts = { ca: tls?.ca, cert: tls?.cert, key: tls?.key };
-    const now = JSON.stringify(texts);
+    const texts = tls?.();
+    const now = JSON.stringify({ ...texts });
     try {
       if (now !== read) connect = build(createSecureContext({ ...texts, minVersion: "TLSv1.2" }));
       read = now;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { ChangingPolicy } from "./changing-policy.ts";
-import { type ComputeTls, tlsProblem } from "./compute-tls.ts";
+import { tlsProblem } from "./compute-tls.ts";
 import {
   type Env,
   Environment,
@@ -19,10 +19,6 @@ export type LogLevel = (typeof logLevels)[number];
 /** `all` is gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
 
-export type SlackReceive =
-  | { mode: "socket"; readonly appToken: string }
-  | { mode: "http"; readonly signingSecret: string };
-
 /** Exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
 export const configExitCode = 78;
 
@@ -39,6 +35,7 @@ export class ConfigError extends Error {
 
 /** What comes from a file is read at each use: it may have changed (`files`, `policyFile`). */
 export type Config = ReturnType<typeof loadConfig>;
+export type SlackReceive = NonNullable<Config["slack"]["receive"]>;
 
 interface From {
   env?: Env;
@@ -64,7 +61,13 @@ export function loadConfig({
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
       : name === receiver || !receivers.some((one) => one === name);
   const read = from.read(...variableNames.filter(isRead));
-  const receive = receiver && slackReceive(receiver, read);
+  const receive = receiver && {
+    mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
+    /** The app token, or the signing secret. */
+    get secret() {
+      return read[receiver];
+    },
+  };
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
   const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: doorPort } = read;
@@ -77,23 +80,12 @@ export function loadConfig({
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const secrets = [
     read.SLACK_BOT_TOKEN,
-    receive?.mode === "socket" ? receive.appToken : receive?.signingSecret,
+    receive?.secret,
     read.COMPUTE_API_KEY,
     parseRedisUrl(read.REDIS_URL).password,
     ...passwordsIn(proxies),
     ...Object.values(traces?.headers ?? {}),
   ];
-  const tls: ComputeTls = {
-    get ca() {
-      return read.COMPUTE_CA_FILE;
-    },
-    get cert() {
-      return read.COMPUTE_CLIENT_CERT_FILE;
-    },
-    get key() {
-      return read.COMPUTE_CLIENT_KEY_FILE;
-    },
-  };
   return {
     role,
     slack: {
@@ -113,7 +105,11 @@ export function loadConfig({
       },
       /** Whether its name may lead to private addresses, or to which. */
       allowPrivate: read.COMPUTE_ALLOW_PRIVATE,
-      tls,
+      tls: () => ({
+        ca: read.COMPUTE_CA_FILE,
+        cert: read.COMPUTE_CLIENT_CERT_FILE,
+        key: read.COMPUTE_CLIENT_KEY_FILE,
+      }),
     },
     proxies,
     get redisUrl() {
@@ -161,22 +157,6 @@ const receivers = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"] as const;
 function receiverOf(from: Environment): (typeof receivers)[number] {
   const [socket, http] = receivers;
   return from.mentions(http) && !from.mentions(socket) ? http : socket;
-}
-
-function slackReceive(receiver: (typeof receivers)[number], read: Variables): SlackReceive {
-  if (receiver === "SLACK_APP_TOKEN")
-    return {
-      mode: "socket",
-      get appToken() {
-        return read[receiver];
-      },
-    };
-  return {
-    mode: "http",
-    get signingSecret() {
-      return read[receiver];
-    },
-  };
 }
 
 /** What is wrong with the three files together, where each by itself is what it should be. */

@@ -296,6 +296,7 @@ const address = (usual: string) =>
 const refresh = section({
   /** Intel's PCS, or a PCCS. */
   intel: address("https://api.trustedservices.intel.com"),
+  /** The list of Intel's root; a PCCS has it under `/sgx/certification/v4/rootcacrl`. */
   intelRoot: address("https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"),
   amd: address("https://kdsintf.amd.com"),
 });

@@ -47,6 +47,8 @@ export function createDigests(options: DigestsOptions) {
   const snoozes = createSnoozes(redis, key);
   /** Until when the last digest of each series reported changes (ms). */
   const toldUntil = key("digest-told");
+  /** The IDs of those that were posted, on request too, by when. */
+  const posted = key("digest-posted");
   const driftRecords = createDriftRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
@@ -126,8 +128,13 @@ export function createDigests(options: DigestsOptions) {
     snoozes,
     drift: driftRecords,
     statuses,
+    /** Before it is posted. */
+    async posts(id: string): Promise<void> {
+      const over = redis.pipeline().zremrangebyscore(posted, "-inf", now() - keptMs);
+      await over.zadd(posted, now(), id).pexpire(posted, keptMs).exec();
+    },
     /** IDs of the digests that may have been posted since then (ms). */
-    postedSince: (at: number) => schedules.idsBetween(at - mostLateMs, now()),
+    postedSince: (at: number) => redis.zrangebyscore(posted, at - onTimeMs, "+inf"),
     /** Its last digest has reported what changed until then (ms). */
     told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
       redis.hset(toldUntil, seriesOf(rule), until),
@@ -246,7 +253,7 @@ const keptMs = 7 * 24 * 3600_000;
 const maxStarts = 3;
 
 interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | "now"> {
-  digests: Pick<Digests, "schedules" | "build" | "told">;
+  digests: Pick<Digests, "schedules" | "build" | "told" | "posts">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
   /** Tells of the digest of a channel, once per ID. */
@@ -283,6 +290,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
       const readUntil = now();
       const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
+      await digests.posts(id);
       await options.announce({ id, channelId: rule.channel, message });
       await digests.told(rule, readUntil);
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });

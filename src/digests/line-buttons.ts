@@ -28,7 +28,10 @@ export const showSnapshots = (vm: { id: string; name: string }) =>
   button(`Snapshots of ${vm.name}`, "run:vm.snapshots", { vm: vm.id });
 export const showRequest = (request: string, label = "Details") =>
   button(label, "run:gatehouse.why", { request });
-export const signReview = (request: string) => button("Sign review", "review:sign", { request });
+const signAction = "review:sign";
+export const signReview = (request: string) => button("Sign review", signAction, { request });
+export const asksToSign = ({ blocks }: { blocks: readonly object[] }) =>
+  JSON.stringify(blocks).includes(`"action_id":"${signAction}"`);
 export const showChanges = (since: number) => button("Details", changesAction, { since });
 export const unsnoozeAll = button("Un-snooze all", unsnoozeAction, {});
 

@@ -30,14 +30,11 @@ export function seriesOf({ channel, targets }: Pick<DigestRule, "channel" | "tar
 /** A week without a slot means that no day was named. */
 const longestDays = 8;
 
-/** The slots that were due at `now` or before it, for a week back, the newest first. */
-function slotsUntil(rule: DigestRule, now: number) {
-  // Tomorrow's date first: where clocks go back over midnight, its slot can be due already
-  return slotsFrom(rule, localDate(rule, now).add({ days: 1 }), -1).filter(({ at }) => at <= now);
-}
-
+/** The newest slot that was due at `now` or before it. */
 export function latestSlot(rule: DigestRule, now: number): Slot | undefined {
-  return slotsUntil(rule, now).find(() => true);
+  // Tomorrow's date first: where clocks go back over midnight, its slot can be due already
+  const tomorrow = localDate(rule, now).add({ days: 1 });
+  return slotsFrom(rule, tomorrow, -1).find(({ at }) => at <= now);
 }
 
 /** The first slot after `now`. */
@@ -127,11 +124,6 @@ export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Conf
   return {
     all,
     of,
-    /** IDs of the slots of all digests that were due between these times. */
-    async idsBetween(from: number, now: number): Promise<string[]> {
-      const due = (await all()).flatMap((rule) => slotsUntil(rule, now).toArray());
-      return due.filter(({ at }) => at >= from).map(({ id }) => id);
-    },
     /** Replaces every schedule of this channel. */
     async set(rule: DigestRule): Promise<void> {
       await redis.hset(said, rule.channel, JSON.stringify(rule));

@@ -243,8 +243,6 @@ export function createScopes(known: Known): (scope: Scope) => Known {
   };
 }
 
-/** The most names on a page: few enough to rebuild one at once, many enough that there are few pages. */
-const pageSize = 128;
 /** Of the names that people give. Other characters are only guessed among the names that are compared. */
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789-_. ";
 /** Shorter names get no guesses: one typo makes them something else. */
@@ -252,56 +250,29 @@ const shortestToGuess = 3;
 /** Longer names have too many variants to try. */
 const longestToGuess = 64;
 
-/** A run of the sorted names. Joined as one text, so that one search tells whether any of them contains something. */
-interface Page {
-  names: string[];
-  text: string | undefined;
-}
+/** Names before and behind the place of a misspelled one that are compared with it. */
+const compared = 128;
 
 /**
- * IDs by name, ignoring case. `containing` and `near` only suggest. The names are kept sorted, in pages: a name that is
- * added or removed changes one page, so the first search after a change doesn't sort or join 100,000 names.
+ * IDs by name, ignoring case. `containing` and `near` only suggest. Names are put in order at the first search after a change:
+ * nearly in order as they are then, 100,000 take some milliseconds.
  */
 export function createNames() {
   const ids = new Map<string, Set<string>>();
-  const pages: Page[] = [{ names: [], text: undefined }];
+  let sorted: readonly string[] = [];
+  let added: string[] = [];
+  /** All in one, so that one search tells whether any of them contains something; undefined after a change. */
+  let text: string | undefined;
 
-  /** The page where a folded name is, or would be, and its place there. */
-  function placeOf(name: string): { page: Page; pageAt: number; at: number } {
-    const pageAt = Math.max(0, countBefore(pages, ({ names }) => (names[0] ?? "") <= name) - 1);
-    const page = pages[pageAt] ?? { names: [], text: undefined };
-    return { page, pageAt, at: countBefore(page.names, (other) => other < name) };
-  }
-
-  function insert(name: string): void {
-    const { page, pageAt, at } = placeOf(name);
-    page.names.splice(at, 0, name);
-    page.text = undefined;
-    if (page.names.length > pageSize)
-      pages.splice(pageAt + 1, 0, { names: page.names.splice(pageSize / 2), text: undefined });
-  }
-
-  function takeOut(name: string): void {
-    const { page, pageAt, at } = placeOf(name);
-    page.names.splice(at, 1);
-    page.text = undefined;
-    const next = pages[pageAt + 1];
-    if (page.names.length === 0 && pages.length > 1) pages.splice(pageAt, 1);
-    else if (next && page.names.length + next.names.length <= pageSize / 2)
-      pages.splice(pageAt, 2, { names: [...page.names, ...next.names], text: undefined });
-  }
-
-  /** Folded names that begin with the folded text, in order. */
-  function beginning(wanted: string, most: number): string[] {
-    const { pageAt, at } = placeOf(wanted);
-    const found: string[] = [];
-    for (const [index, { names }] of pages.slice(pageAt).entries()) {
-      for (const name of index === 0 ? names.slice(at) : names) {
-        if (found.length === most || !name.startsWith(wanted)) return found;
-        found.push(name);
-      }
+  function inOrder() {
+    if (text === undefined) {
+      const isKept = (name: string, at: number, all: readonly string[]) =>
+        ids.has(name) && name !== all[at - 1];
+      sorted = [...sorted, ...added].toSorted().filter(isKept);
+      added = [];
+      text = sorted.join("\n");
     }
-    return found;
+    return { names: sorted, text };
   }
 
   return {
@@ -310,35 +281,33 @@ export function createNames() {
       const bearers = ids.get(key);
       if (bearers) return void bearers.add(id);
       ids.set(key, new Set([id]));
-      insert(key);
+      added.push(key);
+      text = undefined;
     },
     remove(name: string, id: string): void {
       const key = fold(name);
       const bearers = ids.get(key);
       if (!bearers?.delete(id) || bearers.size > 0) return;
       ids.delete(key);
-      takeOut(key);
+      text = undefined;
     },
     idsOf: (name: string): readonly string[] => [...(ids.get(fold(name)) ?? [])],
 
     /** Folded names that begin with what was typed, then those with a word that does, then the others that contain it. */
     containing(typed: string, most: number): string[] {
       const wanted = fold(typed);
-      if (wanted === "") return [];
-      const found = beginning(wanted, most);
-      const others: string[] = [];
-      for (const page of pages) {
-        if (found.length === most) return found;
-        page.text ??= page.names.join("\n");
-        if (!page.text.includes(wanted)) continue;
-        for (const name of page.names) {
-          const at = name.indexOf(wanted);
-          if (at <= 0) continue;
-          const some = "-_. /".includes(name.charAt(at - 1)) ? found : others;
-          if (some.length < most) some.push(name);
-        }
+      const all = inOrder();
+      if (wanted === "" || !all.text.includes(wanted)) return [];
+      const [begin, within, others]: [string[], string[], string[]] = [[], [], []];
+      for (const name of all.names) {
+        const at = name.indexOf(wanted);
+        if (at < 0) continue;
+        const isWord = "-_. /".includes(name.charAt(at - 1));
+        const some = at === 0 ? begin : isWord ? within : others;
+        if (some.length < most) some.push(name);
+        if (begin.length === most) break;
       }
-      return [...found, ...others].slice(0, most);
+      return [...begin, ...within, ...others].slice(0, most);
     },
 
     /** Folded names that are one typo away, or two: the latter among the sorted names around it, the most alike first. */
@@ -346,10 +315,11 @@ export function createNames() {
       const wanted = fold(typed);
       if (wanted.length < shortestToGuess) return [];
       const allowed = wanted.length < 6 ? 1 : 2;
-      const { pageAt } = placeOf(wanted);
-      const around = pages
-        .slice(Math.max(0, pageAt - 1), pageAt + 2)
-        .flatMap(({ names }) => names)
+      const { names } = inOrder();
+      const behind = names.findIndex((name) => name >= wanted);
+      const at = behind < 0 ? names.length : behind;
+      const around = names
+        .slice(Math.max(0, at - compared), at + compared)
         .filter((name) => editDistance(wanted, name, allowed) <= allowed)
         .toSorted((a, b) => commonBeginning(b, wanted) - commonBeginning(a, wanted));
       const oneAway = oneSlipAway(wanted, alphabet).filter((variant) => ids.has(variant));
@@ -362,18 +332,6 @@ function commonBeginning(a: string, b: string): number {
   let length = 0;
   while (length < b.length && a.charCodeAt(length) === b.charCodeAt(length)) length += 1;
   return length;
-}
-
-/** How many come before, of what is sorted by that. */
-function countBefore<T>(sorted: readonly T[], isBefore: (each: T) => boolean): number {
-  let [from, to] = [0, sorted.length];
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const each = sorted[middle];
-    if (each !== undefined && isBefore(each)) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }
 
 /**

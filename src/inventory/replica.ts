@@ -40,17 +40,6 @@ redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[
 return 1
 `;
 
-/** What all processes know of the whole. */
-interface Head {
-  /** The highest given so far, 0 when Redis is empty. */
-  version: number;
-  /** When the last complete refresh ended (ms), undefined when none has since Redis was emptied. */
-  refreshedAt: number | undefined;
-  /** The last refresh failed. */
-  failed: boolean;
-  unread: readonly string[];
-}
-
 const inOneMoment = z.tuple([z.record(z.string(), z.string()), z.array(z.string())]);
 
 /** What a project is after what was just seen; undefined when it is gone, or isn't known and can't be made up. */
@@ -98,7 +87,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   const projectsKey = key("inventory", "projects");
   const runWrite = defineScript(redis, "inventoryWrite", writeLua);
   const runComplete = defineScript(redis, "inventoryComplete", completeLua);
-  let head: Head = { version: 0, refreshedAt: undefined, failed: false, unread: [] };
+  let head = headOf({});
   let isReachable = false;
   let running: Promise<void> | undefined;
   let lastChange: Promise<void> = Promise.resolve();
@@ -237,12 +226,18 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   };
 }
 
-function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, string>): Head {
+type Head = ReturnType<typeof headOf>;
+
+/** What all processes know of the whole. */
+function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, string>) {
   return {
+    /** The highest given so far, 0 when Redis is empty. */
     version: Number(version ?? 0),
+    /** When the last complete refresh ended (ms), undefined when none has since Redis was emptied. */
     refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
+    /** The last refresh failed. */
     failed: failed === "1",
-    unread: JSON.parse(unread) as string[],
+    unread: JSON.parse(unread) as readonly string[],
   };
 }
 
@@ -263,21 +258,13 @@ interface RefreshOptions {
   signal: AbortSignal;
 }
 
-interface Refreshed {
-  /** The list of projects could not be read, or no project could. */
-  failed: boolean;
-  /** Why the list could not be read. */
-  reason?: string | undefined;
-  /** Names of projects that keep what was known of them. */
-  unread: readonly string[];
-}
-
 /**
  * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
  * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
- * stopped.
+ * stopped. `failed`: no project could be read, or the list could not, for this `reason`; `unread`: names of projects that keep
+ * what was known of them.
  */
-export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
+export async function readEverything(options: RefreshOptions) {
   const { compute, known, replica, log, concurrency, signal } = options;
   const done = new Set<string>();
   const unread = new Map<string, string>();
@@ -347,14 +334,15 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   });
   await inRandomOrder(rest, concurrency, read);
   if (signal.aborted) return undefined;
-  if (reason !== undefined) return { failed: true, unread: [], reason };
+  if (reason !== undefined) return { failed: true, reason, unread: [] };
   const inList = new Set(list.map((project) => project.id));
   const vanished = before.filter((project) => !inList.has(project.id));
   if (list.length < maxProjects) await inRandomOrder(vanished, concurrency, vanish);
   if (signal.aborted) return undefined;
   for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
   const tried = list.filter((project) => project.type === "TEE_VM").length;
-  return { failed: tried > 0 && unread.size >= tried, unread: [...unread.values()].toSorted() };
+  const failed = tried > 0 && unread.size >= tried;
+  return { failed, reason, unread: [...unread.values()].toSorted() };
 }
 
 /** At most `width` at a time. */

@@ -1,18 +1,11 @@
-import { type Job, Queue, DelayedError, Worker } from "bullmq";
+import { DelayedError, Queue, Worker } from "bullmq";
 import type { RedisClient, Keys } from "../redis/redis.ts";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 
 export type Queues = ReturnType<typeof createQueues>;
 
-export interface QueueDepth {
-  queue: string;
-  waiting: number;
-  active: number;
-  delayed: number;
-  /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
-  oldestAt: number | undefined;
-}
+export type QueueDepth = Awaited<ReturnType<Queues["depth"]>>;
 
 const requestQueue = "requests";
 
@@ -51,14 +44,14 @@ export function createQueues(connection: RedisClient, prefix: string) {
       return waits;
     },
     ready: async (): Promise<unknown> => requests.waitUntilReady(),
-    counts: async () => requests.getJobCounts("waiting", "active", "delayed"),
-    /** For metrics: how many jobs wait, run, and are put off. */
-    async depth(): Promise<QueueDepth> {
+    /** How many jobs wait, run, and are put off. */
+    async depth() {
       const [counts, [oldest]] = await Promise.all([
         requests.getJobCounts("waiting", "active", "delayed"),
         requests.getJobs(["waiting"], 0, 0, true),
       ]);
       const { waiting = 0, active = 0, delayed = 0 } = counts;
+      /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
       const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
       return { queue: requests.name, waiting, active, delayed, oldestAt };
     },
@@ -88,7 +81,11 @@ export function startWorkers(options: {
     requestQueue,
     async (job, token) => {
       options.heard();
-      if (job.data.request) await putBack(job, token, await options.advance(job.data.request));
+      if (!job.data.request) return;
+      const next = await options.advance(job.data.request);
+      if (next.is === "ended") return;
+      await job.moveToDelayed(Date.now() + next.ms, token);
+      throw new DelayedError();
     },
     {
       connection,
@@ -122,12 +119,6 @@ export function startWorkers(options: {
       });
     },
   };
-}
-
-async function putBack(job: Job, token: string | undefined, next: Next): Promise<void> {
-  if (next.is === "ended") return;
-  await job.moveToDelayed(Date.now() + next.ms, token);
-  throw new DelayedError();
 }
 
 /** After this many missed beats, a worker counts as gone. */
@@ -194,10 +185,8 @@ export function startQueueProbe(options: {
     const wasHeard = isHeard;
     // Before the send: the job may come out before it returns
     isHeard = false;
-    let isStuck: boolean;
-    try {
-      isStuck = await options.send(options.workerId);
-    } catch {
+    const isStuck = await options.send(options.workerId).catch(() => undefined);
+    if (isStuck === undefined) {
       // Redis is unavailable: no reason to restart
       isHeard = true;
       return;

@@ -62,6 +62,17 @@ export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpe
   return { ...said, accessory: "label" in beside ? button(beside) : menuOf(beside) };
 }
 
+/** A row on each line, in as few sections as Slack's limit allows. */
+export function sections(rows: readonly Markdown[]): KnownBlock[] {
+  const texts: Markdown[] = [];
+  for (const row of rows) {
+    const longer = lines(texts.at(-1), row);
+    if (longer.value.length <= limits.section) texts.splice(-1, 1, longer);
+    else texts.push(row);
+  }
+  return texts.map((text) => section(text));
+}
+
 /** Label and value pairs in two columns; only the first 10 are shown. */
 export function fields(
   pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],

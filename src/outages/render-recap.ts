@@ -1,7 +1,6 @@
 import {
   news,
   duration,
-  lines,
   type Markdown,
   md,
   name,
@@ -10,6 +9,7 @@ import {
   type Message,
   message,
   section,
+  sections,
 } from "../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
@@ -18,8 +18,6 @@ import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 
 /** The rest is counted. */
 const maxLines = 15;
-/** A section holds 3,000 characters; a line has some hundreds. */
-const linesPerSection = 5;
 
 /** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
 const outcomes = {
@@ -55,12 +53,10 @@ export function renderRecap(
   const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
-  const sections = [];
-  for (let from = 0; from < shown.length; from += linesPerSection)
-    sections.push(section(lines(...shown.slice(from, from + linesPerSection))));
   const more = told.length - shown.length;
   const moreWords = md`… and ${more} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
-  return message(news(short), section(head), sections, more > 0 ? context(moreWords) : undefined);
+  const below = more > 0 ? context(moreWords) : undefined;
+  return message(news(short), section(head), sections(shown), below);
 }
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {

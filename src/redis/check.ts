@@ -53,36 +53,29 @@ function mayReplayAll(answer: unknown): boolean | undefined {
 }
 
 /** How the server that has a key stores what it is told; undefined where it doesn't say. */
-export interface Storage {
-  appendOnly: boolean | undefined;
-  /** `appendfsync`: always, everysec, no. */
-  fsync: string | undefined;
-  /** Those connected and in step. */
-  replicas: number | undefined;
-  /** `min-replicas-to-write`. */
-  minReplicas: number | undefined;
-  /** Knows WAITAOF (from Redis 7.2 on). */
-  waitAof: boolean | undefined;
-}
-
-export async function storageOf(redis: RedisClient): Promise<Storage> {
+export async function storageOf(redis: RedisClient) {
   const [all, fsync, minReplicas, waitAof] = await Promise.all([
     ask(() => redis.info()),
     ask(() => redis.config("GET", "appendfsync")),
     ask(() => redis.config("GET", "min-replicas-to-write")),
     ask(() => redis.call("COMMAND", "INFO", "WAITAOF")),
   ]);
-  const info = parseInfo(all);
   const least = Number(valueIn(minReplicas) ?? Number.NaN);
-  const aof = info.get("aof_enabled");
+  const aof = parseInfo(all).get("aof_enabled");
   return {
     appendOnly: aof === undefined ? undefined : aof === "1",
+    /** `appendfsync`: always, everysec, no. */
     fsync: valueIn(fsync),
+    /** Those connected and in step. */
     replicas: replicasIn(all),
+    /** `min-replicas-to-write`. */
     minReplicas: Number.isNaN(least) ? undefined : least,
+    /** Knows WAITAOF (from Redis 7.2 on). */
     waitAof: Array.isArray(waitAof) ? Array.isArray(waitAof[0]) : undefined,
   };
 }
+
+export type Storage = Awaited<ReturnType<typeof storageOf>>;
 
 /** How many replicas are in step, of what INFO says; undefined where it doesn't say. */
 export function replicasIn(replication: unknown): number | undefined {

@@ -141,10 +141,7 @@ export interface DueWork {
   handle(id: string): Promise<number | undefined>;
 }
 
-export interface Dispatcher {
-  /** Takes nothing more, and waits for what is in flight. */
-  close(deadlineMs: number): Promise<void>;
-}
+export type Dispatcher = ReturnType<typeof startDispatcher>;
 
 /**
  * Takes what is due and does it: at once what this process puts on a list, and what others left within `everyMs`. One ID is
@@ -153,11 +150,12 @@ export interface Dispatcher {
 export function startDispatcher(
   works: readonly DueWork[],
   options: { everyMs(): number; log: Log },
-): Dispatcher {
+) {
   const closing = new AbortController();
   const running = Promise.all(works.map((work) => runWork(work, closing.signal, options)));
   return {
-    async close(deadlineMs) {
+    /** Takes nothing more, and waits for what is in flight. */
+    async close(deadlineMs: number): Promise<void> {
       closing.abort();
       await within(deadlineMs, running, () => undefined);
     },

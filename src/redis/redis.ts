@@ -3,7 +3,7 @@ import { type Live, valueOf } from "../config/changing-file.ts";
 import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
-import { messageOf, UserError } from "../errors.ts";
+import { codeOf, messageOf, UserError } from "../errors.ts";
 import type { Fields as LogFields, Log } from "../log/log.ts";
 import { primaryConnector } from "./primary.ts";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -286,15 +286,13 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
   return { ...log, warn: unless(log.warn), error: unless(log.error), close };
 }
 
+const brokenCode = /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/;
+
 /** What is wrong with Redis, if that is all that a line says. */
 function troubleIn(event: string, fields: LogFields | undefined): string | undefined {
   const said = fields?.["error"] ?? fields?.["why"];
   if (said === undefined) return undefined;
-  const isConnection = event === "redis.error" || (event === "queue.error" && isBroken(said));
+  const isConnection =
+    event === "redis.error" || (event === "queue.error" && brokenCode.test(codeOf(said)));
   return isConnection ? messageOf(said) : redisTrouble(said);
-}
-
-function isBroken(error: unknown): boolean {
-  if (!(error instanceof Error) || !("code" in error)) return false;
-  return /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/.test(String(error.code));
 }

@@ -8,10 +8,10 @@ import {
   type ButtonSpec,
   divider,
   header,
-  limits,
   message,
   type Message,
   section,
+  sections,
   sentence,
 } from "../messages/message.ts";
 import { nearest } from "../text/nearest.ts";
@@ -81,19 +81,17 @@ function everyday(commands: readonly Command[], help: Command, exampleOf: Exampl
 
 /** By their first words, with a button for each whose usage has no room. */
 function inFull(shown: readonly Command[], help: Command | undefined): Block[] {
-  const sections = rootsOf(shown).flatMap((root) => {
+  const byRoot = rootsOf(shown).flatMap((root) => {
     const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
-    return inSections(
-      md`*/${root}*`,
-      ofRoot.map((command) => described(shortUsage(command), command)),
-    );
+    const rows = ofRoot.map((command) => described(shortUsage(command), command));
+    return sections([md`*/${root}*`, ...rows]);
   });
   const more = shown
     .filter((command) => shortUsage(command).endsWith("…"))
     .flatMap((command, index) =>
       help ? helpButton(help, `/${command.name} …`, command.name, index) : [],
     );
-  return [...sections, ...buttons(more), divider];
+  return [...byRoot, ...buttons(more), divider];
 }
 
 /** For those whom `access.breakGlass` lists. */
@@ -136,19 +134,6 @@ function noSuchTopic(wanted: string, commands: readonly Command[]): Message {
 
 function rootsOf(commands: readonly Command[]): string[] {
   return [...new Set(commands.map((command) => command.name.split(" ")[0] ?? ""))];
-}
-
-/** Rows under a title, in as few sections as Slack's limit allows. */
-function inSections(title: Markdown, rows: readonly Markdown[]) {
-  const full = limits.section - 100;
-  const sections: Markdown[] = [];
-  let open = title;
-  for (const row of rows) {
-    const longer = lines(open, row);
-    if (longer.value.length > full) sections.push(open);
-    open = longer.value.length > full ? row : longer;
-  }
-  return [...sections, open].map((text) => section(text));
 }
 
 const shortUsage = (command: Command) => usageOf(command, 100);

@@ -174,13 +174,14 @@ export function tokenize(text: string): Word[] {
       "Split it into shorter commands.",
     );
   }
-  const clean = unescape(unlink(text)).replaceAll(unseen, "");
+  const clean = typedOf(text).replaceAll(unseen, "");
   const words: Word[] = [];
   let word = "";
   let closers: string | undefined;
   let isQuoted = false;
   const end = () => {
-    const written = isQuoted ? word : flagOf(unticked(word));
+    // `—status` and `-status` are `--status`; a lone dash and numbers stay
+    const written = isQuoted ? word : unticked(word).replace(flagStart, "--");
     if (written !== "" || isQuoted) words.push({ text: written, isQuoted });
     word = "";
     isQuoted = false;
@@ -206,11 +207,6 @@ export function tokenize(text: string): Word[] {
   return words;
 }
 
-/** `—status`, `–status`, `-status` → `--status`; a lone dash and numbers stay. */
-function flagOf(word: string): string {
-  return word.replace(flagStart, "--");
-}
-
 /** `web-1` in backticks, as copied from a message. */
 function unticked(word: string): string {
   let [from, to] = [0, word.length];
@@ -219,20 +215,20 @@ function unticked(word: string): string {
   return word.slice(from, to);
 }
 
-/** `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`, `<#C1|ops>` → `#ops`. */
-function unlink(text: string): string {
-  return text.replaceAll(
-    /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g,
-    (whole, target: string, label?: string) => {
+/**
+ * What was typed, of what Slack makes of it: `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`,
+ * `<#C1|ops>` → `#ops`, and `&lt;` → `<`.
+ */
+export function typedOf(text: string): string {
+  const link = /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g;
+  return text
+    .replaceAll(link, (whole, target: string, label?: string) => {
       if (/^[@#]/.test(target)) return label ? target.slice(0, 1) + label : target;
-      if (/^(https?|mailto|tel):/.test(target)) return label || target;
-      return whole;
-    },
-  );
-}
-
-function unescape(text: string): string {
-  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+      return /^(https?|mailto|tel):/.test(target) ? label || target : whole;
+    })
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
 }
 
 /**

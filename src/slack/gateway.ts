@@ -10,7 +10,6 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../digests/requests.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Announce } from "./deliver/deliver.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
 import {
@@ -39,7 +38,8 @@ type Records =
   | "snapshots"
   | "subscriptions";
 type Services = "web" | "compute" | "appraiser" | "commands" | "log";
-type Words = "status" | "standstill" | "tell" | "tellBusy" | "answerNotices" | "attestationNote";
+type Words = "status" | "standstill" | "attestationNote";
+type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
 
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
 export async function startGateway(
@@ -51,7 +51,6 @@ export async function startGateway(
     key: Keys;
     people: People;
     queues: Pick<Queues, "wake">;
-    announce: Announce;
     watch: Pick<Watch, "refused" | "taken">;
     telemetry: Telemetry;
     spans: Spans | undefined;
@@ -59,7 +58,7 @@ export async function startGateway(
     at:
       | ((point: "intake" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
       | undefined;
-  } & Pick<GatewayContext, Records | Services | Words>,
+  } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
@@ -113,8 +112,8 @@ export async function startGateway(
     botToken,
     apiUrl,
     ...(receive.mode === "socket"
-      ? { appToken: () => receive.appToken }
-      : { signingSecret: () => receive.signingSecret }),
+      ? { appToken: () => receive.secret }
+      : { signingSecret: () => receive.secret }),
     dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
     web: options.web,
@@ -167,7 +166,10 @@ export async function startGateway(
     /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,
     /** Why Slack isn't connected, if it isn't. */
-    problem: () => (app.connected() ? undefined : `Slack: ${app.problem() ?? "not connected"}`),
+    problem() {
+      const problem = app.problem();
+      return problem && `Slack: ${problem}`;
+    },
     close: async () => void (await app.close(drainMs)),
   };
 }

@@ -8,7 +8,7 @@ import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
 import { counted, duration } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
-import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
@@ -132,17 +132,16 @@ export const checks: readonly Check[] = [
   {
     name: "Work",
     async forPeople({ store, queues, redis, key }) {
-      const [open, unsaid, counts, workers] = await Promise.all([
+      const [open, unsaid, jobs, workers] = await Promise.all([
         store.openCount(),
         store.outbox.depth(),
-        queues.counts(),
+        queues.depth(),
         countWorkers(redis, key),
       ]);
-      const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
       const requests = `${counted(open, "request")} open`;
       if (workers === 0)
         return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
-      const what = `${counted(workers, "worker")}, ${requests}, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      const what = `${counted(workers, "worker")}, ${requests}, ${counted(jobs.waiting + jobs.delayed, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
       return unsaid < 100 ? well(what) : trouble(what);
     },
   },
@@ -221,8 +220,9 @@ export function createStatus(on: Services) {
           trouble(messageOf(error)),
         );
         if (!finding) return undefined;
-        const { advice } = finding;
-        const line = { name, ok: finding.is !== "ill", detail: asDetail(finding) };
+        const { what, mend, advice } = finding;
+        const detail = mend === undefined ? what : `${what}. ${mend}`;
+        const line = { name, ok: finding.is !== "ill", detail };
         return advice === undefined ? line : { ...line, advice };
       });
       return (await Promise.all(lines)).filter((line) => line !== undefined);

@@ -26,7 +26,7 @@ import { nearest } from "../text/nearest.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
-import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
+import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./services.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
@@ -135,7 +135,9 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<numb
 const maxTeams = 20;
 
 function teamsIn({ teams }: Policy): string {
-  const named = Object.entries(teams).map(([name, { projects }]) => `${name} (${fewOf(projects)})`);
+  const named = Object.entries(teams).map(
+    ([name, { projects }]) => `${name} (${firstFew(projects, 5)})`,
+  );
   if (named.length === 0) return "";
   return `${counted(named.length, "team")}: ${firstFew(named, maxTeams)}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
@@ -23,7 +24,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
-  onAbort(stopping, () => {
+  addAbortListener(stopping, () => {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
@@ -39,7 +40,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
     void running.reload();
   });
   collectGarbage();
-  onAbort(stopping, () => void running.close().then(() => ended("closed", log)));
+  addAbortListener(stopping, () => void running.close().then(() => ended("closed", log)));
 }
 
 function cannotStart(error: unknown, log: Log): never {
@@ -47,12 +48,6 @@ function cannotStart(error: unknown, log: Log): never {
   if (error instanceof ConfigError) exitConfig(error);
   process.stderr.write(printable(`Gatehouse can't start: ${withHint(error, ". ")}.\n`));
   return process.exit(1);
-}
-
-/** Also when it was aborted before. */
-function onAbort(signal: AbortSignal, act: () => void): void {
-  if (signal.aborted) act();
-  else signal.addEventListener("abort", act, { once: true });
 }
 
 function ended(how: string, log: Log): never {

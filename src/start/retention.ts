@@ -1,5 +1,6 @@
 import { readAllProjects } from "../inventory/replica.ts";
 import { silentLog } from "../log/log.ts";
+import { firstFew } from "../messages/message.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
 
@@ -111,8 +112,7 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
   const lists = await readAllProjects({ redis, key });
   const vms = new Set(lists.flatMap((list) => list?.vms.map(({ id }) => id) ?? []));
   const gone = vms.size === 0 ? [] : withSnapshots.filter((vm) => !vms.has(vm));
-  const named =
-    gone.length === 0 ? "" : `: ${gone.slice(0, 5).join(", ")}${gone.length > 5 ? ", …" : ""}`;
+  const named = gone.length === 0 ? "" : `: ${firstFew(gone, 5)}`;
   return `${table(rows)}
 
 What you can delete:

@@ -122,19 +122,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
   });
   const { receive } = config.slack;
-  const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
+  const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   const identity = opened(learnIdentity(web, { appToken }));
   const people = createPeople({
     web,
-    get ourTeamId() {
-      return identity.known().teamId;
-    },
-    get ourEnterpriseId() {
-      return identity.known().enterpriseId;
-    },
-    get groupIds() {
-      return groupsNamedIn(config.policy);
-    },
+    home: identity.known,
+    groupIds: () => groupsNamedIn(config.policy),
     cacheMs: timing.peopleCacheMs,
   });
   const compute = opened(

@@ -23,21 +23,8 @@ export function allNearest(word: string, known: readonly string[]): string[] {
 }
 
 /** Damerau-Levenshtein distance (optimal string alignment); `most + 1` as soon as it must exceed `most`. */
-export function editDistance(one: string, other: string, most: number): number {
-  if (Math.abs(one.length - other.length) > most) return most + 1;
-  // Equal heads and tails cost nothing, and are most of similar names
-  const shorter = Math.min(one.length, other.length);
-  let head = 0;
-  while (head < shorter && one.charCodeAt(head) === other.charCodeAt(head)) head += 1;
-  let tail = 0;
-  const left = shorter - head;
-  while (
-    tail < left &&
-    one.charCodeAt(one.length - 1 - tail) === other.charCodeAt(other.length - 1 - tail)
-  )
-    tail += 1;
-  const a = one.slice(head, one.length - tail);
-  const b = other.slice(head, other.length - tail);
+export function editDistance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
   let older: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -79,6 +79,7 @@ function weighHardware(
     effect: standingOf(problem) === "contradicts" ? "fails" : "lacks",
     code: problem.reason,
     says: sentenceOf(problem),
+    short: problem.short,
     ...(cryptographic.test(problem.reason) && standingOf(problem) === "contradicts"
       ? { value: 99 }
       : {}),

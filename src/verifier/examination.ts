@@ -51,8 +51,8 @@ export class Examination {
   }
 
   /** Returns nothing, for who has nothing else to return either. */
-  add(reason: Reason, about = ""): undefined {
-    this.problems.push({ reason, about });
+  add(reason: Reason, about = "", short?: Problem["short"]): undefined {
+    this.problems.push({ reason, about, short });
     return undefined;
   }
 

@@ -116,6 +116,8 @@ export interface Problem {
   reason: Reason;
   /** What it is about, as it stands in the sentence. */
   about: string;
+  /** Of a level that is refused: what an update of would mend it. */
+  short?: readonly Shortfall[] | undefined;
 }
 
 export const allReasons = Object.keys(reasons) as readonly Reason[];
@@ -123,4 +125,5 @@ export const allReasons = Object.keys(reasons) as readonly Reason[];
 export const standingOf = ({ reason }: Problem): Standing => reasons[reason].standing;
 
 /** Without a full stop. */
-export const sentenceOf = ({ reason, about }: Problem): string => reasons[reason].says(about);
+export const sentenceOf = ({ reason, about, short = [] }: Problem): string =>
+  `${reasons[reason].says(about)}${short.length > 0 ? `: ${updateWords(short)}` : ""}`;

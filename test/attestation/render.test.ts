@@ -84,6 +84,22 @@ describe("an attestation in Slack", () => {
     );
   });
 
+  it("names it, too, where the platform is below every level, which no policy accepts", () => {
+    const statuses = [
+      { status: "OutOfDate" as const, advisories: ["INTEL-SA-00001"], until: now + dayMs },
+    ];
+    const evidence = tdx((body) => void (body[2] = 1));
+    const judged = appraise(good({ evidence, policy: { ...strictPolicy, statuses } }));
+    expect(judged).toMatchObject({
+      verdict: "failed",
+      reasons: [
+        "the platform is below every level that Intel supports: update the microcode (TDX Late Microcode Update 1, needs 3 as of 2024-11-13)",
+      ],
+      wayOut: "Whoever runs the host must update it: no policy can accept this level",
+      result: { short: [{ by: "microcode", has: 1, needs: 3 }] },
+    });
+  });
+
   it("says what is missing and what to do about it", () => {
     const over = { endorsements: {}, absent: ["amd/Genoa/vcek.crl"] };
     const shown = renderAttestation({ name: "web-1" }, appraise(good(over)));

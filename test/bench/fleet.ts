@@ -175,7 +175,7 @@ async function gather(world: World) {
     restartAll,
     until,
     changedAt: async ([id = ""]: readonly string[]) => (await store.get(id))?.changedAt ?? 0,
-    activeJobs: async () => (await queues.counts())["active"] ?? 0,
+    activeJobs: async () => (await queues.depth()).active,
     async [Symbol.asyncDispose]() {
       await queues.close();
       redis.disconnect();

@@ -11,7 +11,7 @@ import { answering, clientOf, failureOf, key, says, vmRecord } from "./answering
 
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, "certificates", `${name}.pem`), "utf8");
-const trusting = (name: string) => ({ ca: pem(name), cert: undefined, key: undefined });
+const trusting = (name: string) => () => ({ ca: pem(name), cert: undefined, key: undefined });
 
 describe("a client certificate", () => {
   it("is shown where the service asks for one, and another one is shown once the files have changed", async () => {
@@ -33,7 +33,7 @@ describe("a client certificate", () => {
     const address = server.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     const tls = { ca: pem("localhost"), cert: pem("localhost"), key: pem("localhost") };
-    await using compute = clientOf(`https://localhost:${port}`, { tls });
+    await using compute = clientOf(`https://localhost:${port}`, { tls: () => tls });
     await compute.vms.get("vm-1");
     await compute.vms.restart("vm-1");
     tls.cert = pem("other-host");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
-import { createRetryBudget, parseRetryAfter, retryWaitMs } from "../../src/compute/http.ts";
+import { parseRetryAfter, retryWaitMs } from "../../src/compute/http.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { Effect } from "../../sandbox/compute/weather.ts";
 import { answering, clientOf, failureOf, says, vmRecord, logTo } from "./answering.ts";
@@ -142,22 +142,9 @@ describe("the retry budget", () => {
     const calls = 500;
     await Promise.all(Array.from({ length: calls }, () => failureOf(compute.vms.get("vm-1"))));
     const retries = server.asked.length - calls;
-    // A tenth, the ten a quiet bot has, and what comes back within the seconds this takes.
+    // A tenth, and the ten at the start
     expect(retries).toBeGreaterThanOrEqual(50);
-    expect(retries).toBeLessThanOrEqual(50 + 10 + 5);
-  });
-
-  it("lets a quiet bot retry again after a while", () => {
-    let now = 0;
-    const budget = createRetryBudget(() => now);
-    for (let time = 0; time < 10; time += 1) expect(budget.spend()).toBe(true);
-    expect(budget.spend()).toBe(false);
-    now += 2000;
-    expect(budget.spend()).toBe(true);
-    expect(budget.spend()).toBe(false);
-    now += 3_600_000;
-    for (let time = 0; time < 10; time += 1) expect(budget.spend()).toBe(true);
-    expect(budget.spend()).toBe(false);
+    expect(retries).toBeLessThanOrEqual(50 + 10);
   });
 });
 

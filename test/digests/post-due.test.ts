@@ -190,6 +190,33 @@ describe("a review in digests", () => {
   });
 });
 
+describe("a review in a digest that Slack takes only in words", () => {
+  it("shows who signed it", async () => {
+    const at = ms("2026-11-20T07:00Z");
+    const review = { request: "r-db1", command: "vm restore", target: "db-1", on: undefined, at };
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")],
+      requests: { ...noRequests, reviews: async () => [review] },
+    });
+    const refuses = { kind: "error", error: "invalid_blocks", times: 1 } as const;
+    scene.slack.weather.add({ method: "chat.postMessage", ...refuses });
+    scene.slack.weather.add({ method: "chat.update", ...refuses });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    const ids = await one.digests.postedSince(at);
+    await one.answerNotices(ids, signReview("r-db1"), md`✅ Signed by amir: “fine”`);
+    await scene.said();
+    const [shown = ""] = scene.posted().map(wordsOf);
+    expect(shown).toMatch(/Signed by amir: “fine”[^]*VMs by status\n1 ERROR/);
+    expect(shown).not.toContain("[Sign review]");
+  });
+});
+
 describe("the chart of a digest", () => {
   const shown = { vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")] };
 

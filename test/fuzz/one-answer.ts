@@ -348,6 +348,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     membersOf: async () => () => undefined,
     status: async () => [],
     wake: async () => undefined,
+    announce: async () => true,
     answerNotices: async () => undefined,
     seal: () => "sealed",
     log: silentLog(),

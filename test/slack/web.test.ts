@@ -111,7 +111,7 @@ describe("who we are in Slack", () => {
     });
     await using refusing = await slackThat(json(200, { ok: false, error: "invalid_auth" }));
     expect(await readIdentity(refusing.web)).toEqual({
-      problem: "Slack rejected the bot token: invalid_auth",
+      problem: "Slack rejected the bot token (invalid_auth)",
       retry: false,
     });
     await using user = await slackThat(json(200, { ok: true, user_id: "U1", team_id: "T1" }));

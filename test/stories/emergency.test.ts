@@ -155,6 +155,28 @@ describe("breaking the glass", () => {
     });
   });
 
+  it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    const { amir, olivia } = world;
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
+    await world.ended("project delete");
+    await olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(amir, "ops", /^Digest[^]*\[Sign review\]/);
+    await olivia.types("ops", "/gatehouse digest handover");
+    const mine = await hears(olivia, "ops", /^Handover[^]*\[Sign review\]/);
+    await olivia.presses("Share in channel", { in: mine.ts });
+    await hears(amir, "ops", /^Handover[^]*\[Sign review\][^]*Shared by olivia/);
+    await amir.presses("Sign review", { in: digest.ts, channel: "ops" });
+    await signs(amir, "staging was empty");
+    const signed = "ran without approval[^\\n]*\\n✅ Signed by amir: “staging was empty”";
+    for (const title of ["Digest", "Handover"]) {
+      const shown = await hears(amir, "ops", new RegExp(`^${title}[^]*${signed}`));
+      expect(wordsOf(shown)).not.toContain("[Sign review]");
+    }
+    const posted = amir.seesChannel("ops").messages.map(wordsOf);
+    expect(posted.filter((words) => /^(Digest|Handover)/.test(words))).toHaveLength(2);
+  });
+
   it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
     await using world = await startWorld({ policy: policy("") });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");

@@ -370,13 +370,37 @@ export function checkCases(mints: Mints): readonly Case[] {
     }),
     fail("tcb-status", "TDX: microcode below", tdx({ body: setTo(2, 2) }), { says: "OutOfDate" }),
     fail("tcb-not-supported", "TDX: PCESVN below every level", tdx({ svns: svns({ 16: 11 }) }), {
-      says: "the platform",
+      says: "the platform is below every level that Intel supports: update the PCE (PCE 11, needs 13 as of 2024-11-13)",
     }),
     fail("tcb-not-supported", "TDX: module below every level", tdx({ body: setTo(0, 1) }), {
-      says: "the TDX module",
+      says: "the TDX module is below every level that Intel supports: update the TDX module (TDX Module 1, needs 6 as of 2024-11-13)",
     }),
+    fail(
+      "tcb-not-supported",
+      "TDX: microcode below every level, and above it a level that is revoked",
+      tdx({
+        body: setTo(2, 1),
+        tcbInfo: (info) =>
+          void info.tcbLevels.unshift({
+            ...structuredClone(info.tcbLevels[0] ?? { tcb: {}, tcbDate: "" }),
+            tcbDate: "2025-01-01T00:00:00Z",
+            tcbStatus: "Revoked",
+          }),
+      }),
+      {
+        says: "the platform is below every level that Intel supports: update the microcode (TDX Late Microcode Update 1, needs 3 as of 2024-11-13)",
+      },
+    ),
+    fail(
+      "tcb-not-supported",
+      "TDX: module below every level when the VM started, and current by now",
+      tdx({ isTd15: true, body: setTo(0, 1) }),
+      {
+        says: "the TDX module that the VM started with (restart the VM) is below every level that Intel supports",
+      },
+    ),
     fail("tcb-not-supported", "TDX: QE below every level", tdx({ enclave: setTo(258, 1) }), {
-      says: "the quoting enclave",
+      says: "the quoting enclave is below every level that Intel supports: update the quoting enclave (QE 1, needs 4 as of 2024-11-13)",
     }),
     fail(
       "tcb-revoked",

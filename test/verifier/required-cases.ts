@@ -582,6 +582,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       name: "no level met",
       verdict: F,
       code: "tcb-not-supported",
+      says: "below every level that Intel supports: update the SEAMLDR ACM (SEAMLDR ACM 3, needs 5 as of 2024-11-13)",
       judge: genuine("tdx-v5-tcb-unsupported"),
     },
     {

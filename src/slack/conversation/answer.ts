@@ -1,5 +1,6 @@
 import type { ReadContext } from "../../commands/context.ts";
 import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
+import { asksToSign } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
   buttons,
@@ -29,7 +30,7 @@ import { linkTo } from "../deliver/rate-limiter.ts";
 import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { postMessage, whyOf } from "../web.ts";
+import { type Place, postMessage, textAt, type WebAnswer, whyOf } from "../web.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import {
   type Act,
@@ -95,16 +96,28 @@ export async function answerOf(
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
     mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
     linkTo: (posted) => linkTo(posted, gateway),
-    post: (channel, digest) => post(channel, digest, gateway),
+    async post(channel, digest) {
+      const posted = await postIn({ channelId: channel }, digest, gateway);
+      return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
+    },
   };
   const answered = await command.answer(args as never, readContext as never);
   return "message" in answered ? answered : { message: answered };
 }
 
-/** Posts a digest. Returns why it couldn't. */
-async function post(channelId: string, digest: Message, { web }: GatewayContext) {
-  const posted = await showOrSay(digest, (one) => postMessage(web, { channelId }, one));
-  return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
+/** Posts in a channel. Where it asks to sign a review, who has signed is edited in. */
+async function postIn(
+  place: Place,
+  posting: Message,
+  { web, digests, announce }: GatewayContext,
+): Promise<WebAnswer> {
+  const posted = await showOrSay(posting, (one) => postMessage(web, place, one));
+  if (!posted.ok || !asksToSign(posting)) return posted;
+  const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
+  const id = `digest-${channelId}-${ts}`;
+  await digests.posts(id);
+  await announce({ id, channelId, message: posting }, ts);
+  return posted;
 }
 
 /**
@@ -148,7 +161,7 @@ export async function sendFile(
 /** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */
 export async function postToChannel(posting: Message, act: Act): Promise<void> {
   const { interaction, reply, gateway } = act;
-  const posted = await showOrSay(posting, (one) => postMessage(gateway.web, interaction, one));
+  const posted = await postIn(interaction, posting, gateway);
   if (posted.ok || posted.kind === "lost") return;
   await reply.privately(posting);
   const why =

@@ -22,7 +22,7 @@ import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Alerts } from "../../door/alerts.ts";
 import type { Proposals } from "../../door/proposals.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import type { AnswerNotices } from "../deliver/deliver.ts";
+import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
@@ -141,6 +141,7 @@ export interface GatewayContext extends Surroundings {
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
+  announce: Announce;
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;

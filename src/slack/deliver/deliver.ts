@@ -219,8 +219,8 @@ export interface Notice {
   message: Message;
 }
 
-/** Stored when it resolves; posted once, when Slack accepts it. False when it was announced before. */
-export type Announce = (notice: Notice) => Promise<boolean>;
+/** Stored when it resolves; posted once, when Slack accepts it, or already (`ts`). False when it was announced before. */
+export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
 
 /** Shows words in place of a button of notices, posted or not. Those without it, or no longer kept, stay as they are. */
 export type AnswerNotices = (ids: string[], button: ButtonSpec, words: Markdown) => Promise<void>;
@@ -285,7 +285,8 @@ export function createNotices(options: {
   }
 
   return {
-    async announce(notice) {
+    async announce(notice, ts) {
+      if (ts !== undefined) await outbox.remember(notice.id, { "said:notice": ts });
       const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
       const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
       outbox.ring();

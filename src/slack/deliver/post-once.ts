@@ -16,17 +16,14 @@ import {
   metadataOf,
   type Mark,
   type RateLimiter,
+  type Says,
+  type Sought,
   type Taken,
   type Urgency,
 } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
-export interface Subject {
-  /** For the log. */
-  kind: string;
-  id: string;
-  /** Redis time (ms). */
-  createdAt: number;
+export interface Subject extends Sought {
   /** Keeps its marks. */
   outbox: Pick<Outbox, "hashOf" | "mark" | "remember">;
   /** Failpoints. */
@@ -45,7 +42,7 @@ interface OwedBase {
 }
 
 /** A message in a channel: posted once, and edited there when it can change. */
-export interface OwedPost extends OwedBase {
+export interface OwedPost extends OwedBase, Says {
   /** A person's ID stands for their direct messages. */
   place: Place;
   /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
@@ -55,10 +52,6 @@ export interface OwedPost extends OwedBase {
   shows?: Shows | undefined;
   /** By default a result's. */
   urgency?: Urgency | undefined;
-  /** Keys of other messages that this one says too: they are settled with it. */
-  covers?: readonly string[] | undefined;
-  /** IDs of requests whose result it tells, for whoever looks in Slack. */
-  tells?: readonly string[] | undefined;
   /** Where it can't go at once: has it said with others. False when it must wait for its turn. */
   join?: (() => Promise<boolean>) | undefined;
   /** Any refusal is one of its place. */
@@ -264,14 +257,16 @@ export function createPostOnce(options: {
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
-    const { text, blocks } = await owed.render();
+    const message = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
     const mine = await begin(subject, field, before, "editing", (mark) =>
       rateLimiter.edit({ id, isLast, mark }),
     );
     if ("waitMs" in mine) return mine.waitMs || readAgainMs;
     if (!(await mine.isInTime())) return readAgainMs;
-    const answer = await web.call("chat.update", { channel, ts, text, blocks });
+    const answer = await showOrSay(message, ({ text, blocks }) =>
+      web.call("chat.update", { channel, ts, text, blocks }),
+    );
     if (!answer.ok && (answer.kind !== "refused" || isBecauseOfUs(answer.error))) {
       await mine.becomes("editing 0");
       return answer.kind === "refused"

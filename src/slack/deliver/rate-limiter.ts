@@ -96,10 +96,8 @@ return {math.ceil(wait), at}
 `;
 
 /** Intervals in ms. `reserve` of the burst is for what is more urgent: results before cards, last edits before others. */
-export interface SlackLimits {
-  posts: { interval: number; burst: number; reserve: number };
-  edits: { interval: number; burst: number; reserve: number };
-}
+export type SlackLimits = Record<"posts" | "edits", Limit>;
+type Limit = { interval: number; burst: number; reserve: number };
 
 const slackLimits: SlackLimits = {
   posts: { interval: 1000, burst: 4, reserve: 2 },
@@ -120,7 +118,7 @@ export function createRateLimiter(
   const runTake = defineScript(redis, "gatehousePaceTake", take);
   const takeOf = async (
     place: readonly ["post", string] | readonly ["edit"],
-    limits: { interval: number; burst: number; reserve: number },
+    limits: Limit,
     { id, urgency = "result", isJoining = false, mark }: Turn,
   ): Promise<Taken> => {
     const [waitMs, takenAt] = (await runTake(
@@ -162,9 +160,10 @@ export function createRateLimiter(
 /** Identifies a message after a lost answer. */
 const metadataType = "gatehouse_request";
 
-interface Says {
+/** What the metadata of a message says, for whoever looks for it in Slack. */
+export interface Says {
   key: string;
-  /** Other messages of the same subject that it says too. */
+  /** Other messages of the same subject that it says too: they are settled with it. */
   covers?: readonly string[] | undefined;
   /** IDs of requests whose result it tells. */
   tells?: readonly string[] | undefined;
@@ -186,11 +185,12 @@ export interface Found {
   covers: readonly string[];
 }
 
-interface Sought {
+/** Whose messages are looked for. */
+export interface Sought {
   /** For the log. */
   kind: string;
   id: string;
-  /** It can't have been posted before (ms). */
+  /** Redis time (ms): it can't have been posted before. */
   createdAt: number;
 }
 

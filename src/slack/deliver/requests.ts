@@ -8,7 +8,7 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
-import { sharedCardOf } from "../../requests/journal/switches.ts";
+import { type SharedCard, sharedCardOf } from "../../requests/journal/switches.ts";
 import { end } from "../../requests/perform/perform.ts";
 import {
   type Above,
@@ -32,10 +32,15 @@ import {
   renderUnknownElsewhere,
   teamClosedLine,
 } from "../../requests/render/render-card.ts";
-import type { SharedChannels, Place, Web } from "../web.ts";
+import {
+  openResponseUrl,
+  type Place,
+  postResponse,
+  type SharedChannels,
+  type Web,
+} from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
-import { openResponseUrl, postResponse } from "../web.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
 
 /** A response URL works for half an hour; a minute is kept in reserve. */
@@ -345,10 +350,7 @@ interface Where {
   asked: Spot;
 }
 
-interface Spot {
-  channelId: string;
-  threadTs?: string;
-}
+type Spot = SharedCard["place"];
 
 function placesOf(request: StoredRequest): Where {
   const { record, delivered } = request;

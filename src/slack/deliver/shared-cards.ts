@@ -18,9 +18,6 @@ import { isSaid, type Owed } from "./post-once.ts";
 const usualEditMs = 3000;
 type Shown = NonNullable<SharedCard["delivered"]["card"]>;
 
-/** Notes that are asked for at a time. */
-const notesAtOnce = 8;
-
 /**
  * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
  * have ended. A card with one request, or in a closed place, dissolves: its requests get messages of their own.
@@ -130,17 +127,11 @@ export function sharedCardSource(options: {
   }
 
   async function noted(theirs: readonly Member[]): Promise<Member[]> {
-    const all: Member[] = [];
-    for (let from = 0; from < theirs.length; from += notesAtOnce)
-      all.push(
-        ...(await Promise.all(
-          theirs.slice(from, from + notesAtOnce).map(async (one) => ({
-            ...one,
-            note: await options.attestationNote(one.request, one.command),
-          })),
-        )),
-      );
-    return all;
+    const all = theirs.map(async (one) => ({
+      ...one,
+      note: await options.attestationNote(one.request, one.command),
+    }));
+    return Promise.all(all);
   }
 
   return {

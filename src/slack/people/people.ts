@@ -5,7 +5,7 @@ import type { Person } from "../../registry/invocation.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../log/log.ts";
-import { type Message, notice, type Markdown, md, name as quoted } from "../../messages/message.ts";
+import { firstFew, type Message, notice, md, name as quoted } from "../../messages/message.ts";
 
 /** The person can't be verified right now, so the answer is no. */
 export class CannotTell extends UserError {
@@ -18,11 +18,10 @@ export type People = ReturnType<typeof createPeople>;
 
 interface PeopleOptions {
   web: Web;
-  /** Read at each use: a process may start before Slack can say it, and then this throws CannotTell. */
-  ourTeamId: string;
-  ourEnterpriseId?: string | undefined;
-  /** The user groups that policy names, read at each use: it may change. */
-  readonly groupIds: readonly string[];
+  /** Throws CannotTell while Slack hasn't said it. */
+  home(): Home;
+  /** The user groups that policy names, which may change. */
+  groupIds(): readonly string[];
   /** At most 60 s. */
   cacheMs?: number;
   now?: () => number;
@@ -52,7 +51,8 @@ export function createPeople(options: PeopleOptions) {
   });
 
   const groups = createLookups<ReadonlySet<string>>(lookups, async (groupId) => {
-    const args = options.ourEnterpriseId === undefined ? {} : { team_id: options.ourTeamId };
+    const { teamId, enterpriseId } = options.home();
+    const args = enterpriseId === undefined ? {} : { team_id: teamId };
     const answer = await web.call("usergroups.users.list", { usergroup: groupId, ...args });
     if (answer.ok && Array.isArray(answer.data["users"]))
       return new Set(textsAt(answer.data, "users"));
@@ -66,7 +66,7 @@ export function createPeople(options: PeopleOptions) {
       teamId: string,
       { fresh = false }: { fresh?: boolean } = {},
     ): Promise<Person> {
-      const { groupIds } = options;
+      const groupIds = options.groupIds();
       const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
         throw new CannotTell("Slack named no one", "Try again in Slack.");
@@ -79,13 +79,12 @@ export function createPeople(options: PeopleOptions) {
         teamId: teamId || textAt(user, "team_id"),
         groups: groupIds.filter((_, index) => members[index]?.has(userId)),
       };
-      const home = { teamId: options.ourTeamId, enterpriseId: options.ourEnterpriseId };
       if (user === undefined) return { ...outline, name: userId, kind: "external" };
       const email = emailOfUser(user);
       return {
         ...outline,
         name: nameOfUser(user),
-        kind: kindOfUser(user, teamId, home),
+        kind: kindOfUser(user, teamId, options.home()),
         ...(email === "" ? {} : { email }),
       };
     },
@@ -246,7 +245,7 @@ export async function readIdentity(
   const answer = await web.call("auth.test");
   if (!answer.ok) {
     if (answer.kind === "refused")
-      return { problem: `Slack rejected the bot token: ${answer.error}`, retry: false };
+      return { problem: `Slack rejected the bot token (${answer.error})`, retry: false };
     const isLimited = answer.kind === "limited";
     const problem = isLimited ? "Slack limits calls" : `Slack can't be reached: ${answer.reason}`;
     return { problem, retry: true };
@@ -433,18 +432,17 @@ export function groupNews(
   nameOf: (id: string) => string | undefined,
 ): Message {
   const named = (ids: readonly string[]) =>
-    md`${ids
-      .slice(0, maxNamed)
-      .map((id) => nameOf(id) ?? id)
-      .join(", ")}${ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : ""}`;
+    firstFew(
+      ids.map((id) => nameOf(id) ?? id),
+      maxNamed,
+    );
+  const moves = [
+    came.length > 0 && `${named(came)} joined`,
+    left.length > 0 && `${named(left)} left`,
+  ].filter((one) => one !== false);
   const group = nameOf(groupId);
   const called = group === undefined ? quoted(groupId) : md`${group} (${quoted(groupId)})`;
   return notice(
-    md`👥 The user group ${called}, which the policy names, changed: ${sentence(named(came), came.length, named(left), left.length)}. It counts at once.`,
+    md`👥 The user group ${called}, which the policy names, changed: ${moves.join("; ")}. It counts at once.`,
   );
-}
-
-function sentence(came: Markdown, cameCount: number, left: Markdown, leftCount: number): Markdown {
-  if (leftCount === 0) return md`${came} joined`;
-  return cameCount === 0 ? md`${left} left` : md`${came} joined; ${left} left`;
 }

@@ -1,20 +1,32 @@
 import type { Dispatcher } from "undici";
-import { type Interaction, type Handlers, createReply } from "./interaction.ts";
+import { type Interaction, createReply } from "./interaction.ts";
 import type { IncomingMessage, ServerResponse, IncomingHttpHeaders } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDeliveries, ForeignDelivery, type TakeDelivery } from "./deliveries.ts";
-import type { BotIdentity } from "../people/people.ts";
-import type { Intake } from "./intake.ts";
-import { openResponseUrl, sealResponseUrl } from "../web.ts";
+import {
+  createDeliveries,
+  type DeliveryOptions,
+  ForeignDelivery,
+  type TakeDelivery,
+} from "./deliveries.ts";
 import { createSlackSocket } from "./socket.ts";
-import { type Web, parseJson, payloadOf, textAt } from "../web.ts";
+import {
+  openResponseUrl,
+  parseJson,
+  payloadOf,
+  sealResponseUrl,
+  textAt,
+  type Web,
+} from "../web.ts";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import querystring from "node:querystring";
 
-interface SlackAppOptions {
+interface SlackAppOptions extends Pick<
+  DeliveryOptions,
+  "identity" | "intake" | "handlers" | "log" | "onAck"
+> {
   botToken: string;
   /** With it: Socket Mode. */
   appToken?: Live | undefined;
@@ -23,13 +35,7 @@ interface SlackAppOptions {
   apiUrl: string;
   /** For Socket Mode through a proxy. */
   dispatcher?: Dispatcher | undefined;
-  identity: BotIdentity;
   web: Web;
-  intake: Intake;
-  handlers: Handlers;
-  log: Log;
-  /** The time from receiving a delivery to sending its ack. */
-  onAck?: (kind: string, ms: number) => void;
   /** A delivery was rejected: for the security counter. */
   onRefused?: (reason: HttpRefusal | "app" | "team") => void;
   /** Slack accepted an answer nowhere. */
@@ -72,7 +78,7 @@ export function createSlackApp(options: SlackAppOptions) {
     /** HTTP: answers Slack's path, false for every other. */
     route: (request: IncomingMessage, response: ServerResponse) =>
       http?.route(request, response) ?? false,
-    connected: () => socket?.connected() ?? true,
+    /** Why Slack isn't connected; undefined while it is, and over HTTP. */
     problem: () => socket?.problem(),
     running: () => deliveries.running(),
     /**
@@ -94,14 +100,7 @@ export function createSlackApp(options: SlackAppOptions) {
 }
 
 /** Why an HTTP request was rejected. Nothing of it is kept or logged. */
-export type HttpRefusal =
-  | SignatureProblem
-  | "method"
-  | "content-type"
-  | "body"
-  | "too-large"
-  | "slow"
-  | "crowded";
+export type HttpRefusal = keyof typeof statusOf;
 
 export interface SlackHttpOptions {
   take: TakeDelivery;
@@ -119,7 +118,7 @@ export interface SlackHttpOptions {
 const path = "/slack/events";
 const maxBytes = 1024 * 1024;
 
-const statusOf: Record<HttpRefusal, number> = {
+const statusOf = {
   method: 405,
   header: 401,
   timestamp: 401,
@@ -129,7 +128,7 @@ const statusOf: Record<HttpRefusal, number> = {
   "too-large": 413,
   slow: 408,
   crowded: 503,
-};
+} as const;
 
 /**
  * Takes what Slack sends over HTTP, in place of Bolt's own receiver: that one checks a weaker signature and parses the body
@@ -180,7 +179,8 @@ export function createSlackHttp(options: SlackHttpOptions) {
   return {
     /** Answers requests to Slack's path; false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
-      if (!isOurPath(request.url ?? "")) return false;
+      const url = URL.parse(request.url ?? "", "http://gatehouse");
+      if (url?.pathname !== path) return false;
       take(request, response).catch((error: unknown) => {
         log.warn("slack.delivery-broken", { error: messageOf(error) });
         if (!response.headersSent) answer(response, 400);
@@ -192,10 +192,6 @@ export function createSlackHttp(options: SlackHttpOptions) {
       closed = true;
     },
   };
-}
-
-function isOurPath(url: string): boolean {
-  return URL.parse(url, "http://gatehouse")?.pathname === path;
 }
 
 /** Slack takes an empty body or JSON. */
@@ -270,8 +266,6 @@ export async function readBody(
  * checked.
  */
 
-type SignatureProblem = "header" | "timestamp" | "signature";
-
 const toleranceSeconds = 300;
 
 interface Signed {
@@ -283,7 +277,7 @@ interface Signed {
 export function readSignature(
   headers: IncomingHttpHeaders,
   nowMs: number,
-): Signed | SignatureProblem {
+): Signed | "header" | "timestamp" {
   const timestamp = String(headers["x-slack-request-timestamp"]);
   const signature = String(headers["x-slack-signature"]);
   if (!/^\d{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return "header";

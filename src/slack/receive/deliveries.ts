@@ -45,7 +45,7 @@ export type TakeDelivery = (delivery: {
   ack: (said?: object) => Promise<void>;
 }) => Promise<void>;
 
-interface DeliveryOptions {
+export interface DeliveryOptions {
   identity: BotIdentity;
   intake: Intake;
   handlers: Handlers;

@@ -12,17 +12,19 @@ import {
 import * as crypto from "node:crypto";
 import {
   at,
+  type EphemeralPost,
   listAt,
   payloadOf,
   textAt,
   isBecauseOfUs,
   postMessage,
+  postResponse,
   type Web,
   type WebAnswer,
 } from "../web.ts";
 import type { Log } from "../../log/log.ts";
+import { typedOf } from "../../registry/invocation.ts";
 import { showOrSay } from "../deliver/post-once.ts";
-import { postResponse, type EphemeralPost } from "../web.ts";
 import type { Announce } from "../deliver/deliver.ts";
 
 /**
@@ -51,15 +53,6 @@ export function isDirect({ channelId }: Pick<InteractionBase, "channelId">): boo
   return channelId.startsWith("D");
 }
 
-/** The view of a pressed button. `values` is block id → value. */
-export interface InteractionView {
-  type: "modal" | "home";
-  callback: string;
-  hash: string;
-  privateMetadata: string;
-  values: Record<string, string | readonly string[] | undefined>;
-}
-
 export type Press = Extract<Interaction, { kind: "button" }>;
 
 export type Interaction =
@@ -74,7 +67,7 @@ export type Interaction =
       /** The message exists only for this person. */
       ephemeral: boolean;
       viewId?: string;
-      view?: InteractionView;
+      view?: ReturnType<typeof readView>;
     })
   /** A submitted modal. `values` is block id → value (text, option value, or list). */
   | (InteractionBase & {
@@ -82,7 +75,7 @@ export type Interaction =
       callback: string;
       privateMetadata: string;
       viewId: string;
-      values: Record<string, string | readonly string[] | undefined>;
+      values: Record<string, InputValue>;
     })
   | (InteractionBase & {
       kind: "shortcut";
@@ -202,9 +195,9 @@ function readButton(body: unknown, now: number): Interaction | undefined {
   };
 }
 
-function readView(view: unknown): InteractionView {
+function readView(view: unknown) {
   return {
-    type: textAt(view, "type") === "home" ? "home" : "modal",
+    type: textAt(view, "type") === "home" ? ("home" as const) : ("modal" as const),
     callback: textAt(view, "callback_id"),
     hash: textAt(view, "hash"),
     privateMetadata: textAt(view, "private_metadata"),
@@ -309,22 +302,15 @@ function readMention(event: unknown, botUserId: string): string | undefined {
   return wordsOf(textAt(event, "text"), botUserId);
 }
 
-/** Messages arrive escaped and with links; people copy commands with their backticks. */
+/** People copy commands with their backticks. */
 function wordsOf(text: string, botUserId: string): string {
-  return text
+  const words = text
     .replaceAll(/<@([A-Z0-9]+)(?:\|[^>]*)?>/g, (mention, id: string) =>
       id === botUserId ? " " : mention,
     )
-    .replaceAll(
-      /<(?:https?|mailto|tel):([^|>]*)(?:\|([^>]*))?>/g,
-      (link, _rest, label?: string) => label ?? link.slice(1, -1),
-    )
     .replaceAll("`", "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&")
-    .replaceAll(/\s+/g, " ")
-    .trim();
+    .replaceAll(/\s+/g, " ");
+  return typedOf(words).trim();
 }
 
 type InputValue = string | readonly string[] | undefined;

@@ -90,7 +90,6 @@ export function createSlackSocket(options: SlackSocketOptions) {
       running ??= run();
       await first.promise;
     },
-    connected: () => problem === undefined,
     /** Why not connected; undefined while connected. */
     problem: () => problem,
     close,
@@ -101,7 +100,7 @@ function reasonOf(error: unknown): string {
   const code = textAt(error, "data", "error");
   return code === ""
     ? messageOf(error ?? "closed before Slack said hello")
-    : `Slack rejected the app token: ${code}`;
+    : `Slack rejected the app token (${code})`;
 }
 
 const goodbyeMs = 2_000;

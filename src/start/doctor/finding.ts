@@ -31,10 +31,6 @@ export const ill = (what: string, mend: string, about?: Finding["about"]): Findi
 /** Nothing but what it says can be done about it. */
 export const trouble = (what: string): Finding => ({ is: "ill", what });
 
-/** In one line, for `/gatehouse status`. */
-export const asDetail = ({ what, mend }: Finding) =>
-  mend === undefined ? what : `${what}. ${mend}`;
-
 export const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
 
 const marks = { well: "✓", note: "!", ill: "✗" } as const;

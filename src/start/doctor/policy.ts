@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { firstFew } from "../../messages/message.ts";
 import { metBy } from "../../config/seats.ts";
 import { placesSeen, whoAre, channelsNamed, everyoneNamed } from "../../policy/access.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
@@ -182,9 +183,6 @@ function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
     );
 }
 
-export const fewOf = (ids: readonly string[]) =>
-  `${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}`;
-
 /** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */
 function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly Finding[] {
   const ours = "T";
@@ -200,7 +198,7 @@ function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly 
       return !placesSeen(policy, person, ours).includes(`teams.${team}`);
     });
     if (others.length === 0) return [];
-    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${fewOf(others)}`;
+    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${firstFew(others, 5)}`;
     return note(what, mend, about);
   });
 }
@@ -217,7 +215,7 @@ function approverFinding(facts: PolicyFacts): Finding {
     return note("approvers: can't be counted", seeSlack);
   const able = ableAmong([...users, ...groups], facts);
   const most = mostRequired(facts.policy.approvals);
-  const what = `approvers: ${able.length} (${fewOf(able)})`;
+  const what = `approvers: ${able.length} (${firstFew(able, 5)})`;
   if (able.length < most)
     return ill(
       `${able.length === 0 ? "approvers: nobody" : what}, and a rule needs ${most}`,

@@ -17,7 +17,8 @@ export type ServiceFacts = Awaited<ReturnType<typeof lookAtService>>;
 
 /** Reads the list of projects, as Gatehouse does all the time. */
 export async function lookAtService(config: Config, now: number) {
-  const { url, tls } = config.compute;
+  const { url } = config.compute;
+  const { ca, cert = "" } = config.compute.tls();
   const proxy = proxyFor(url, config.proxies);
   let date: string | undefined;
   const compute = connectCompute(config, {
@@ -35,7 +36,7 @@ export async function lookAtService(config: Config, now: number) {
       }),
     );
     const isForbidden = "reason" in read && read.reason === "forbidden-address";
-    const ends = certificatesIn(tls.cert ?? "").map((one) => Date.parse(one?.validTo ?? ""));
+    const ends = certificatesIn(cert).map((one) => Date.parse(one?.validTo ?? ""));
     return {
       host: new URL(url).host,
       proxy: proxy === undefined ? undefined : new URL(proxy).host,
@@ -43,7 +44,7 @@ export async function lookAtService(config: Config, now: number) {
       read,
       /** Over https, without a proxy, where a handshake came to an end. */
       certificate:
-        proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, tls.ca),
+        proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, ca),
       /** When the certificate that Gatehouse shows ends. */
       ownValidTo: ends.length === 0 ? undefined : Math.min(...ends),
       date,

@@ -66,7 +66,7 @@ export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
 
 export async function lookAtSlack({ slack }: Config, now: number) {
   const { apiUrl, botToken, receive } = slack;
-  const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
+  const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   const as = { apiUrl, token: botToken };
   const [bot, app] = await Promise.all([
     askSlack(as, "auth.test"),

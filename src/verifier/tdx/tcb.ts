@@ -47,9 +47,11 @@ export function standing(
   const enclave = firstOf(qeIdentity.levels, ({ svn }) => svn <= enclaveSvn, "the quoting enclave");
   if ("reason" in enclave) return enclave;
   const launch = levelAt(facts, Buffer.from(facts.teeTcbSvn, "hex"), pck, tcbInfo, enclave);
-  if ("reason" in launch || facts.teeTcbSvn2 === undefined) return launch;
+  if (facts.teeTcbSvn2 === undefined) return launch;
   const current = levelAt(facts, Buffer.from(facts.teeTcbSvn2, "hex"), pck, tcbInfo, enclave);
   if ("reason" in current) return current;
+  if ("reason" in launch)
+    return { ...launch, about: `${launch.about} that the VM started with (restart the VM)` };
   const wasOutOfDate = launch.status.startsWith("OutOfDate");
   if (!wasOutOfDate || current.status.startsWith("OutOfDate"))
     return { ...worse(launch, current), advisories: union(launch, current) };
@@ -111,6 +113,10 @@ function levelAt(
   };
 }
 
+/** The newest level that needs nothing. */
+const newestOf = <T extends Level>(levels: readonly T[]): T | undefined =>
+  levels.find(({ status }) => status === "UpToDate") ?? levels[0];
+
 /** What of a platform, as it runs now, is older than Intel's newest levels. */
 export function shortOf(
   { teeTcbSvn, teeTcbSvn2 = teeTcbSvn }: TdxFacts,
@@ -121,7 +127,7 @@ export function shortOf(
   const svns = [...Buffer.from(teeTcbSvn2, "hex")];
   const [svn = 0, version = 0] = svns;
   const module = version > 0 && tcbInfo.moduleIdentities.find(({ id }) => id === idOf(version));
-  const [level] = tcbInfo.levels;
+  const level = newestOf(tcbInfo.levels);
   const needed = level ? [...level.sgx, ...level.tdx] : [];
   const short: Shortfall[] = [];
   const compare = (part: string, by: string, has: number, needs = 0, since = level?.date ?? "") =>
@@ -133,7 +139,8 @@ export function shortOf(
     if (!hasOwnLevels) compare(part, bringerOf(type, category), has, needed[at]);
   }
   compare("PCE", "PCE", pck.pceSvn, level?.pceSvn);
-  const [ofModule, ofEnclave] = [module ? module.levels[0] : undefined, qeIdentity.levels[0]];
+  const ofModule = module ? newestOf(module.levels) : undefined;
+  const ofEnclave = newestOf(qeIdentity.levels);
   compare("TDX Module", "TDX module", svn, ofModule?.svn, ofModule?.date);
   compare("QE", "quoting enclave", enclaveSvn, ofEnclave?.svn, ofEnclave?.date);
   return short;

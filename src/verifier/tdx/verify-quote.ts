@@ -127,8 +127,10 @@ function checkPlatform(
   if (!tcbInfo || !isOfPlatform(pck, tcbInfo, exam) || !qeIdentity) return undefined;
   const levels = { tcbInfo, qeIdentity };
   const found = standing(facts, pck, enclave.svn, levels);
-  if (!("reason" in found)) return { ...found, short: shortOf(facts, pck, enclave.svn, levels) };
-  return exam.add(found.reason, found.about);
+  const short = shortOf(facts, pck, enclave.svn, levels);
+  if (!("reason" in found)) return { ...found, short };
+  const isOfLevel = found.reason === "tcb-not-supported" || found.reason === "tcb-revoked";
+  return exam.add(found.reason, found.about, isOfLevel ? short : undefined);
 }
 
 function isOfPlatform(

@@ -21,8 +21,8 @@ async function peopleOfSandbox(groupIds: string[] = ["S01ONCALL", "S02LEADS"]) {
   let time = 0;
   const people = createPeople({
     web,
-    ourTeamId: slack.workspace.team.id,
-    groupIds,
+    home: () => ({ teamId: slack.workspace.team.id }),
+    groupIds: () => groupIds,
     now: () => time,
   });
   return {
@@ -196,7 +196,7 @@ describe("who somebody is", () => {
   it("is not remembered from an answer that was on its way when told to forget", async () => {
     const waiting: ((answer: WebAnswer) => void)[] = [];
     const web = { call: () => new Promise<WebAnswer>((resolve) => void waiting.push(resolve)) };
-    const people = createPeople({ web, ourTeamId: "T01", groupIds: [] });
+    const people = createPeople({ web, home: () => ({ teamId: "T01" }), groupIds: () => [] });
     const before = people.person("U1", "T01");
     people.forget();
     const after = people.person("U1", "T01");

@@ -89,7 +89,7 @@ describe("what Slack delivered", () => {
     expect(said("I asked <@UBOT> vm restart web-1 yesterday")).toBe(
       "I asked vm restart web-1 yesterday",
     );
-    expect(said("<@UBOT> ask <@U2>")).toBe("ask <@U2>");
+    expect(said("<@UBOT> ask <@U2>")).toBe("ask @U2");
   });
 
   it("as a mention by anything but a human is left alone (X10)", () => {

@@ -24,7 +24,7 @@ const frame = (payload: unknown) =>
 describe("Socket Mode", () => {
   it("carries commands, and answers within the ack", async () => {
     await using gateway = await startGateway({ mode: "socket" });
-    expect(gateway.app.connected()).toBe(true);
+    expect(gateway.app.problem()).toBeUndefined();
     expect(await gateway.slack.person("olivia").types("ops", "/vm list")).toMatchObject({
       acked: true,
     });
@@ -42,7 +42,7 @@ describe("Socket Mode", () => {
       const began = performance.now();
       slack.socketMode.disconnect(reason);
       await slack.until(() => slack.calls("apps.connections.open").length > opened);
-      await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(true);
+      await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeUndefined();
       expect(performance.now() - began).toBeLessThan(5_000);
       await slack.connected(1);
       expect(await slack.redeliver(first.deliveryId ?? "")).toMatchObject({ acked: true });
@@ -78,14 +78,14 @@ describe("Socket Mode", () => {
       status: 503,
     });
     slack.socketMode.disconnect("cut");
-    await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(false);
+    await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeDefined();
     await expect.poll(() => gateway.app.problem()).toMatch(/503/);
     endStorm();
     await slack.connected(1);
-    await expect.poll(() => gateway.app.connected()).toBe(true);
+    await expect.poll(() => gateway.app.problem()).toBeUndefined();
     slack.weather.add({ method: "apps.connections.open", kind: "hang" });
     slack.socketMode.disconnect("cut");
-    await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(false);
+    await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeDefined();
     const began = performance.now();
     await gateway.app.close(6_000);
     expect(performance.now() - began).toBeLessThan(5_000);
@@ -106,7 +106,7 @@ describe("Socket Mode", () => {
     const socket = createSlackSocket({ take, appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
     const started = socket.start();
     await expect.poll(() => socket.problem()).toContain("invalid_auth");
-    expect(socket.connected()).toBe(false);
+    expect(socket.problem()).toBeDefined();
     await socket.close();
     await started;
     expect(calls.length).toBeLessThan(4);
