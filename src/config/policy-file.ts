@@ -45,6 +45,8 @@ export interface Operation {
   name: string;
   /** Whether a request of it can wait for approval. */
   mayNeedApproval: boolean;
+  /** Whether it is about VMs. */
+  isOnVm: boolean;
   /** Approvals where no rule matches. */
   byDefault: number;
   /** Approvals that no rule can do without. */
@@ -133,13 +135,14 @@ export function lineWords(
 
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
-  const { access, approvals, protect, channels, limits } = policy;
+  const { access, approvals, protect, channels, services, limits } = policy;
   const rights = Object.entries(policy.teams).map(
     ([name, team]) => [name, { ...team, digests: undefined }] as const,
   );
   const teams = Object.fromEntries(rights);
   const attestation = { ...policy.attestation, endorsements: undefined, refresh: undefined };
-  const deciding = { access, teams, approvals, protect, channels, attestation, limits };
+  // A service that may no longer come in must not find a process that hasn't heard of it
+  const deciding = { access, teams, approvals, protect, channels, services, attestation, limits };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }
 
@@ -284,6 +287,7 @@ function nonsenseIn(
 ): readonly Nonsense[] {
   return [
     ...unknownOperations(rules, operations),
+    ...unclearCallers(rules),
     ...claimedTwice(rules),
     ...tooFew(rules),
     ...unsigned(rules),
@@ -300,20 +304,87 @@ function placesIn({ access, teams }: Rules) {
   return [{ path: ["access"], rights: access, projects: undefined }, ...ofTeams];
 }
 
-function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
-  const approvable = operations.filter((one) => one.mayNeedApproval).map(({ name }) => name);
-  return approvals.flatMap((rule, index) =>
-    rule.operations.flatMap((glob, at) => {
-      const path = ["approvals", index, "operations", at];
-      if (approvable.some((name) => matchesGlob(glob, name))) return [];
-      if (operations.some(({ name }) => matchesGlob(glob, name)))
-        return [{ path, message: `(${glob}) never needs approval` }];
-      const meant =
-        approvable.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, approvable);
-      const rest = meant ? `did you mean ${meant}?` : `known are ${approvable.join(", ")}`;
-      return [{ path, message: `(${glob}) is not a command; ${rest}` }];
+function unknownOperations(rules: Rules, operations: readonly Operation[]): Nonsense[] {
+  const changes = operations.filter((one) => one.mayNeedApproval);
+  const onVm = operations.filter((one) => one.isOnVm);
+  const notProposed = "changes nothing, so it can't be proposed";
+  const notOffered = "is not about a VM, so it can't be offered";
+  return [
+    ...rules.approvals.flatMap(({ operations: globs }, index) =>
+      amiss(globs, ["approvals", index, "operations"], changes, "never needs approval"),
+    ),
+    ...Object.entries(rules.services).flatMap(([service, { propose }]) =>
+      propose.flatMap(({ operations: globs }, index) =>
+        amiss(globs, ["services", service, "propose", index, "operations"], changes, notProposed),
+      ),
+    ),
+    ...Object.entries(rules.sources).flatMap(([source, { offer }]) => {
+      const path = ["sources", source, "offer"];
+      return [
+        ...amiss(offer, path, onVm, notOffered),
+        ...offer.flatMap((name, at) =>
+          isGlob(name)
+            ? [{ path: [...path, at], message: `(${name}) must be one command: each is a button` }]
+            : [],
+        ),
+      ];
     }),
+  ];
+
+  /** Those of a list that name none of these commands; `isOther` is said of what names others alone. */
+  function amiss(
+    globs: readonly string[],
+    path: Nonsense["path"],
+    known: readonly Operation[],
+    isOther: string,
+  ): Nonsense[] {
+    const names = known.map(({ name }) => name);
+    return globs.flatMap((glob, at) => {
+      const place = [...path, at];
+      if (names.some((name) => matchesGlob(glob, name))) return [];
+      if (operations.some(({ name }) => matchesGlob(glob, name)))
+        return [{ path: place, message: `(${glob}) ${isOther}` }];
+      const meant = names.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, names);
+      const rest = meant ? `did you mean ${meant}?` : `known are ${names.join(", ")}`;
+      return [{ path: place, message: `(${glob}) is not a command; ${rest}` }];
+    });
+  }
+}
+
+/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
+export const secretVariable = (source: string) =>
+  `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
+
+/** Two callers of the door that nothing could tell apart: by name, by variable, or by token. */
+function unclearCallers({ sources, services }: Rules): Nonsense[] {
+  const names = Object.keys(sources);
+  // NAME_FILE names the file of NAME
+  const variableOf = (source: string) => secretVariable(source).replace(/_FILE$/, "");
+  const tokens = Object.entries(services).flatMap(([service, { tokens: all }]) =>
+    all.map((token, at) => ({ service, token, at })),
   );
+  return [
+    ...names.flatMap((source, index) => {
+      const other = names.slice(0, index).find((one) => variableOf(one) === variableOf(source));
+      const message = `would read its secret where ${other} does (${secretVariable(source)}): rename one`;
+      return other === undefined ? [] : [{ path: ["sources", source], message }];
+    }),
+    ...names.flatMap((name) =>
+      Object.hasOwn(services, name)
+        ? [
+            {
+              path: ["services", name],
+              message: "is a source, too: each caller needs a name of its own",
+            },
+          ]
+        : [],
+    ),
+    ...tokens.flatMap(({ service, token, at }, index) => {
+      const other = tokens.slice(0, index).find((one) => one.token === token);
+      const message = `is the token of ${other?.service}, too: nobody could tell them apart`;
+      return other === undefined ? [] : [{ path: ["services", service, "tokens", at], message }];
+    }),
+  ];
 }
 
 /**

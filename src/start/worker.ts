@@ -204,8 +204,12 @@ interface PortOptions {
   log: Log;
 }
 
-/** Connections that have no request in hand. */
+/** Connections that have no request in hand, or whose answer nobody has read yet. */
 const mostIdle = 256;
+/** All together; beyond it new ones are dropped. */
+const mostConnections = 1_024;
+/** Without a byte in either direction: longer than a call waits for the next state. */
+const silentMs = 70_000;
 
 /** Why a port can't be had. Another process may give it back: that is worth another try. */
 const troubles: Readonly<Record<string, string>> = {
@@ -223,7 +227,10 @@ export async function startWebServer(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ) {
   const idle = new Set<Socket>();
-  const server = createServer({ requestTimeout: 15_000, headersTimeout: 10_000 }, listener);
+  const timeouts = { requestTimeout: 15_000, headersTimeout: 5_000 };
+  const server = createServer({ ...timeouts, connectionsCheckingInterval: 1_000 }, listener);
+  server.maxConnections = mostConnections;
+  server.setTimeout(silentMs);
   const rest = (socket: Socket) => {
     if (socket.destroyed) return;
     idle.add(socket);
@@ -236,7 +243,7 @@ export async function startWebServer(
   });
   server.on("request", ({ socket }, response) => {
     idle.delete(socket);
-    response.once("finish", () => rest(socket));
+    response.once("prefinish", () => rest(socket));
   });
   server.listen(port, host);
   await once(server, "listening").catch((error: unknown) => {
