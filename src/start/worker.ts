@@ -204,7 +204,7 @@ interface PortOptions {
   log: Log;
 }
 
-/** Connections that have no request in hand, or whose answer nobody has read yet. */
+/** Connections that have no request in hand. */
 const mostIdle = 256;
 /** All together; beyond it new ones are dropped. */
 const mostConnections = 1_024;
@@ -243,7 +243,7 @@ export async function startWebServer(
   });
   server.on("request", ({ socket }, response) => {
     idle.delete(socket);
-    response.once("prefinish", () => rest(socket));
+    response.once("finish", () => rest(socket));
   });
   server.listen(port, host);
   await once(server, "listening").catch((error: unknown) => {

@@ -112,8 +112,6 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
       throw tooMany(route?.busy ?? 429, waitMs);
     };
     try {
-      if (stopping.signal.aborted)
-        throw new Problem(503, "Gatehouse is stopping; repeat the call.");
       if (fitting.length === 0) throw nothingHere();
       if (!route) throw notAllowed(fitting);
       const body = await bodyOf(request, unverified);
@@ -163,7 +161,7 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
           response.destroy();
         });
     },
-    /** Takes no more calls, and ends what waits. */
+    /** Ends what waits, and each connection with its answer. */
     stop: () => stopping.abort(),
   };
 }
