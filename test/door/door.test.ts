@@ -16,7 +16,7 @@ import { createJournal } from "../../src/requests/journal/journal.ts";
 import { startWebServer } from "../../src/start/worker.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 
-const kept = z.object({ name: z.string() });
+const kind = z.object({ name: z.string() });
 const secret = "Bearer test-secret-one";
 
 /** A door with a route that keeps what it is given, as those of alerts and proposals do, and one that waits. */
@@ -31,7 +31,7 @@ async function openDoor(redis: Awaited<ReturnType<typeof testRedis>>) {
     async ({ headers, body }, named) => {
       if (headers.authorization !== secret) throw unauthorized();
       await named("prometheus", perMinute);
-      const read = kept.safeParse(jsonOf(body));
+      const read = kind.safeParse(jsonOf(body));
       if (!read.success)
         throw new Problem(400, "A name is missing.", "Send a name.", { field: "name" });
       await client.set(key("kept"), read.data.name);
@@ -407,8 +407,8 @@ describe("a door that closes", () => {
   it("takes no more calls, and lets what waits end with a state at once", async () => {
     await using redis = await testRedis();
     await using door = await openDoor(redis);
-    using kept = await dial(door.port, goodCall);
-    await expect.poll(kept.said).toContain("202");
+    using first = await dial(door.port, goodCall);
+    await expect.poll(first.said).toContain("202");
     const waits = door.call("/wait");
     await expect.poll(door.waiting).toBe(1);
     const began = performance.now();
@@ -418,7 +418,7 @@ describe("a door that closes", () => {
     expect(answer.headers.get("connection")).toBe("close");
     await stopped;
     expect(performance.now() - began).toBeLessThan(900);
-    expect(await kept.closed).not.toContain("503");
+    expect(await first.closed).not.toContain("503");
     await expect(door.post(good)).rejects.toThrow();
   });
 
