@@ -11,7 +11,8 @@ import {
   type Policy,
   type ReadPolicy,
 } from "./policy-file.ts";
-import { durationWords, type Pace } from "./policy-schema.ts";
+import { durationWords } from "./durations.ts";
+import type { Pace } from "./policy-schema.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {

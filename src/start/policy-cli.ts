@@ -143,19 +143,13 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
 
 /** Who comes in at the door. */
 function callersIn({ sources, services }: Policy, isOpenHere: boolean): string {
-  const named = [
-    ...Object.entries(sources).map(([name, { format }]) => `${name} (${format})`),
-    ...Object.entries(services).map(([name, { propose }]) => {
-      const all = propose.flatMap(({ operations }) => operations);
-      return `${name} (${all.length === 0 ? "reads" : `proposes ${fewOf(all)}`})`;
-    }),
-  ];
-  if (named.length === 0) return "";
-  const unasked =
-    isOpenHere || Object.keys(sources).length === 0
-      ? ""
-      : " DOOR_PORT is not set here, so nothing is said of the secrets of sources.";
-  return `${counted(Object.keys(sources).length, "source")} of alerts, ${counted(Object.keys(services).length, "service")}: ${firstFew(named, maxTeams)}.${unasked}\n`;
+  const names = Object.keys(sources);
+  const callers = [...names, ...Object.keys(services)];
+  if (callers.length === 0) return "";
+  const note = isOpenHere
+    ? ""
+    : " DOOR_PORT is not set here, so their secrets were not looked for.";
+  return `${counted(names.length, "source")} of alerts and ${counted(callers.length - names.length, "service")}: ${firstFew(callers, maxTeams)}.${note}\n`;
 }
 
 const maxTeams = 20;

@@ -8,7 +8,7 @@ import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
 import { startHealth, startSlackDoor, startWebServer } from "./worker.ts";
 import { hideSecret, type Log } from "../log/log.ts";
-import { type Message, md, name, notice } from "../messages/message.ts";
+import { type Message, md, notice, plain } from "../messages/message.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/redis.ts";
@@ -158,10 +158,10 @@ export async function start(
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
     const door = createDoor({ routes, store: on.store, telemetry, onLimit, log });
     const where = { variable: "DOOR_PORT", port, host: options.host, log };
-    const { port: open } = opened(await startWebServer(where, door.listener));
+    const server = opened(await startWebServer(where, door.listener));
     // Closed before the server, which waits for what runs
     opened({ close: async () => door.stop() });
-    return open;
+    return server.port;
   }
 
   const { promise: stopped, reject } = Promise.withResolvers<never>();
@@ -197,7 +197,7 @@ function watchSecrets(config: Config, log: Log): void {
 
 const overLimit = (caller: string, perMinute: number): Message =>
   notice(
-    md`🚪 ${name(caller)} calls more often than ${perMinute} times a minute, its limit; Gatehouse refuses the rest. Check what it runs.`,
+    md`🚪 ${plain(caller, 80)} calls more often than ${perMinute} times a minute, its limit; Gatehouse refuses the rest. Check what it runs.`,
   );
 
 /** Loaded only where traces are wanted. */

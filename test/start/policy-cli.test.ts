@@ -85,7 +85,7 @@ describe("policy check", () => {
     const without = await typed(["check", file]);
     expect(without.code).toBe(0);
     expect(without.said).toContain(
-      "2 sources of alerts, 2 services: prometheus (alertmanager), grafana (grafana), deploy (proposes vm.snapshot), agent (reads). DOOR_PORT is not set here, so nothing is said of the secrets of sources.\n",
+      "2 sources of alerts and 2 services: prometheus, grafana, deploy, agent. DOOR_PORT is not set here, so their secrets were not looked for.\n",
     );
     const env = { DOOR_PORT: "3002", DOOR_SECRET_GRAFANA: "test-secret-one" };
     const here = await typed(["check", file], file, noToken, env);

@@ -123,7 +123,11 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
         named,
       );
       telemetry.doorCalls.inc({ route: name, outcome: "ok" });
-      if (caller !== undefined) noteCall(method === "GET" ? "reads" : name, caller);
+      // The answer neither waits for it nor fails with it
+      if (caller !== undefined)
+        void store
+          .noteDoorCall(method === "GET" ? "reads" : name, caller)
+          .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
       log.info("door.answered", { route: name, caller, status: answered.status });
       return answered;
     } catch (error) {
@@ -143,13 +147,6 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
         body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
       };
     }
-  }
-
-  /** The answer neither waits for it nor fails with it. */
-  function noteCall(route: string, caller: string): void {
-    store.noteDoorCall(route, caller).catch((error: unknown) => {
-      log.debug("door.call-not-noted", { why: messageOf(error) });
-    });
   }
 
   return {

@@ -58,9 +58,11 @@ export function callsInWords(
   calls: ReadonlyMap<string, number>,
   now: number,
 ): string {
-  const ago = (route: string, caller: string) => {
-    const at = calls.get(`${route} ${caller}`);
-    return at === undefined ? undefined : `${duration(now - at)} ago`;
+  /** A caller is named with its section or without. */
+  const ago = (routes: string, name: string) => {
+    const its = new RegExp(`^(${routes}) (sources?[ .]|services?[ .])?${name}$`);
+    const times = [...calls].flatMap(([call, at]) => (its.test(call) ? at : []));
+    return times.length === 0 ? undefined : `${duration(now - Math.max(...times))} ago`;
   };
   const ofSources = Object.keys(sources).map((source) => {
     const last = ago("alerts", source);
@@ -69,11 +71,10 @@ export function callsInWords(
   const ofServices = Object.keys(services).map((service) => {
     const proposed = ago("proposals", service);
     if (proposed !== undefined) return `${service} proposed ${proposed}`;
-    const last = ago("mcp", service) ?? ago("reads", service);
+    const last = ago("mcp|reads", service);
     return last === undefined ? `no call yet from ${service}` : `${service} called ${last}`;
   });
-  const all = [...ofSources, ...ofServices];
-  return all.length === 0
-    ? "open; gatehouse.yml names no sources or services"
-    : firstFew(all, 2 * mostNamed);
+  return (
+    firstFew([...ofSources, ...ofServices], 2 * mostNamed) || "open to no one in gatehouse.yml"
+  );
 }
