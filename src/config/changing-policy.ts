@@ -11,7 +11,8 @@ import {
   type Policy,
   type ReadPolicy,
 } from "./policy-file.ts";
-import { durationWords, type Pace } from "./policy-schema.ts";
+import { durationWords } from "./durations.ts";
+import type { Pace } from "./policy-schema.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
@@ -255,7 +256,7 @@ function lacking(some: readonly unknown[], others: readonly unknown[]): readonly
 
 function inWords(path: string, value: unknown): string {
   if (value === undefined || value === null) return notSet;
-  if (typeof value === "number" && path.endsWith("Ms")) return durationWords(value);
+  if (typeof value === "number" && /(Ms|expires)$/.test(path)) return durationWords(value);
   if (Array.isArray(value))
     return value.length === 0 ? "none" : value.map((one) => inWords(path, one)).join(", ");
   if (!isSection(value)) return typeof value === "string" ? value : JSON.stringify(value);

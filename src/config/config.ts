@@ -9,7 +9,7 @@ import {
   variableNames,
   type Variables,
 } from "./environment.ts";
-import type { Operation, Policy } from "./policy-file.ts";
+import { type Operation, type Policy, secretVariable } from "./policy-file.ts";
 import type { Pace } from "./policy-schema.ts";
 import { passwordsIn, type Proxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
@@ -78,6 +78,13 @@ export function loadConfig({
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
+  /** Of sources of alerts, which workers never hear. */
+  const doorSecrets = () =>
+    role === "worker" || doorPort === undefined
+      ? []
+      : Object.keys(policyFile.inForce.policy.sources).map((source) =>
+          from.secrets(secretVariable(source)),
+        );
   const secrets = [
     read.SLACK_BOT_TOKEN,
     receive?.secret,
@@ -123,8 +130,12 @@ export function loadConfig({
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
     door: doorPort === undefined ? undefined : { port: doorPort },
-    /** What a source of alerts proves itself by; at most two. Throws where its file can't be read. */
-    sourceSecrets: (source: string) => from.secrets(secretVariable(source)),
+    /** What a source of alerts proves itself by: at most two, and none where there is a problem. */
+    sourceSecrets: (source: string) => from.secrets(secretVariable(source)).secrets,
+    /** Why nothing of these sources is let in, as `NAME: what is wrong`. */
+    get sourceProblems(): readonly string[] {
+      return doorSecrets().flatMap(({ problem = [] }) => problem);
+    },
     /** An absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
@@ -141,15 +152,14 @@ export function loadConfig({
     /** Whether the policy file is reread when it was replaced, and not on SIGHUP alone. */
     watchesPolicy: read.GATEHOUSE_WATCH,
     /** Everything above that must never be printed, for `hideSecret`. */
-    secrets: secrets.filter((one) => one !== undefined),
+    get secrets(): readonly string[] {
+      const ofSources = doorSecrets().flatMap((one) => one.secrets);
+      return [...secrets.filter((one) => one !== undefined), ...ofSources];
+    },
     /** The files behind what is above, by the name of the variable. */
     files: from.files,
   };
 }
-
-/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
-export const secretVariable = (source: string) =>
-  `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
 
 const receivers = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"] as const;
 
@@ -219,6 +229,13 @@ export function loadSlackAccess(env: Env = process.env) {
   const [problem] = from.problems;
   const apiUrl = `${read.SLACK_API_URL}/`;
   return problem ?? { apiUrl, botToken: read.SLACK_BOT_TOKEN, proxies: proxiesIn(read) };
+}
+
+/** For a look at the policy: why the source's alerts would be refused here; undefined where this process has no door. */
+export function loadSourceProblems(env: Env = process.env) {
+  const from = new Environment(env);
+  if (!from.mentions("DOOR_PORT")) return undefined;
+  return (source: string) => from.secrets(secretVariable(source)).problem;
 }
 
 /** For `audit …` in a terminal. Throws ConfigError. */

@@ -169,14 +169,20 @@ export class Environment {
 
   /**
    * The secrets in a variable named by gatehouse.yml, or in the file that `NAME_FILE` names: two, with white space between, while
-   * one replaces the other. None where neither is set. Throws where the file can't be read.
+   * one replaces the other. With a problem (`NAME: what is wrong`) there are none.
    */
-  secrets(name: string): readonly string[] {
-    const path = this.#text(`${name}_FILE`);
-    if (path !== undefined && !this.files.has(name))
-      this.files.set(name, new ChangingFile(resolve(this.#cwd, path)));
-    const text = this.files.get(name)?.text ?? this.#text(name) ?? "";
-    return text.split(/\s+/).filter((word) => word !== "");
+  secrets(name: string): { secrets: readonly string[]; problem?: string } {
+    const found = this.#find(name, true);
+    const secrets = found.text?.split(/\s+/) ?? [];
+    const wrong =
+      found.problem ??
+      (secrets.length === 0 ? `is missing: set it, or ${name}_FILE` : undefined) ??
+      (secrets.length > 2
+        ? `has ${secrets.length} words: a secret has no white space, and two are the most`
+        : undefined);
+    return wrong === undefined
+      ? { secrets }
+      : { secrets: [], problem: `${found.variable}: ${wrong}` };
   }
 
   /** Variables that nobody reads, each one slip away from one that isn't set: `NAME: what is wrong`. */
@@ -197,19 +203,22 @@ export class Environment {
   }
 
   /** The text, or what is wrong before there is one, and of which variable that is. */
-  #find(name: VariableName): { variable: string; text?: string | undefined; problem?: string } {
+  #find(
+    name: string,
+    isSecret = secretNames.has(name),
+  ): { variable: string; text?: string | undefined; problem?: string } {
     // As everywhere, those of proxies may be written small, which then counts
     const small = name.endsWith("_PROXY") ? name.toLowerCase() : name;
     const variable = this.#text(small) === undefined ? name : small;
     const text = this.#text(variable);
     const naming = name.endsWith("_FILE") ? name : `${name}_FILE`;
-    const isFromFile = naming === name || secretNames.has(name);
+    const isFromFile = naming === name || isSecret;
     const path = isFromFile ? this.#text(naming) : undefined;
     if (path === undefined) return { variable, text };
     if (naming !== name && text !== undefined)
       return { variable, problem: `is set, and so is ${naming}: keep one of them` };
     try {
-      const file = new ChangingFile(resolve(this.#cwd, path));
+      const file = this.files.get(name) ?? new ChangingFile(resolve(this.#cwd, path));
       this.files.set(name, file);
       if (file.text !== "") return { variable, text: file.text };
       return { variable: naming, problem: "names an empty file" };

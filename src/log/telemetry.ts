@@ -11,6 +11,7 @@ const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", 
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
+const doorRoutes = ["alerts", "proposals", "reads", "mcp"];
 const refusalReasons =
   "method header timestamp signature content-type body too-large slow crowded app team replay".split(
     " ",
@@ -135,7 +136,7 @@ export function createTelemetry({
     acked: histogram("ack_seconds", "From arrival to acknowledgement", ["command"], acks),
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
-    /** `outcome` is `ok` or the status of a problem. */
+    /** `outcome` is `ok` or the status of a problem; `route` is `none` where nothing is at the address. */
     doorCalls: counter("door_calls_total", "Calls at the door", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
@@ -181,6 +182,9 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
+  for (const route of doorRoutes)
+    for (const outcome of ["ok", "401", "429", "500", "503"])
+      gateway.doorCalls.inc({ route, outcome }, 0);
 
   return {
     ...own,

@@ -205,12 +205,23 @@ export function everyoneNamed({ access, teams, approvals }: Policy): readonly st
 
 /** Every channel that the policy sends something to. */
 export function channelsNamed(policy: Policy): readonly string[] {
-  const { channels = [], sharedChannels, audit, alerts, digests, teams } = policy;
+  const {
+    channels = [],
+    sharedChannels,
+    audit,
+    alerts,
+    digests,
+    teams,
+    sources,
+    services,
+  } = policy;
   const all = [
     audit?.channel,
     alerts?.channel,
     ...digests.map(({ channel }) => channel),
-    ...Object.values(teams).map(({ channel }) => channel),
+    ...[teams, sources, services].flatMap((section) =>
+      Object.values(section).map(({ channel }) => channel),
+    ),
     ...channels,
     ...sharedChannels,
   ];

@@ -1,5 +1,5 @@
 import { lineWords, type Operation, type Policy } from "../config/policy-file.ts";
-import { type Command, dottedName, type Target } from "../registry/define.ts";
+import { type Command, dottedName, type Target, targetArgument } from "../registry/define.ts";
 import {
   type Judged,
   judgedNames,
@@ -116,6 +116,7 @@ function operationOf(command: Command): Operation {
   return {
     name: dottedName(command),
     mayNeedApproval: mayNeedApproval(command),
+    isOnVm: targetArgument(command)?.target === "vm",
     byDefault: command.class === "destroy" ? 1 : 0,
     atLeast: (command.kind === "change" && command.minApprovals) || 0,
   };

@@ -9,6 +9,7 @@ import { countWorkers } from "../jobs/queues.ts";
 import { counted, duration } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { callsInWords, judgeDoor, offFinding } from "./doctor/door.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
@@ -21,7 +22,7 @@ import type { Services } from "./services.ts";
 interface Check {
   name: string;
   /** What `doctor` finds with the configuration alone, before a process runs or beside it. */
-  fromOutside?(config: Config, now: number): Promise<readonly Finding[]>;
+  fromOutside?(config: Config, now: number): Promise<readonly Finding[] | undefined>;
   /** What `/gatehouse status` says about the installation and the process that answers. */
   forPeople?(on: Checked): Promise<Finding>;
   /** Why this process gets no work (`/readyz`), or undefined. */
@@ -123,6 +124,18 @@ export const checks: readonly Check[] = [
     async forReadiness({ policyKeeper }) {
       const still = policyKeeper.standstill();
       return still && `policy: ${still}`;
+    },
+  },
+  {
+    name: "Door",
+    fromOutside: judgeDoor,
+    async forPeople({ config, store }) {
+      const { door, policy, sourceProblems } = config;
+      if (!door) return offFinding(policy);
+      if (sourceProblems.length > 0)
+        return ill(sourceProblems.join("; "), "Until then Gatehouse refuses its alerts.");
+      const [calls, now] = await Promise.all([store.doorCalls(), store.now()]);
+      return well(callsInWords(policy, calls, now));
     },
   },
   {

@@ -24,6 +24,7 @@ import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
+import { secretFindings } from "./doctor/door.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
@@ -47,6 +48,8 @@ interface Terminal {
   write: (text: string) => void;
   /** How Slack is asked, or why it isn't. */
   slack: SlackAccess | string;
+  /** What is wrong with the secret of a source of alerts; undefined where this environment has no door. */
+  sourceProblem?: ((source: string) => string | undefined) | undefined;
 }
 
 /** A team of its own: in a terminal everyone is a full member. */
@@ -102,7 +105,8 @@ function orComplain<T>(start: string, read: () => T): T {
   }
 }
 
-async function check(file: PolicyFile, { write, slack }: Terminal): Promise<number> {
+async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
+  const { write, slack, sourceProblem } = terminal;
   const { path, policy } = file;
   const { approvals, protect, digests } = policy;
   const { everyone, users, groups } = whoAre(policy.access.approve);
@@ -113,6 +117,7 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<numb
     `${path} has no problems: ${counted(approvals.length, "approval rule")}, ${counted(protect.length, "protected name")}, ${counted(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
   write(teamsIn(policy));
+  write(callersIn(policy, sourceProblem !== undefined));
   const tell = (findings: readonly Finding[]) => {
     for (const { is, what, mend = "", about } of findings)
       write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
@@ -120,16 +125,31 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<numb
   // Another machine may have the folder
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   tell(folder.filter(({ is }) => is !== "well"));
+  const sources = Object.keys(policy.sources);
+  const secrets = sources.flatMap((source) => sourceProblem?.(source) ?? []);
+  tell(secretFindings(secrets, sources.length).filter(({ is }) => is !== "well"));
+  const lacking = secrets.length > 0 ? 1 : 0;
   if (typeof slack === "string") {
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
     );
-    return 0;
+    return lacking;
   }
   if (slack.proxies) useProxies(slack.proxies);
   const findings = judgeNames(await lookAtPolicy({ slack, policy }));
   tell(findings);
-  return findings.some(({ is }) => is === "ill") ? 1 : 0;
+  return findings.some(({ is }) => is === "ill") ? 1 : lacking;
+}
+
+/** Who comes in at the door. */
+function callersIn({ sources, services }: Policy, isOpenHere: boolean): string {
+  const names = Object.keys(sources);
+  const callers = [...names, ...Object.keys(services)];
+  if (callers.length === 0) return "";
+  const note = isOpenHere
+    ? ""
+    : " DOOR_PORT is not set here, so their secrets were not looked for.";
+  return `${counted(names.length, "source")} of alerts and ${counted(callers.length - names.length, "service")}: ${firstFew(callers, maxTeams)}.${note}\n`;
 }
 
 const maxTeams = 20;

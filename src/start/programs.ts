@@ -5,6 +5,7 @@ import {
   loadAuditConfig,
   loadEndorsementsFolder,
   loadSlackAccess,
+  loadSourceProblems,
   policyPath,
 } from "../config/config.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
@@ -47,7 +48,12 @@ export const programs: Programs = {
     what: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
     usage: policyUsage,
     run: (words, write) =>
-      runPolicy(words, { file: policyPath(), write, slack: loadSlackAccess() }),
+      runPolicy(words, {
+        file: policyPath(),
+        write,
+        slack: loadSlackAccess(),
+        sourceProblem: loadSourceProblems(),
+      }),
   },
   attestation: {
     what: "verifies Intel TDX and AMD SEV-SNP evidence, offline, and keeps endorsements: check, status, import",

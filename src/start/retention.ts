@@ -59,6 +59,7 @@ export const kinds: readonly Kind[] = [
   },
   { what: "subscriptions of channels", pattern: /^subscriptions$/, kept: "until unsubscribed" },
   { what: "outages and recaps", pattern: /^outages:/, kept: "a day after their end" },
+  { what: "when programs last called", pattern: /^door:last$/, kept: "forever" },
   { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
   {
     what: "freeze, reviews, and locks",

@@ -8,6 +8,7 @@ import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
 import { startHealth, startSlackDoor, startWebServer } from "./worker.ts";
 import { hideSecret, type Log } from "../log/log.ts";
+import { type Message, md, notice, plain } from "../messages/message.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/redis.ts";
@@ -83,7 +84,7 @@ export async function start(
   }
 
   async function begin(): Promise<Running> {
-    watchFiles(config.files, log);
+    watchSecrets(config, log);
     opened(await holdDirectory(config.dataDir));
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
@@ -102,6 +103,8 @@ export async function start(
     );
     const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));
     const on = await openServices(config, log, { ...options, spans, opened, telemetry });
+    // Another source may have come with another secret
+    on.policyKeeper.onChanged(() => watchSecrets(config, log));
     measure = createMeasure(on);
     const reading = (status = createStatus(on));
     // It goes on with what was asked for; whatever needs Slack waits
@@ -148,9 +151,17 @@ export async function start(
   async function openDoor({ port }: { port: number }, on: Services, to: Gateway) {
     const { createDoor, doorRoutes } = await import("../door/serve/routes.ts");
     const routes = doorRoutes({ ...on, gatewayNow: to.contextNow });
-    const listener = createDoor({ routes, store: on.store, telemetry, log });
-    const door = { variable: "DOOR_PORT", port, host: options.host, log };
-    return opened(await startWebServer(door, listener)).port;
+    const onLimit = async (caller: string, perMinute: number) => {
+      const hour = Math.floor((await on.store.now()) / 3_600_000);
+      await on.tell("audit", `door-limit-${caller}-${hour}`, overLimit(caller, perMinute));
+    };
+    for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
+    const door = createDoor({ routes, store: on.store, telemetry, onLimit, log });
+    const where = { variable: "DOOR_PORT", port, host: options.host, log };
+    const server = opened(await startWebServer(where, door.listener));
+    // Closed before the server, which waits for what runs
+    opened({ close: async () => door.stop() });
+    return server.port;
   }
 
   const { promise: stopped, reject } = Promise.withResolvers<never>();
@@ -167,16 +178,27 @@ export async function start(
   }
 }
 
-/** From now on what changes in the files is kept out of the log, and that it changed stands there. */
-function watchFiles(files: Config["files"], log: Log): void {
+/** From now on secrets are kept out of the log, also what changes in their files, and that it changed stands there. */
+function watchSecrets(config: Config, log: Log): void {
+  const { files } = config;
+  for (const secret of config.secrets) hideSecret(secret);
   for (const [variable, file] of files) {
     file.onNews = (news) => {
       if (news.is === "kept") return log.warn("config.file-unusable", { variable, why: news.why });
-      hideSecret(variable === "REDIS_URL" ? (parseRedisUrl(news.text).password ?? "") : news.text);
+      const isUrl = variable === "REDIS_URL";
+      for (const secret of variable.startsWith("DOOR_SECRET_")
+        ? news.text.split(/\s+/)
+        : [news.text])
+        hideSecret(isUrl ? (parseRedisUrl(secret).password ?? "") : secret);
       log.info("config.file-changed", { variable });
     };
   }
 }
+
+const overLimit = (caller: string, perMinute: number): Message =>
+  notice(
+    md`🚪 ${plain(caller, 80)} calls more often than ${perMinute} times a minute, its limit; Gatehouse refuses the rest. Check what it runs.`,
+  );
 
 /** Loaded only where traces are wanted. */
 async function exportTraces(

@@ -206,6 +206,10 @@ interface PortOptions {
 
 /** Connections that have no request in hand. */
 const mostIdle = 256;
+/** All together; beyond it new ones are dropped. */
+const mostConnections = 1_024;
+/** Without a byte in either direction: longer than a call waits for the next state. */
+const silentMs = 70_000;
 
 /** Why a port can't be had. Another process may give it back: that is worth another try. */
 const troubles: Readonly<Record<string, string>> = {
@@ -223,7 +227,10 @@ export async function startWebServer(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ) {
   const idle = new Set<Socket>();
-  const server = createServer({ requestTimeout: 15_000, headersTimeout: 10_000 }, listener);
+  const timeouts = { requestTimeout: 15_000, headersTimeout: 5_000 };
+  const server = createServer({ ...timeouts, connectionsCheckingInterval: 1_000 }, listener);
+  server.maxConnections = mostConnections;
+  server.setTimeout(silentMs);
   const rest = (socket: Socket) => {
     if (socket.destroyed) return;
     idle.add(socket);

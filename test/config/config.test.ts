@@ -43,7 +43,8 @@ function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly s
 
 describe("a complete environment", () => {
   it("needs five variables and has defaults for the rest", () => {
-    const { policy, policyVersion, policyFile, files, ...config } = load(complete);
+    const { policy, policyVersion, policyFile, files, sourceSecrets, ...config } = load(complete);
+    expect(sourceSecrets("prometheus")).toEqual([]);
     expect([...files]).toEqual([]);
     expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
@@ -68,6 +69,7 @@ describe("a complete environment", () => {
       logLevel: "info",
       allowVolatileRedis: false,
       watchesPolicy: false,
+      sourceProblems: [],
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
     expect(policy.access.operate).toEqual([]);
@@ -157,11 +159,13 @@ describe("a secret in a file", () => {
     const value = base[name] ?? "";
     dir.write("secret", `${value}\n`);
     const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
-    const { files, ...config } = load(env, { cwd: dir.path });
+    const { files, sourceSecrets, ...config } = load(env, { cwd: dir.path });
     expect([...files.keys()]).toEqual([name]);
+    expect(sourceSecrets("prometheus")).toEqual([]);
     const plain = load(base, { cwd: dir.path });
     const compute = { ...plain.compute, tls: expect.any(Function) };
-    expect(config).toEqual({ ...plain, compute, files: undefined });
+    const others = { files: undefined, sourceSecrets: undefined };
+    expect(config).toEqual({ ...plain, ...others, compute });
   });
 
   it("is refused when the variable is set as well, the file is missing or empty", () => {

@@ -242,6 +242,9 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { ...http, OPS_PORT: "3000" },
     "must not be 3000, which is PORT: the world reaches that one",
   ],
+  ["DOOR_PORT", { DOOR_PORT: "door" }, 'must be a whole number from 0 to 65535, and is "door"'],
+  ["DOOR_PORT", { DOOR_PORT: "3001" }, "must not be 3001, which another port of this process is"],
+  ["DOOR_PROT", { DOOR_PROT: "9000" }, "is not a Gatehouse variable; did you mean DOOR_PORT?"],
   [
     "OPS_HOST",
     { OPS_HOST: "localhost" },

@@ -5,6 +5,7 @@ import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 const operations = ["vm.restore", "project.delete"].map((name) => ({
   name,
   mayNeedApproval: true,
+  isOnVm: false,
   byDefault: 1,
   atLeast: 0,
 }));

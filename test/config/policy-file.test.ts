@@ -9,7 +9,7 @@ import {
   policyVersion,
   type Policy,
 } from "../../src/config/policy-file.ts";
-import { parseDuration } from "../../src/config/policy-schema.ts";
+import { parseDuration } from "../../src/config/durations.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 
 const operations = operationsOf(commands);

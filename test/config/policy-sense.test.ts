@@ -199,3 +199,60 @@ describe("break-glass whose review nobody else could sign", () => {
     expect(problems("", access)).toEqual([]);
   });
 });
+
+const hash = (digit: string) => `sha256:${digit.repeat(64)}`;
+const sources = (lines: string) => `sources:\n${lines}`;
+const service = (name: string, rest: string) =>
+  `  ${name}: { tokens: ["${hash("a")}"], channel: C01OPS, ${rest} }\n`;
+
+describe("what a source offers or a service proposes", () => {
+  it.each([
+    ["snapshot", "is not a command; did you mean vm.snapshot?"],
+    ["project.delete", "is not about a VM, so it can't be offered"],
+    ["vm.*", "must be one command: each is a button"],
+  ])("%s is refused with its line where it can't be offered", (operation, rest) => {
+    const text = sources(
+      `  prometheus: { format: alertmanager, offer: [vm.stop, "${operation}"] }`,
+    );
+    expect(problems(text)).toEqual([
+      `gatehouse.yml line 3: sources.prometheus.offer[2] (${operation}) ${rest}`,
+    ]);
+  });
+
+  it.each([
+    ["snapshot", "is not a command; did you mean vm.snapshot?"],
+    ["vm.list", "changes nothing, so it can't be proposed"],
+  ])("%s is refused with its line where it can't be proposed", (operation, rest) => {
+    const propose = `propose: [{ operations: ["vm.re*", ${operation}], targets: ["web-*"] }]`;
+    expect(problems(`services:\n${service("deploy", propose)}`)).toEqual([
+      `gatehouse.yml line 3: services.deploy.propose[1].operations[2] (${operation}) ${rest}`,
+    ]);
+  });
+});
+
+describe("callers of the door that nothing could tell apart", () => {
+  it.each([
+    ["my-alerts", "MY_ALERTS"],
+    ["am", "am-file"],
+  ])("are refused where %s and %s would read one variable", (one, other) => {
+    const text = sources(`  ${one}: { format: plain }\n  ${other}: { format: plain }`);
+    expect(problems(text)).toEqual([
+      `gatehouse.yml line 4: sources.${other} reads its secret from the variable of ${one}, too: each caller needs its own`,
+    ]);
+  });
+
+  it("are refused where two services have one token", () => {
+    const two = service("deploy", "view: []") + service("agent", "view: []");
+    expect(problems(`services:\n${two}`)).toEqual([
+      "gatehouse.yml line 4: services.agent.tokens[1] is the token of deploy, too: each caller needs its own",
+    ]);
+  });
+
+  it("are fine with names and tokens of their own", () => {
+    const two =
+      service("deploy", "view: []") + service("agent", "view: []").replace(hash("a"), hash("b"));
+    expect(
+      problems(`${sources("  am: { format: plain, offer: [vm.snapshot] }")}\nservices:\n${two}`),
+    ).toEqual([]);
+  });
+});

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { emptyPolicy, parsePolicy } from "../../src/config/policy-file.ts";
-import { parseDuration, usualPace } from "../../src/config/policy-schema.ts";
+import { parseDuration } from "../../src/config/durations.ts";
+import { usualPace } from "../../src/config/policy-schema.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { usageOf } from "../../src/start/command-line.ts";
@@ -119,12 +120,16 @@ describe("the documents", () => {
     const ours = [...read].filter((name) => /^[A-Z]/.test(name) && !files.includes(name));
     const table = firstCells(sectionOf(textOf("docs/install.md"), "Variables"));
     // It is named beside HTTPS_PROXY, which it stands in for
-    expect([...table, "HTTP_PROXY"].toSorted()).toEqual(ours.toSorted());
+    const ofSources = "DOOR_SECRET_<NAME>";
+    expect([...table, "HTTP_PROXY"].toSorted()).toEqual([...ours, ofSources].toSorted());
     const known = new Set([...ours, ...files, "NODE_EXTRA_CA_CERTS", "REDIS_PASSWORD"]);
     const families = new Set(ours.map((name) => name.split("_")[0] ?? ""));
     const others = [...documents, ".env.example", "compose.yaml"].flatMap((document) =>
       [...textOf(document).matchAll(/\b([A-Z]{2,})_[A-Z0-9_]+\b/g)]
-        .filter(([name, family = ""]) => families.has(family) && !known.has(name))
+        .filter(
+          ([name, family = ""]) =>
+            families.has(family) && !known.has(name) && !name.startsWith("DOOR_SECRET_"),
+        )
         .map(([name]) => `${document}: ${name}`),
     );
     expect([...new Set(others)]).toEqual([]);
@@ -222,6 +227,10 @@ describe("docs/policy.md", () => {
     const inside = {
       "approvals: [{ votes: [{ ? }] }]": text,
       "digests: [{ ? }]": text,
+      "sources: { prometheus: { ? } }": text,
+      "services: { deploy: { ? } }": text,
+      "services: { deploy: { propose: [{ ? }] } }": text,
+      "services: { deploy: { limits: { ? } } }": text,
       "attestation: { refresh: { ? } }": text,
     };
     const appraisal = { "attestation: { appraisal: [{ ? }] }": textOf("docs/attestation.md") };

@@ -33,6 +33,9 @@ const [, uid, gid] = /^USER (\d+):(\d+)/m.exec(dockerfile) ?? [];
 const endorsements = "/var/lib/gatehouse/endorsements";
 
 const plainName = (name: string) => name.replace(/_FILE$/, "");
+/** The secrets of sources are named by gatehouse.yml. */
+const isKnown = (name: string) =>
+  known.has(name) || known.has(plainName(name)) || name.startsWith("DOOR_SECRET_");
 
 interface Volume {
   name: string;
@@ -62,7 +65,7 @@ interface StatefulSet {
   };
 }
 
-const kubernetes = ["base", "http"].flatMap((folder) =>
+const kubernetes = ["base", "http", "door"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
 const manifests = kubernetes
@@ -85,8 +88,12 @@ const chartValues: Values = {
   settings: { COMPUTE_API_URL: "https://compute.example" },
 };
 const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
-const everything = {
+const withDoor = {
   ...overHttp,
+  door: { enabled: true, sources: { PROMETHEUS: "door-prometheus" }, namespaces: ["monitoring"] },
+};
+const everything = {
+  ...withDoor,
   image: { repository: "registry.example/gatehouse", digest: `sha256:${"0".repeat(64)}` },
   data: { storageClass: "fast" },
   nodeSelector: { disk: "local" },
@@ -111,7 +118,7 @@ const setsIn = (values: Values) =>
 describe("deploy/kubernetes", () => {
   it("holds whole manifests, and names each of them where kustomize looks", () => {
     expect(manifests.length).toBeGreaterThan(10);
-    for (const folder of ["base", "http"]) {
+    for (const folder of ["base", "http", "door"]) {
       const kustomization = parse(fileOf(`deploy/kubernetes/${folder}/kustomization.yaml`)) as {
         resources: string[];
         patches?: { path: string }[];
@@ -137,6 +144,8 @@ describe("deploy/kubernetes", () => {
     ["worker", "chart", setsIn(chartValues)],
     ["gateway", "chart over HTTP", setsIn(overHttp)],
     ["worker", "chart over HTTP", setsIn(overHttp)],
+    ["gateway", "chart with the door", setsIn(withDoor)],
+    ["worker", "chart with the door", setsIn(withDoor)],
   ] as const)(
     "runs a %s as the image does, unprivileged, with a disk of its own (%s)",
     (role, _, from) => {
@@ -158,7 +167,7 @@ describe("deploy/kubernetes", () => {
       });
       expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(10);
       const variables = new Map(container.env.map(({ name, value = "" }) => [name, value]));
-      expect([...variables.keys()].filter((name) => !known.has(plainName(name)))).toEqual([]);
+      expect([...variables.keys()].filter((name) => !isKnown(name))).toEqual([]);
       const port = container.ports.find(({ name }) => name === "ops")?.containerPort;
       expect(variables.get("OPS_PORT")).toBe(String(port));
       expect(variables.get("OPS_HOST")).toBe("0.0.0.0");
@@ -187,8 +196,35 @@ describe("deploy/kubernetes", () => {
       );
       const held = gatewayOnly.filter((name) => variables.has(`${name}_FILE`));
       expect(held.length > 0).toBe(role === "gateway");
+      if (role === "worker") expect(JSON.stringify(set)).not.toMatch(/door/i);
     },
   );
+
+  it("opens the door in an overlay and in the chart alike, to the namespaces that are named", () => {
+    const patch = parse(fileOf("deploy/kubernetes/door/gateway-patch.yaml")) as StatefulSet;
+    const { containers, volumes } = patch.spec.template.spec;
+    const chosen = setsIn({ ...withDoor, http: {} })[0]?.spec.template.spec;
+    for (const variable of containers[0].env)
+      expect(chosen?.containers[0].env).toContainEqual(variable);
+    expect(chosen?.containers[0].ports).toContainEqual(containers[0].ports[0]);
+    const keys = (all: readonly Volume[] = []) =>
+      all
+        .flatMap(({ secret }) => secret?.items ?? [])
+        .map(({ key }) => key)
+        .toSorted();
+    expect(keys(chosen?.volumes)).toEqual(keys(volumes));
+    const policyIn = (all: readonly { kind: string; metadata?: { name: string } }[]) =>
+      all.find(
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata?.name === "gatehouse-door",
+      );
+    const from = [
+      { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } },
+    ];
+    const ingress = [{ from, ports: [{ port: "door" }] }];
+    for (const all of [manifests.map(({ manifest }) => manifest), rendered(withDoor)])
+      expect(policyIn(all)).toMatchObject({ spec: { ingress } });
+    expect(policyIn(rendered(overHttp))).toBeUndefined();
+  });
 
   it("opens one path of one port to Slack over HTTP, and the operations port to nobody outside", () => {
     const text = fileOf("deploy/kubernetes/http/ingress.yaml");
@@ -199,7 +235,7 @@ describe("deploy/kubernetes", () => {
     expect(text).not.toMatch(/3001|ops[ ,}]/);
     const patch = parse(fileOf("deploy/kubernetes/http/gateway-patch.yaml")) as StatefulSet;
     const [{ env }] = patch.spec.template.spec.containers;
-    expect(env.filter(({ name }) => !known.has(plainName(name)))).toEqual([]);
+    expect(env.filter(({ name }) => !isKnown(name))).toEqual([]);
     expect(env).toContainEqual({ name: "SLACK_APP_TOKEN_FILE", $patch: "delete" });
   });
 });
@@ -235,7 +271,7 @@ describe("deploy/helm", () => {
     const theirs = namesOf(ours).filter((name) => !elsewhere.includes(name));
     const more = ["ConfigMap gatehouse-policy", "ConfigMap gatehouse-settings"];
     const account = "ServiceAccount gatehouse";
-    expect(namesOf(rendered(overHttp))).toEqual(
+    expect(namesOf(rendered(withDoor))).toEqual(
       [...new Set([...theirs, ...more, account])].toSorted(),
     );
   });
@@ -276,7 +312,7 @@ describe("deploy/helm", () => {
   });
 
   it("refuses values with which nothing would work, and every secret among them", () => {
-    for (const values of [chartValues, overHttp, everything])
+    for (const values of [chartValues, overHttp, withDoor, everything])
       expect(problems(values)).toBeUndefined();
     const settings = { COMPUTE_API_URL: "https://compute.example" };
     for (const [at, values] of [
@@ -293,7 +329,7 @@ describe("deploy/helm", () => {
       expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
     // Everything that a secret may come from by a file
     const secrets = ["SLACK_BOT_TOKEN", ...gatewayOnly, "COMPUTE_API_KEY", "REDIS_URL"];
-    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS"])
+    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS", "DOOR_SECRET_PROMETHEUS"])
       expect(problems({ ...chartValues, settings: { ...settings, [name]: "x" } })).toHaveLength(1);
   });
 
@@ -307,7 +343,7 @@ describe("deploy/helm", () => {
   it("is rendered by Helm as it is here", ({ skip }) => {
     const helm = findProgram(["helm"]);
     if (helm === undefined) throw skip("there is no helm here");
-    for (const values of [chartValues, overHttp, everything]) {
+    for (const values of [chartValues, overHttp, withDoor, everything]) {
       const { status, stdout, stderr } = spawnSync(
         helm,
         ["template", chart.release, chartFolder, "--namespace", chart.namespace, "--values", "-"],
@@ -369,6 +405,15 @@ describe("deploy/systemd", () => {
       "Environment=PORT=3000",
       "Environment=SLACK_SIGNING_SECRET_FILE=/etc/gatehouse/secrets/inbound/slack-signing-secret",
       "UnsetEnvironment=SLACK_APP_TOKEN_FILE",
+    ]);
+  });
+
+  it("opens the door with a file beside the unit, whose secrets only gateways can read", () => {
+    const lines = fileOf("deploy/systemd/door.conf").split("\n");
+    expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
+      "[Service]",
+      "Environment=DOOR_PORT=3002",
+      "Environment=DOOR_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/door-prometheus",
     ]);
   });
 
@@ -445,9 +490,12 @@ describe("compose.yaml", () => {
     for (const [name, { command, environment = {} }] of Object.entries(ours)) {
       const role = name.replace(/-\d$/, "");
       expect(command).toEqual([...imageStarts, role]);
-      expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
+      expect(Object.keys(environment).filter((variable) => !isKnown(variable))).toEqual([]);
       const missing = given.filter((variable) => !(variable in environment));
-      expect(missing.toSorted(), name).toEqual(role === "gateway" ? [] : ["PORT", ...gatewayOnly]);
+      expect(missing.toSorted(), name).toEqual(
+        role === "gateway" ? [] : ["DOOR_PORT", "PORT", ...gatewayOnly],
+      );
+      expect("DOOR_SECRET_PROMETHEUS" in environment, name).toBe(role === "gateway");
     }
   });
 

@@ -144,6 +144,7 @@ describe(".env.example", () => {
       ops: { port: 3001, host: "127.0.0.1" },
       proxies: { https: "http://proxy.example:3128" },
       redisReplicas: 1,
+      door: { port: 3002 },
       traces: { serviceName: "gatehouse" },
     });
   });

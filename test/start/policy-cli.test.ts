@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
-import { loadSlackAccess, type SlackAccess } from "../../src/config/config.ts";
+import { loadSlackAccess, loadSourceProblems, type SlackAccess } from "../../src/config/config.ts";
+import type { Env } from "../../src/config/environment.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";
 
 let folder = "";
@@ -19,9 +20,15 @@ async function typed(
   words: readonly string[],
   file = "gatehouse.example.yml",
   slack: SlackAccess | string = noToken,
+  env: Env = {},
 ) {
   let said = "";
-  const code = await runPolicy(words, { file, slack, write: (text) => void (said += text) });
+  const code = await runPolicy(words, {
+    file,
+    slack,
+    sourceProblem: loadSourceProblems(env),
+    write: (text) => void (said += text),
+  });
   return { code, said };
 }
 
@@ -63,6 +70,34 @@ describe("policy check", () => {
     );
     writeFileSync(join(folder, "signed", "root.crl"), "");
     expect((await typed(["check", file])).said).not.toContain("endorsements");
+  });
+
+  it("names who comes in at the door, and each source without a secret where this environment has a door", async () => {
+    const file = written(
+      "door.yml",
+      [
+        "sources: { prometheus: { format: alertmanager }, grafana: { format: grafana } }",
+        "services:",
+        `  deploy: { tokens: ["sha256:${"a".repeat(64)}"], channel: C01OPS, propose: [{ operations: [vm.snapshot] }] }`,
+        `  agent: { tokens: ["sha256:${"b".repeat(64)}"], view: ["*"] }`,
+      ].join("\n"),
+    );
+    const without = await typed(["check", file]);
+    expect(without.code).toBe(0);
+    expect(without.said).toContain(
+      "2 sources of alerts and 2 services: prometheus, grafana, deploy, agent. DOOR_PORT is not set here, so their secrets were not looked for.\n",
+    );
+    const env = { DOOR_PORT: "3002", DOOR_SECRET_GRAFANA: "test-secret-one" };
+    const here = await typed(["check", file], file, noToken, env);
+    expect(here).toMatchObject({
+      code: 1,
+      said: expect.stringContaining(
+        "DOOR_SECRET_PROMETHEUS: is missing: set it, or DOOR_SECRET_PROMETHEUS_FILE\n  Until then Gatehouse answers 401",
+      ),
+    });
+    expect(here.said).not.toMatch(/DOOR_PORT|DOOR_SECRET_GRAFANA/);
+    const both = { ...env, DOOR_SECRET_PROMETHEUS: "test-secret-two test-secret-three" };
+    expect((await typed(["check", file], file, noToken, both)).code).toBe(0);
   });
 
   it("says so when there is no file", async () => {

@@ -15,7 +15,7 @@ export interface Call {
   query: URLSearchParams;
   headers: IncomingMessage["headers"];
   body: Buffer;
-  /** Aborted when the caller hangs up. */
+  /** Aborted when the caller hangs up, or the process stops: what waits then answers with what is known. */
   signal: AbortSignal;
 }
 
@@ -38,6 +38,8 @@ export interface Route {
   name: string;
   path: RegExp;
   methods: readonly string[];
+  /** Over the caller's limit, where 429 means that it never repeats the call; otherwise 429. */
+  busy?: 503;
   handle: Handle;
 }
 
@@ -47,108 +49,132 @@ export class Problem extends Error {
   readonly status: number;
   readonly detail: string | undefined;
   readonly more: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, title: string, detail?: string, more: Problem["more"] = {}) {
+  constructor(
+    status: number,
+    title: string,
+    detail?: string,
+    more: Problem["more"] = {},
+    headers: Problem["headers"] = {},
+  ) {
     super(title);
     this.status = status;
     this.detail = detail;
     this.more = more;
+    this.headers = headers;
   }
 }
 
 /** The same whatever is wrong: a wrong secret, none, or a name that nothing has. */
-export const unauthorized = () => new Problem(401, "Unauthorized");
+export const unauthorized = () =>
+  new Problem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
 
 /** PagerDuty's largest, and the largest at all. */
 const maxBytes = 256 * 1024;
 /** PagerDuty waits for 5 s, Alertmanager for 10 s. */
 const bodyWithinMs = 4_000;
 
+/** So long the rest of an unwanted body is still read: otherwise a reset overtakes the answer. */
+const lingerMs = 1_000;
+
 interface DoorOptions {
   routes: readonly Route[];
-  store: Pick<Journal, "takeDoorPlace">;
+  store: Pick<Journal, "takeDoorPlace" | "noteDoorCall">;
   telemetry: Pick<Telemetry, "doorCalls">;
+  /** A caller is over its limit. */
+  onLimit?: (caller: string, perMinute: number) => Promise<void>;
   log: Log;
 }
 
 /** Answers what comes through the door: one route for each kind of caller, and problems in one form. */
-export function createDoor({ routes, store, telemetry, log }: DoorOptions) {
+export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptions) {
   const unverified = createUnverified();
+  const stopping = new AbortController();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
-    const { pathname = "/", searchParams: query = new URLSearchParams() } =
-      URL.parse(request.url ?? "/", "http://door") ?? {};
-    const fitting = routes.filter(({ path }) => path.test(pathname));
-    const { method = "GET", headers } = request;
+    const { url = "/", headers } = request;
+    const { pathname = "", searchParams: query = new URLSearchParams() } =
+      URL.parse(url, "http://door") ?? {};
+    // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
+    const fitting = url.startsWith(pathname)
+      ? routes.filter(({ path }) => path.test(pathname))
+      : [];
+    const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
     const route = fitting.find(({ methods }) => methods.includes(method));
     const name = route?.name ?? "none";
     let caller: string | undefined;
     const named = async (who: string, perMinute: number) => {
       caller = who;
       const waitMs = await store.takeDoorPlace(who, randomUUID(), perMinute);
-      if (waitMs > 0) throw new TooMany(waitMs);
+      if (waitMs === 0) return;
+      await onLimit?.(who, perMinute);
+      throw tooMany(route?.busy ?? 429, waitMs);
     };
     try {
-      if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
+      if (fitting.length === 0) throw nothingHere();
       if (!route) throw notAllowed(fitting);
       const body = await bodyOf(request, unverified);
       const gone = new AbortController();
       response.once("close", () => gone.abort());
-      const call = { method, path: pathname, query, headers, body, signal: gone.signal };
-      const answered = await route.handle(call, named);
+      const signal = AbortSignal.any([gone.signal, stopping.signal]);
+      const answered = await route.handle(
+        { method, path: pathname, query, headers, body, signal },
+        named,
+      );
       telemetry.doorCalls.inc({ route: name, outcome: "ok" });
+      // The answer neither waits for it nor fails with it
+      if (caller !== undefined)
+        void store
+          .noteDoorCall(method === "GET" ? "reads" : name, caller)
+          .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
       log.info("door.answered", { route: name, caller, status: answered.status });
       return answered;
     } catch (error) {
-      const problem = problemOf(error);
-      telemetry.doorCalls.inc({ route: name, outcome: String(problem.status) });
-      const bug = problem.status === 500 ? { error } : { why: problem.message };
-      log[problem.status === 500 ? "error" : "warn"]("door.refused", {
+      const { status, message: title, detail, more, headers: its } = problemOf(error);
+      telemetry.doorCalls.inc({ route: name, outcome: String(status) });
+      // The words of a UserError may be the caller's own
+      const why = error instanceof UserError ? {} : status === 500 ? { error } : { why: title };
+      log[status === 500 ? "error" : "warn"]("door.refused", {
         route: name,
         caller,
-        status: problem.status,
-        ...bug,
+        status,
+        ...why,
       });
-      const { status, message: title, detail, more } = problem;
-      const headers =
-        error instanceof TooMany ? error.headers : error instanceof NotAllowed ? error.headers : {};
-      const type = { "content-type": "application/problem+json", ...headers };
       return {
         status,
-        headers: type,
+        headers: { "content-type": "application/problem+json", ...its },
         body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
       };
     }
   }
 
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    answer(request, response)
-      .then((answered) => send(answered, request, response))
-      .catch((error: unknown) => {
-        log.warn("door.broken", { why: messageOf(error) });
-        response.destroy();
-      });
+  return {
+    listener(this: void, request: IncomingMessage, response: ServerResponse): void {
+      answer(request, response)
+        .then((answered) => send(answered, request, response, stopping.signal.aborted))
+        .catch((error: unknown) => {
+          log.warn("door.broken", { why: messageOf(error) });
+          response.destroy();
+        });
+    },
+    /** Ends what waits, and each connection with its answer. */
+    stop: () => stopping.abort(),
   };
 }
 
-class TooMany extends Problem {
-  readonly headers: Readonly<Record<string, string>>;
-  constructor(waitMs: number) {
-    super(429, "Too many calls within a minute.", "Wait, then repeat the call.");
-    this.headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
-  }
+const nothingHere = () => new Problem(404, "There is nothing at this address.");
+
+function tooMany(status: number, waitMs: number): Problem {
+  const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+  const title = "Too many calls within a minute.";
+  return new Problem(status, title, "Wait, then repeat the call.", {}, after);
 }
 
-class NotAllowed extends Problem {
-  readonly headers: Readonly<Record<string, string>>;
-  constructor(allow: string) {
-    super(405, "This address takes other methods.", `Allowed: ${allow}.`);
-    this.headers = { allow };
-  }
+function notAllowed(fitting: readonly Route[]): Problem {
+  const allow = [...new Set(fitting.flatMap(({ methods }) => methods))].join(", ");
+  return new Problem(405, "This address takes other methods.", `Allowed: ${allow}.`, {}, { allow });
 }
-
-const notAllowed = (fitting: readonly Route[]) =>
-  new NotAllowed([...new Set(fitting.flatMap(({ methods }) => methods))].join(", "));
 
 const bodyProblems = {
   "too-large": [413, "The body is larger than 256 KB."],
@@ -162,15 +188,24 @@ async function bodyOf(
 ): Promise<Buffer> {
   const [status, title] = bodyProblems["too-large"];
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new Problem(status, title);
-  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified });
+  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified }).catch(
+    () => {
+      throw new Problem(400, "The body was cut.");
+    },
+  );
   if (typeof body !== "string") return body;
   const [code, why] = bodyProblems[body];
   throw new Problem(code, why);
 }
 
-/** What can't be written down now is repeated by the caller: a 5xx promises that nothing of it was. */
+/**
+ * What can't be written down now is repeated by the caller. Where Redis took it and its answer was lost, repeating it changes
+ * nothing.
+ */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  // Of decodeURIComponent, for a path
+  if (error instanceof URIError) return nothingHere();
   if (error instanceof UserError) return new Problem(422, error.message, error.hint);
   const trouble = redisTrouble(error);
   if (trouble) return new Problem(503, "Gatehouse can't store anything now; repeat the call.");
@@ -181,15 +216,20 @@ function send(
   { status, body, headers }: Answered,
   request: IncomingMessage,
   response: ServerResponse,
+  isLast: boolean,
 ) {
-  // The rest of a body that nobody wants
-  if (!request.complete) response.once("finish", () => request.destroy());
+  if (!request.complete)
+    response.once("finish", () => {
+      request.resume();
+      setTimeout(() => void (request.complete || request.destroy()), lingerMs).unref();
+    });
   const text = body === undefined ? "" : `${JSON.stringify(body)}\n`;
   response.writeHead(status, {
     ...(body === undefined ? {} : { "content-type": "application/json" }),
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "content-length": Buffer.byteLength(text),
+    ...(isLast ? { connection: "close" } : {}),
     ...headers,
   });
   response.end(text);

@@ -18,14 +18,16 @@ export function alertRoute({ config, alerts, gatewayNow, log, at }: Behind): Rou
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
     methods: ["POST"],
+    // Alertmanager never repeats what was answered with 429
+    busy: 503,
     async handle(call, named) {
       const { policy, inventory } = gatewayNow();
       const called = call.path.slice("/alerts/".length);
       const source = Object.hasOwn(policy.sources, called) ? policy.sources[called] : undefined;
       const seconds = Math.floor((await alerts.now()) / 1000);
-      const proven = isGenuine(source, source ? secretsOf(called) : [], call, seconds);
+      const proven = isGenuine(source, source ? config.sourceSecrets(called) : [], call, seconds);
       if (!source || !proven) throw unauthorized();
-      await named(`source ${called}`, perMinute).catch(tooMany);
+      await named(`source ${called}`, perMinute);
       const delivery = readAlerts(jsonOf(call.body), source);
       if ("field" in delivery) {
         const { field, text } = delivery;
@@ -40,21 +42,6 @@ export function alertRoute({ config, alerts, gatewayNow, log, at }: Behind): Rou
       return { status: 202, body: { alert: taken.id, changed: taken.isChanged } };
     },
   };
-
-  function secretsOf(called: string): readonly string[] {
-    try {
-      return config.sourceSecrets(called);
-    } catch (error) {
-      log.error("alert.secret-unreadable", { source: called, error });
-      return [];
-    }
-  }
-}
-
-/** Alertmanager never repeats what was answered with 429. */
-function tooMany(error: unknown): never {
-  if (!(error instanceof Problem) || error.status !== 429) throw error;
-  throw new Problem(503, "Too many deliveries within a minute; repeat it.");
 }
 
 /** Without a source or a secret as long as with them. */

@@ -148,6 +148,18 @@ export function createLimits(redis: RedisClient, key: Keys) {
     takeDoorPlace: (caller: string, id: string, most: number): Promise<number> =>
       waitFor(key("rate", "door", caller), id, { windowMs: minuteMs, most }),
 
+    async noteDoorCall(route: string, caller: string): Promise<void> {
+      await redis.hset(key("door", "last"), `${route} ${caller}`, await redisNow(redis));
+    },
+    /** When a program last had something taken (Redis time), by `<route> <caller>`. */
+    doorCalls: async (): Promise<ReadonlyMap<string, number>> =>
+      new Map(
+        Object.entries(await redis.hgetall(key("door", "last"))).map(([who, at]) => [
+          who,
+          Number(at),
+        ]),
+      ),
+
     /** Right before its send: whether a request has a place. Idempotent. */
     async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
       return (await waitForHourly(hourly, requestId, limits, false)) === 0;

@@ -29,7 +29,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), and entry (the secret that lets deliveries in). */}}
+{{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), entry (the secret that lets deliveries in), and, of a gateway, door. */}}
 {{- define "gatehouse.process" -}}
 {{- $name := printf "%s-%s" .root.Release.Name .role -}}
 apiVersion: apps/v1
@@ -103,10 +103,23 @@ spec:
             - { name: SLACK_SIGNING_SECRET_FILE, value: /run/secrets/gatehouse/slack-signing-secret }
             - { name: PORT, value: "3000" }
             {{- end }}
+            {{- with .door }}
+            {{- if .enabled }}
+            - { name: DOOR_PORT, value: "3002" }
+            {{- range $name, $key := .sources }}
+            - { name: DOOR_SECRET_{{ $name }}_FILE, value: /run/secrets/gatehouse/{{ $key }} }
+            {{- end }}
+            {{- end }}
+            {{- end }}
           ports:
             - { name: ops, containerPort: 3001 }
             {{- if eq .entry "slack-signing-secret" }}
             - { name: slack, containerPort: 3000 }
+            {{- end }}
+            {{- with .door }}
+            {{- if .enabled }}
+            - { name: door, containerPort: 3002 }
+            {{- end }}
             {{- end }}
           # It answers while it waits for Redis or Slack, too: not ready, but alive
           startupProbe:
@@ -150,6 +163,13 @@ spec:
               - { key: redis-url, path: redis-url }
               {{- if .entry }}
               - { key: {{ .entry }}, path: {{ .entry }} }
+              {{- end }}
+              {{- with .door }}
+              {{- if .enabled }}
+              {{- range $name, $key := .sources }}
+              - { key: {{ $key }}, path: {{ $key }} }
+              {{- end }}
+              {{- end }}
               {{- end }}
         - name: tmp
           emptyDir: { medium: Memory, sizeLimit: 16Mi }

@@ -1,0 +1,266 @@
+import type * as z from "zod";
+import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
+import { nearest } from "../text/nearest.ts";
+import { durationWords } from "./durations.ts";
+import type { Pace, policySchema } from "./policy-schema.ts";
+import { metBy } from "./seats.ts";
+
+/** A command as `approvals` name it. */
+export interface Operation {
+  /** With a dot: `vm.restore`. */
+  name: string;
+  /** Whether a request of it can wait for approval. */
+  mayNeedApproval: boolean;
+  /** Whether it is about VMs. */
+  isOnVm: boolean;
+  /** Approvals where no rule matches. */
+  byDefault: number;
+  /** Approvals that no rule can do without. */
+  atLeast: number;
+}
+
+type Rules = z.output<typeof policySchema>;
+
+interface Nonsense {
+  path: readonly (string | number)[];
+  /** Follows the name of the place. */
+  message: string;
+}
+
+/** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
+export function nonsenseIn(
+  rules: Rules,
+  operations: readonly Operation[],
+  pace: Pace,
+): readonly Nonsense[] {
+  return [
+    ...unknownOperations(rules, operations),
+    ...unclearCallers(rules),
+    ...claimedTwice(rules),
+    ...tooFew(rules),
+    ...unsigned(rules),
+    ...unsound({ ...pace, ...rules.timing }),
+  ];
+}
+
+/** `access`, and each team, with what people may do there. */
+function placesIn({ access, teams }: Rules) {
+  const ofTeams = Object.entries(teams).map(([team, rights]) => {
+    const { projects } = rights;
+    return { path: ["teams", team], rights, projects };
+  });
+  return [{ path: ["access"], rights: access, projects: undefined }, ...ofTeams];
+}
+
+function unknownOperations(rules: Rules, operations: readonly Operation[]): Nonsense[] {
+  const changes = operations.filter((one) => one.mayNeedApproval);
+  const onVm = operations.filter((one) => one.isOnVm);
+  const notProposed = "changes nothing, so it can't be proposed";
+  const notOffered = "is not about a VM, so it can't be offered";
+  return [
+    ...rules.approvals.flatMap(({ operations: globs }, index) =>
+      amiss(globs, ["approvals", index, "operations"], changes, "never needs approval"),
+    ),
+    ...Object.entries(rules.services).flatMap(([service, { propose }]) =>
+      propose.flatMap(({ operations: globs }, index) =>
+        amiss(globs, ["services", service, "propose", index, "operations"], changes, notProposed),
+      ),
+    ),
+    ...Object.entries(rules.sources).flatMap(([source, { offer }]) => {
+      const path = ["sources", source, "offer"];
+      return [
+        ...amiss(offer, path, onVm, notOffered),
+        ...offer.flatMap((name, at) =>
+          isGlob(name)
+            ? [{ path: [...path, at], message: `(${name}) must be one command: each is a button` }]
+            : [],
+        ),
+      ];
+    }),
+  ];
+
+  /** Those of a list that name none of these commands; `isOther` is said of what names others alone. */
+  function amiss(
+    globs: readonly string[],
+    path: Nonsense["path"],
+    known: readonly Operation[],
+    isOther: string,
+  ): Nonsense[] {
+    const names = known.map(({ name }) => name);
+    return globs.flatMap((glob, at) => {
+      const place = [...path, at];
+      if (names.some((name) => matchesGlob(glob, name))) return [];
+      if (operations.some(({ name }) => matchesGlob(glob, name)))
+        return [{ path: place, message: `(${glob}) ${isOther}` }];
+      const meant = names.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, names);
+      const rest = meant ? `did you mean ${meant}?` : `known are ${names.join(", ")}`;
+      return [{ path: place, message: `(${glob}) is not a command; ${rest}` }];
+    });
+  }
+}
+
+/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
+export const secretVariable = (source: string) =>
+  `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
+
+/** Callers of the door that nothing could tell apart: by the variable of their secret, or by their token. */
+function unclearCallers({ sources, services }: Rules): Nonsense[] {
+  const all = [
+    ...Object.keys(sources).map((name) => {
+      // NAME_FILE names the file of NAME
+      const by = secretVariable(name).replace(/_FILE$/, "");
+      return { name, by, path: ["sources", name], what: `reads its secret from the variable of` };
+    }),
+    ...Object.entries(services).flatMap(([name, { tokens }]) =>
+      tokens.map((by, at) => {
+        return { name, by, path: ["services", name, "tokens", at], what: "is the token of" };
+      }),
+    ),
+  ];
+  return all.flatMap(({ by, path, what }, index) => {
+    const other = all.slice(0, index).find((one) => one.by === by);
+    return other
+      ? [{ path, message: `${what} ${other.name}, too: each caller needs its own` }]
+      : [];
+  });
+}
+
+/**
+ * Rules that ask for more than those who may approve are people. Only people named one by one can be counted: who is in a group
+ * is known to Slack alone, and where groups approve, the request itself says that too few could.
+ */
+function tooFew(rules: Rules): Nonsense[] {
+  const { access, approvals } = rules;
+  const all = placesIn(rules);
+  const hasTeams = all.length > 1;
+  // With teams perhaps nothing is left for access, and then nobody need approve there
+  const places = hasTeams && access.approve.length === 0 ? all.slice(1) : all;
+  const everyOperator = all.flatMap(({ rights }) => rights.operate);
+  return approvals.flatMap(({ required, votes }, index) => {
+    if (votes !== undefined) {
+      const seats = votes.map((need, at) => ({ ...need, at }));
+      const { empty, isSpared } = unfilled(seats, everyOperator);
+      const spared = isSpared ? ", the requester doesn't count" : "";
+      return empty.map((seat) => ({
+        path: ["approvals", index, "votes", seat.at, "required"],
+        message: `is ${seat.required}, but too few people are named${spared}, and each counts once: requests could never be approved`,
+      }));
+    }
+    return places.flatMap(({ path, rights, projects }) => {
+      const { empty, isSpared } = unfilled([{ from: rights.approve, required }], rights.operate);
+      if (empty.length === 0 || (hasTeams && !decides(approvals, index, projects))) return [];
+      const size = new Set(rights.approve).size;
+      const who = `${path.join(".")}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
+      const message = `is ${required}, but ${who}: requests could never be approved`;
+      return [{ path: ["approvals", index, "required"], message }];
+    });
+  });
+}
+
+/**
+ * The seats that too few people are named for. Each fills one, and nobody a seat of their own request: where all who may ask are
+ * named too, no seat may depend on each of them.
+ */
+function unfilled<Seat extends { from: readonly string[]; required: number }>(
+  all: readonly Seat[],
+  operators: readonly string[],
+): { empty: readonly Seat[]; isSpared: boolean } {
+  const seats = all.filter(({ from }) => from.every(isUser));
+  const named = [...new Set(seats.flatMap(({ from }) => from))];
+  const emptyWithout = (requester?: string) => {
+    const others = named.filter((id) => id !== requester);
+    const met = metBy(seats, others, ({ from }, id) => from.includes(id));
+    return seats.filter(({ required }, index) => (met[index] ?? 0) < required);
+  };
+  const empty = emptyWithout();
+  if (empty.length > 0 || !operators.every(isUser)) return { empty, isSpared: false };
+  const isShort = operators.length > 0 && operators.every((id) => emptyWithout(id).length > 0);
+  return { empty: isShort ? emptyWithout(operators.at(-1)) : [], isSpared: true };
+}
+
+/** Whether a rule surely is the first for something of a team (`projects`), or of what no team has. */
+function decides(
+  approvals: Rules["approvals"],
+  index: number,
+  projects: readonly string[] | undefined,
+): boolean {
+  const isAbout = ({ targets }: Rules["approvals"][number]) =>
+    targets === undefined ||
+    targets.some((glob) =>
+      (projects ?? []).some((entry) => globsOverlap(fold(glob.split("/")[0] ?? ""), fold(entry))),
+    );
+  const rule = approvals[index];
+  if (!rule || !isAbout(rule)) return false;
+  return !approvals
+    .slice(0, index)
+    .some(
+      (other) =>
+        isAbout(other) &&
+        other.operations.some((one) => rule.operations.some((two) => globsOverlap(one, two))),
+    );
+}
+
+/** A project has one team: no name may be claimed by two. */
+function claimedTwice({ teams }: Rules): Nonsense[] {
+  const all = Object.entries(teams).flatMap(([team, { projects }]) =>
+    projects.map((entry, at) => ({ team, entry, at, folded: fold(entry), glob: isGlob(entry) })),
+  );
+  const globs = all.filter(({ glob }) => glob);
+  const equal = Map.groupBy(all, ({ folded }) => folded);
+  return all.flatMap(({ team, entry, at, folded, glob }) => {
+    const among = glob ? all : [...(equal.get(folded) ?? []), ...globs];
+    const other = among.find((one) => one.team !== team && globsOverlap(one.folded, folded));
+    if (!other) return [];
+    const what = other.entry === entry ? entry : `${entry}, which can be what ${other.entry} is,`;
+    return [
+      {
+        path: ["teams", team, "projects", at],
+        message: `(${what}) is claimed by the team ${other.team} too: a project has one team`,
+      },
+    ];
+  });
+}
+
+/** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
+function unsigned(rules: Rules): Nonsense[] {
+  return placesIn(rules).flatMap(({ path, rights: { approve, breakGlass } }) => {
+    const reviewers = [...rules.access.administer, ...approve];
+    if (reviewers.some((entry) => !isUser(entry))) return [];
+    return breakGlass.flatMap((entry, index) =>
+      reviewers.some((other) => other !== entry)
+        ? []
+        : [
+            {
+              path: [...path, "breakGlass", index],
+              message: `(${entry}) could never get a review signed: add someone else to access.administer or ${path.join(".")}.approve`,
+            },
+          ],
+    );
+  });
+}
+
+function isUser(entry: string): boolean {
+  return /^[UW]/.test(entry);
+}
+
+/** What the promise needs of the durations. */
+function unsound(timing: Rules["timing"] & Pace): Nonsense[] {
+  const { claimWindowMs, heartbeatMs, httpTimeoutMs, quiesceMs } = timing;
+  const leastTimeoutMs = heartbeatMs - claimWindowMs;
+  const quietMs = claimWindowMs + 2 * httpTimeoutMs;
+  const stableMs = quiesceMs + 2 * timing.stableGapMs;
+  const problems = {
+    httpTimeout:
+      httpTimeoutMs < leastTimeoutMs &&
+      `must be at least ${durationWords(leastTimeoutMs)}: a worker that dies must be missed while its claim is young`,
+    quiesce:
+      quiesceMs < quietMs &&
+      `must be at least ${durationWords(claimWindowMs)} + 2 × httpTimeout (${durationWords(quietMs)}): sooner, a call may still be under way, and reads prove nothing`,
+    settleDeadline:
+      timing.settleDeadlineMs <= stableMs &&
+      `must be more than quiesce + ${durationWords(2 * timing.stableGapMs)} (${durationWords(stableMs)}): otherwise it ends before reads count`,
+  };
+  return Object.entries(problems).flatMap(([key, message]) =>
+    message === false ? [] : [{ path: ["timing", key], message }],
+  );
+}

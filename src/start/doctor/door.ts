@@ -1,0 +1,80 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import type { Config } from "../../config/config.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { counted, duration, firstFew } from "../../messages/message.ts";
+import { type Finding, ill, note, well } from "./finding.ts";
+
+const withinMs = 2_000;
+const mostNamed = 5;
+
+/** What is on the door's port of this machine. */
+async function lookAtPort(port: number): Promise<"nothing" | "door" | "other"> {
+  const request = get({ host: "127.0.0.1", port, signal: AbortSignal.timeout(withinMs) });
+  try {
+    const [answer] = (await once(request, "response")) as [IncomingMessage];
+    answer.destroy();
+    return answer.headers["content-type"] === "application/problem+json" ? "door" : "other";
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ECONNREFUSED"
+      ? "nothing"
+      : "other";
+  }
+}
+
+/** Undefined for a worker, which has none. */
+export async function judgeDoor(config: Config): Promise<readonly Finding[] | undefined> {
+  const { role, door, policy, sourceProblems } = config;
+  if (role === "worker") return undefined;
+  if (!door) return [offFinding(policy)];
+  const found = door.port === 0 ? "nothing" : await lookAtPort(door.port);
+  const port =
+    found === "other"
+      ? ill(
+          `port ${door.port}: another program has it`,
+          "Stop it, or set DOOR_PORT to another port.",
+        )
+      : well(`port ${door.port}: ${found === "door" ? "Gatehouse answers" : "free"}`);
+  const count = Object.keys(policy.sources).length;
+  return [port, ...(count === 0 ? [] : secretFindings(sourceProblems, count))];
+}
+
+export function secretFindings(problems: readonly string[], sources: number): readonly Finding[] {
+  const mend = "Until then Gatehouse answers 401 to what this source sends.";
+  if (problems.length > 0) return problems.map((problem) => ill(problem, mend));
+  return [well(`secrets: there for ${counted(sources, "source")} of alerts`)];
+}
+
+export function offFinding({ sources, services }: Policy): Finding {
+  const callers = [...Object.keys(sources), ...Object.keys(services)];
+  if (callers.length === 0) return well("off");
+  const what = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
+  return note(what, "Set DOOR_PORT where they should come in.");
+}
+
+/** Who came in last, and when. `calls` is by `<route> <caller>`. */
+export function callsInWords(
+  { sources, services }: Policy,
+  calls: ReadonlyMap<string, number>,
+  now: number,
+): string {
+  /** A caller is named with its section or without. */
+  const ago = (routes: string, name: string) => {
+    const its = new RegExp(`^(${routes}) (sources?[ .]|services?[ .])?${name}$`);
+    const times = [...calls].flatMap(([call, at]) => (its.test(call) ? at : []));
+    return times.length === 0 ? undefined : `${duration(now - Math.max(...times))} ago`;
+  };
+  const ofSources = Object.keys(sources).map((source) => {
+    const last = ago("alerts", source);
+    return last === undefined ? `no alert yet from ${source}` : `last alert from ${source} ${last}`;
+  });
+  const ofServices = Object.keys(services).map((service) => {
+    const proposed = ago("proposals", service);
+    if (proposed !== undefined) return `${service} proposed ${proposed}`;
+    const last = ago("mcp|reads", service);
+    return last === undefined ? `no call yet from ${service}` : `${service} called ${last}`;
+  });
+  return (
+    firstFew([...ofSources, ...ofServices], 2 * mostNamed) || "open to no one in gatehouse.yml"
+  );
+}

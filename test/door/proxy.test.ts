@@ -1,0 +1,84 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, request } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { findProgram } from "../../sandbox/find-program.ts";
+import { root } from "../house/sources.ts";
+import { startWorld } from "../support/start-world.ts";
+
+/** A port that nobody has at this moment. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
+}
+
+it("the door answers through the nginx of docs/operate.md, over TLS and with the path as it was sent", async ({
+  skip,
+}) => {
+  const nginx = findProgram(["nginx", "/usr/sbin/nginx"]);
+  const openssl = findProgram(["openssl"]);
+  if (nginx === undefined || openssl === undefined) throw skip("there is no nginx here");
+  await using world = await startWorld({ env: { DOOR_PORT: "0" } });
+  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-nginx-"));
+  const [key, certificate] = ["key", "pem"].map((name) => path.join(folder, `gatehouse.${name}`));
+  execFileSync(
+    openssl,
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=gatehouse.example -keyout ${key} -out ${certificate}`.split(
+      " ",
+    ),
+    { stdio: "ignore" },
+  );
+  const [, block = ""] =
+    /```nginx\n([^]*?)```/.exec(readFileSync(path.join(root, "docs/operate.md"), "utf8")) ?? [];
+  const port = await freePort();
+  const server = block
+    .replace("listen 443", `listen 127.0.0.1:${port}`)
+    .replaceAll("/etc/ssl", folder)
+    .replace("127.0.0.1:3002", `127.0.0.1:${world.processes[0]?.doorPort}`);
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  );
+  const file = path.join(folder, "nginx.conf");
+  await writeFile(
+    file,
+    `daemon off; pid ${folder}/pid; error_log stderr; events {} http { access_log off; ${paths.join(" ")}\n${server}}`,
+  );
+  const running = spawn(nginx, ["-p", folder, "-c", file], { stdio: "ignore" });
+  const ended = once(running, "exit");
+  const ask = async (asked: string, body = "") => {
+    const call = request({
+      host: "127.0.0.1",
+      port,
+      path: asked,
+      method: "POST",
+      rejectUnauthorized: false,
+    });
+    const answered = new Promise<{ status: number; type: string }>((resolve, reject) => {
+      call.on("error", reject);
+      call.on("response", (answer) => {
+        answer.resume();
+        const { statusCode = 0, headers } = answer;
+        resolve({ status: statusCode, type: headers["content-type"] ?? "" });
+      });
+    });
+    call.end(body);
+    return answered;
+  };
+  try {
+    const isUp = async () => (await ask("/other").catch(() => undefined))?.status;
+    await expect.poll(isUp, { timeout: 10_000 }).toBe(404);
+    expect(await ask("/other", "{}")).toEqual({ status: 404, type: "application/problem+json" });
+    expect((await ask("/other", "x".repeat(256 * 1024 + 1))).status).toBe(413);
+  } finally {
+    running.kill();
+    await ended;
+    await rm(folder, { recursive: true });
+  }
+});
