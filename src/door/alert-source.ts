@@ -1,13 +1,12 @@
 import { hash } from "node:crypto";
-import { restart } from "../commands/vm/restart.ts";
 import { metrics } from "../commands/vm/metrics.ts";
+import { restart } from "../commands/vm/restart.ts";
 import { show } from "../commands/vm/show.ts";
 import { start } from "../commands/vm/start.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { scopeOfChannel } from "../policy/access.ts";
-import type { Fields } from "../redis/redis.ts";
 import { type Command, dottedName, type Target } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { targetOf } from "../requests/submit/submit.ts";
@@ -19,15 +18,10 @@ import {
   overviewOf,
   parseAlert,
   parseOverview,
+  type Posted,
   type StoredAlert,
 } from "./alerts.ts";
-import {
-  renderAlert,
-  renderEvent,
-  renderOverview,
-  type ShownVm,
-  type View,
-} from "./render-alert.ts";
+import { renderAlert, renderEvent, renderOverview, type View } from "./render-alert.ts";
 
 /** The minimum between edits that only show progress: Slack allows 50 edits a minute for the workspace. */
 const usualEditMs = 4000;
@@ -52,38 +46,39 @@ export function alertSource(options: {
   visibilityTimeoutMs: number;
   editMs?: number;
 }): Source {
-  const { alerts, editMs = usualEditMs } = options;
-  const { outbox } = alerts;
+  const { alerts, visibilityTimeoutMs, editMs = usualEditMs } = options;
   let reading = 0;
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+  const read: Source["read"] = async (id, fields) => {
     const overview = parseOverview(id, fields);
-    if (overview) return readOverview(overview);
     const alert = parseAlert(id, fields);
-    if (!alert) return undefined;
-    const { createdAt, revision, channelId, events } = alert;
-    const shared = overviewOf(alert);
+    const { revision, createdAt } = overview ?? alert ?? {};
+    if (revision === undefined || createdAt === undefined) return undefined;
+    const shared = alert && overviewOf(alert);
     if (shared !== undefined) await alerts.touch(shared);
-    const isSilent = shared !== undefined || channelId === "" || events.length === 0;
-    if (isSilent) return { createdAt, revision, messages: [] };
     const frozenBy = (await options.store.freezeState())?.by;
-    return { createdAt, revision, ...owedOf(alert, frozenBy, await alerts.now()) };
-  }
+    const now = await alerts.now();
+    const owed = overview
+      ? await overviewOwed(overview, frozenBy, now)
+      : alert && shared === undefined && owedOf(alert, frozenBy, now);
+    return { createdAt, revision, messages: [], ...owed };
+  };
 
   function owedOf(alert: StoredAlert, frozenBy: string | undefined, now: number) {
-    const { channelId, delivered, events, state, revision } = alert;
+    const { record, delivered, state, revision } = alert;
+    const { channelId, events } = record;
     const { card: standsAt, said } = delivered;
-    const look = frozenBy === undefined ? state : `${state}-frozen`;
-    const { waitMs, ...shows } = showsOf(delivered, `${revision}`, look, now, editMs);
-    const view = async () => viewOf(alert, frozenBy);
-    const threadTs = standsAt?.ts;
-    const told = events.map((event, n): Owed => ({
-      key: `event:${n}`,
-      mark: said[`event:${n}`],
-      place: { channelId: standsAt?.channelId ?? channelId, threadTs },
-      render: async () => renderEvent(event, await view()),
-      urgency: "card",
-    }));
+    // Nowhere to tell it, or nothing: its end came first, or Slack has refused it
+    if (channelId === "" || events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
+    const look = `${state}${frozenBy === undefined ? "" : "-frozen"}`;
+    const { waitMs, shows } = showsOf(alert, `${revision}`, look, now);
+    const view = async () => viewOf(alert, frozenBy, mostRead);
+    const thread = { channelId: standsAt?.channelId ?? channelId, threadTs: standsAt?.ts };
+    const told = events.map((event, n): Owed => {
+      const render = async () => renderEvent(event, await view());
+      const key = `event:${n}`;
+      return { key, mark: said[key], place: thread, render, urgency: "card" };
+    });
     const card: Owed = {
       key: "card",
       mark: said["card"],
@@ -94,99 +89,77 @@ export function alertSource(options: {
       covers: told.map(({ key }) => key),
       join: () => alerts.join(alert),
     };
-    return { messages: isSaid(said["card"]) && !standsAt ? [] : [card, ...told], waitMs };
+    return { messages: [card, ...told], waitMs };
   }
 
-  async function viewOf(
-    alert: StoredAlert,
-    frozenBy: string | undefined,
-    mostNow = mostRead,
-  ): Promise<View> {
-    const { policy, commands } = options;
-    const { offer = [] } = policy.sources[alert.source] ?? {};
-    const wanted = [...[show, metrics, restart, start].map(dottedName), ...offer];
-    const offered = wanted.flatMap(
-      (one) => commands.find((command) => dottedName(command) === one) ?? [],
-    );
-    const vms = new Map<string, ShownVm>();
-    await Promise.all(
-      alert.vms.map(async ({ label, id }, n) => {
-        const target = await targetNow(alert.channelId, id, n < mostNow);
-        if (target) vms.set(label, { n, target });
-      }),
-    );
-    return { alert, vms, offered, frozenBy, policy };
-  }
-
-  /** As the channel may know it; undefined for what isn't there for it. */
-  async function targetNow(
-    channelId: string,
-    id: string,
-    isRead: boolean,
-  ): Promise<Target | undefined> {
-    const scope = scopeOfChannel(options.policy, channelId);
-    const seen = options.inventory.seenIn(async () => scope);
-    const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
-    if (!found || !("found" in found) || found.found.id !== id) return undefined;
-    const known = targetOf(found.found);
-    if (!isRead || reading >= readsAtOnce) return known;
-    reading += 1;
-    try {
-      const signal = AbortSignal.timeout(readWithinMs);
-      return { ...known, status: (await options.compute.vms.get(id, { signal })).status };
-    } catch {
-      // Of what the compute service doesn't tell, the last that is known
-      return known;
-    } finally {
-      reading -= 1;
-    }
-  }
-
-  async function readOverview(overview: Overview): Promise<Owes> {
-    const { channelId, delivered, createdAt, revision } = overview;
-    const members = await alerts.getMany(overview.memberIds);
+  async function overviewOwed(overview: Overview, frozenBy: string | undefined, now: number) {
+    const { channelId, delivered, memberIds } = overview;
+    const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");
-    const counts = { firing: firing.length, ended: members.length - firing.length };
-    const frozenBy = (await options.store.freezeState())?.by;
-    const look = hash(
-      "sha256",
-      JSON.stringify([frozenBy, members.map(({ id, revision: at }) => [id, at])]),
-    ).slice(0, 16);
-    const { waitMs, ...shows } = showsOf(delivered, look, "overview", await alerts.now(), editMs);
+    const facts = [frozenBy, ...members.map(({ id, revision }) => [id, revision])];
+    const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
+    const { waitMs, shows } = showsOf(overview, version, "overview", now);
+    const render = async () => {
+      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, frozenBy, 0));
+      return renderOverview(
+        await Promise.all(views),
+        firing.length,
+        members.length - firing.length,
+      );
+    };
+    const mark = delivered.said["card"];
+    // It stands for many cards
     const card: Owed = {
       key: "card",
-      mark: delivered.said["card"],
+      mark,
       place: { channelId },
-      async render() {
-        const listed = firing.slice(0, mostListed);
-        const views = listed.map((alert) => viewOf(alert, frozenBy, 0));
-        return renderOverview(await Promise.all(views), counts);
-      },
+      render,
       shows,
-      // It stands for many cards
       urgency: "result",
     };
-    return { createdAt, revision, messages: [card], waitMs };
+    return { messages: [card], waitMs } satisfies Partial<Owes>;
   }
 
-  const { visibilityTimeoutMs } = options;
-  return { kind: "alert", outbox, atOnce: 4, visibilityTimeoutMs, read };
-}
+  /** What a card shows now, and how long an edit that shows no other state must wait (ms). */
+  function showsOf({ delivered }: Posted, version: string, look: string, now: number) {
+    const { card: standsAt, shown: before } = delivered;
+    const [shownVersion, shownLook, shownAt] = before.split(" ");
+    const isSame = shownVersion === version && shownLook === look;
+    const leftMs = Math.min(editMs, Number(shownAt) + editMs - now);
+    const waitMs = standsAt && !isSame && shownLook === look ? Math.max(0, leftMs) : 0;
+    const next = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
+    // Never the last: results of requests go first
+    const shows: Shows = { field: "shown", before, now: next, standsAt, isLast: false };
+    return { shows, waitMs };
+  }
 
-/** What a card shows now, and how long an edit that shows no other state must wait (ms). */
-function showsOf(
-  { card: standsAt, shown: before }: StoredAlert["delivered"],
-  version: string,
-  look: string,
-  now: number,
-  editMs: number,
-): Shows & { waitMs: number } {
-  const [shownVersion, shownLook, shownAt] = before.split(" ");
-  const isSame = shownVersion === version && shownLook === look;
-  const ago = now - Number(shownAt);
-  const mustWait = standsAt && !isSame && shownLook === look && ago >= 0 && ago < editMs;
-  const next = isSame || mustWait ? before : `${version} ${look} ${now}`;
-  // Never the last: results of requests go first
-  const shows = { field: "shown", before, now: next, standsAt, isLast: false };
-  return { ...shows, waitMs: mustWait ? editMs - ago : 0 };
+  /** The first `reads` VMs are read from the compute service. */
+  async function viewOf(alert: StoredAlert, frozenBy: string | undefined, reads: number) {
+    const { policy, commands } = options;
+    const { source, channelId, vms } = alert.record;
+    const { offer = [] } = policy.sources[source] ?? {};
+    const wanted = [...[show, metrics, restart, start].map(dottedName), ...offer];
+    const offered = wanted.flatMap((one) => commands.find((it) => dottedName(it) === one) ?? []);
+    const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
+    const known = vms.map(async ({ label, id }, n) => {
+      const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
+      if (!found || !("found" in found) || found.found.id !== id) return [];
+      const target = targetOf(found.found);
+      return [[label, { n, target: n < reads ? await asNow(target) : target }] as const];
+    });
+    const shown = new Map((await Promise.all(known)).flat());
+    return { alert, vms: shown, offered, frozenBy, policy } satisfies View;
+  }
+
+  /** What the compute service doesn't tell in time is as it is known. */
+  async function asNow(known: Target): Promise<Target> {
+    if (reading >= readsAtOnce) return known;
+    reading += 1;
+    const signal = AbortSignal.timeout(readWithinMs);
+    const vm = await options.compute.vms.get(known.id, { signal }).catch(() => undefined);
+    reading -= 1;
+    return { ...known, status: vm?.status ?? known.status };
+  }
+
+  return { kind: "alert", outbox: alerts.outbox, atOnce: 4, visibilityTimeoutMs, read };
 }

@@ -1,4 +1,4 @@
-import { createOutbox, shownIn } from "../redis/due-list.ts";
+import { createOutbox, placeIn, shownIn } from "../redis/due-list.ts";
 import { createRecords } from "../redis/record.ts";
 import { type Fields, fieldsNamed, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
@@ -27,61 +27,54 @@ export function merge(group: AlertGroup, { alerts, omitted }: Delivery, now: num
   for (const { key, at, endedAt, ...detail } of alerts) {
     const told: Known = { at, ...(endedAt === undefined ? {} : { endedAt }), detail };
     const before = all.get(key);
-    if (!before || isLater(told, before)) all.set(key, told);
+    if (!before || compare(told, before) > 0) all.set(key, told);
   }
-  const isPast = ({ endedAt = now }: Known) => endedAt < now - pastMs;
+  const isPast = ({ endedAt = now }: Known) => Number(endedAt < now - pastMs);
   const byKey = ([a]: [string, Known], [b]: [string, Known]) => (a < b ? -1 : 1);
   const kept = [...all]
-    .toSorted((a, b) => Number(isPast(a[1])) - Number(isPast(b[1])) || byKey(a, b))
+    .toSorted((a, b) => isPast(a[1]) - isPast(b[1]) || byKey(a, b))
     .slice(0, mostKnown)
-    .map(([key, known], n): [string, Known] => [key, n < mostDetailed ? known : bare(known)]);
-  return {
-    alerts: Object.fromEntries(kept.toSorted(byKey)),
-    omitted: Math.max(group.omitted, omitted),
-  };
+    .map(([key, known], n): [string, Known] => [key, n < mostDetailed ? known : bare(known)])
+    .toSorted(byKey);
+  return { alerts: Object.fromEntries(kept), omitted: Math.max(group.omitted, omitted) };
 }
 
 const bare = ({ detail: _, ...known }: Known): Known => known;
 
-function isLater(one: Known, other: Known): boolean {
-  const [a, b] = [one, other].map(({ at, endedAt = 0, detail }) => ({
-    numbers: [at, endedAt],
-    // Two peers may word it differently: the same one counts, whichever comes last
-    text: JSON.stringify(detail ?? ""),
-  }));
-  if (!a || !b) return false;
-  const n = a.numbers.findIndex((number, index) => number !== b.numbers[index]);
-  return n < 0 ? a.text > b.text : (a.numbers[n] ?? 0) > (b.numbers[n] ?? 0);
+/** Where two peers word one telling differently, the same words count, whichever come last. */
+function compare(one: Known, other: Known): number {
+  const [a, b] = [one, other].map(({ detail = "" }) => JSON.stringify(detail));
+  const byTime = one.at - other.at || (one.endedAt ?? 0) - (other.endedAt ?? 0);
+  return byTime || Number((a ?? "") > (b ?? ""));
 }
 
 export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
-
-/** Those that fire first, then by their times. */
-export function detailsOf({ alerts }: AlertGroup): (Detail & { endedAt: number | undefined })[] {
-  return Object.values(alerts)
-    .flatMap(({ detail, endedAt }) => (detail ? [{ ...detail, endedAt }] : []))
-    .toSorted(
-      (a, b) =>
-        Number(isFiring(b)) - Number(isFiring(a)) || a.since - b.since || (a.vm < b.vm ? -1 : 1),
-    );
-}
-
+const fires = ({ alerts }: AlertGroup) => Object.values(alerts).some(isFiring);
 export const firingIn = ({ alerts, omitted }: AlertGroup): number =>
   Object.values(alerts).filter(isFiring).length + omitted;
 
-/** What its thread tells. The first is on its card. */
+/** Those that fire first, then by their times. */
+export function detailsOf({ alerts }: AlertGroup): (Detail & { endedAt: number | undefined })[] {
+  const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
+  return Object.values(alerts)
+    .flatMap(({ detail, endedAt }) => (detail ? [{ ...detail, endedAt }] : []))
+    .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || (a.vm < b.vm ? -1 : 1));
+}
+
+/** What its thread tells; the first is on its card. `vms` are labels. */
 export interface AlertEvent {
   is: "fired" | "joined" | "ended";
-  at: number;
-  /** Labels of VMs. */
   vms: readonly string[];
 }
 
-/** Who pressed what. */
-export interface AlertPress {
-  by: string;
-  did: string;
-  at: number;
+function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
+  const [was, is] = [before, after].map((group) =>
+    detailsOf(group).flatMap((one) => (isFiring(one) && one.vm !== "" ? one.vm : [])),
+  );
+  const vms = [...new Set(is)].filter((vm) => !was?.includes(vm));
+  if (!fires(before)) return fires(after) ? [{ is: "fired", vms }] : [];
+  if (!fires(after)) return [{ is: "ended", vms: [] }];
+  return vms.length > 0 ? [{ is: "joined", vms }] : [];
 }
 
 interface AlertRecord {
@@ -92,61 +85,61 @@ interface AlertRecord {
   /** The VMs that labels meant when they came, by ID, because names can be reused. A button names its place in this list. */
   vms: readonly { label: string; id: string }[];
   events: readonly AlertEvent[];
-  /** The newest, and how many there were. */
-  presses: readonly AlertPress[];
+  /** Who pressed what: the newest, and how many there were. */
+  presses: readonly { by: string; did: string; at: number }[];
   pressed: number;
 }
 
-export interface StoredAlert extends AlertRecord {
+/** Of one group, or of a message for several. */
+export interface Posted {
   id: string;
-  state: "firing" | "ended";
   revision: number;
   createdAt: number;
-  changedAt: number;
   delivered: ReturnType<typeof shownIn> & { shown: string };
 }
 
+export interface StoredAlert extends Posted {
+  record: AlertRecord;
+  state: "firing" | "ended";
+  changedAt: number;
+}
+
+const postedOf = (id: string, fields: Fields): Posted => ({
+  id,
+  revision: Number(fields["revision"]),
+  createdAt: Number(fields["createdAt"]),
+  delivered: { ...shownIn(fields), shown: fields["shown"] ?? "" },
+});
+
 /** Undefined for one that is gone. */
 export function parseAlert(id: string, fields: Fields): StoredAlert | undefined {
-  const { alert, state, revision, createdAt, changedAt, shown = "" } = fields;
+  const { alert, state } = fields;
   if (!alert || !state) return undefined;
+  const record = JSON.parse(alert) as AlertRecord;
+  const changedAt = Number(fields["changedAt"]);
   return {
-    ...(JSON.parse(alert) as AlertRecord),
-    id,
-    state: state === "firing" ? state : "ended",
-    revision: Number(revision),
-    createdAt: Number(createdAt),
-    changedAt: Number(changedAt),
-    delivered: { ...shownIn(fields), shown },
+    ...postedOf(id, fields),
+    record,
+    state: fires(record.group) ? "firing" : "ended",
+    changedAt,
   };
 }
 
 /** Several groups in one message. */
-export interface Overview {
-  id: string;
+export interface Overview extends Posted {
   channelId: string;
-  createdAt: number;
-  revision: number;
   memberIds: readonly string[];
-  delivered: StoredAlert["delivered"];
 }
 
 export function parseOverview(id: string, fields: Fields): Overview | undefined {
-  const { channel: channelId, revision, createdAt, shown = "" } = fields;
+  const { channel: channelId } = fields;
   if (!channelId) return undefined;
   const members = fieldsNamed("member:", fields).toSorted(([, a], [, b]) => Number(a) - Number(b));
-  return {
-    id,
-    channelId,
-    revision: Number(revision),
-    createdAt: Number(createdAt),
-    memberIds: members.map(([member]) => member),
-    delivered: { ...shownIn(fields), shown },
-  };
+  return { ...postedOf(id, fields), channelId, memberIds: members.map(([member]) => member) };
 }
 
 /** The overview that shows this group. */
-export const overviewOf = ({ delivered }: Pick<StoredAlert, "delivered">): string | undefined =>
+export const overviewOf = ({ delivered }: Posted): string | undefined =>
   /^shared (.+)/.exec(delivered.said["card"] ?? "")?.[1];
 
 /** What a delivery means here and now. */
@@ -187,22 +180,29 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     });
   }
 
+  /** False, with nothing written, when it changed since it was read. */
   async function move(
     id: string,
     before: StoredAlert | undefined,
     record: AlertRecord,
     audit?: object,
   ): Promise<boolean> {
-    const state = Object.values(record.group.alerts).some(isFiring) ? "firing" : "ended";
-    const fields = { alert: JSON.stringify(record) };
+    const state = fires(record.group) ? "firing" : "ended";
     const how = { id, revision: before?.revision ?? 0, state, final: state === "ended", keptMs };
+    const fields = { alert: JSON.stringify(record) };
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
-  /** Its message has changed without it. */
-  async function touch(id: string): Promise<void> {
+  /** Its message looks different now, without a change of its own. `more` is written in the same step. */
+  async function touch(id: string, more: Fields = {}): Promise<void> {
     const at = await now();
-    await redis.multi().hincrby(alertKey(id), "revision", 1).zadd(outbox.list, at, id).exec();
+    const steps = redis.multi().hincrby(alertKey(id), "revision", 1).zadd(outbox.list, at, id);
+    if (Object.keys(more).length > 0)
+      steps
+        .hset(alertKey(id), more)
+        .hsetnx(alertKey(id), "createdAt", at)
+        .pexpire(alertKey(id), keptMs);
+    await steps.exec();
     outbox.ring();
   }
 
@@ -212,108 +212,99 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     get,
     getMany,
     touch,
-    openIds: records.openIds,
-    /** What fires now, for digests and the Home tab. */
-    async firing() {
-      const open = await getMany(await records.openIds());
-      return open.flatMap(({ id, group, vms }) =>
-        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
-          const vmId = vms.find((vm) => vm.label === label)?.id;
-          return endedAt ? [] : [{ key: `${id} ${name} ${label}`, name, label, vmId, since }];
-        }),
-      );
-    },
 
     /**
      * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the
      * time. What changes nothing writes nothing.
      */
-    async take(source: string, delivery: Delivery, meaning: Meaning) {
+    async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
       await redis.hset(key("alerts", "seen"), source, await now());
-      if (delivery.alerts.length === 0) return { isChanged: false };
       const base = `a-${shortHash(source, delivery.groupKey)}`;
-      const pointer = key("alert-of", base);
+      if (delivery.alerts.length === 0) return { isChanged: false };
       for (let tries = 0; tries < maxTries; tries++) {
         const at = await now();
-        const id = (await redis.getex(pointer, "PX", pointerMs)) ?? base;
+        const id = (await redis.getex(key("alert-of", base), "PX", pointerMs)) ?? base;
         const before = await get(id);
-        const group = merge(before?.group ?? emptyGroup, delivery, at);
-        const fires = Object.values(group.alerts).some(isFiring);
-        if (before?.state === "ended" && fires && at - before.changedAt > anewMs) {
+        const known = before?.record.group ?? emptyGroup;
+        const group = merge(known, delivery, at);
+        if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
           // The next is the same for whoever follows: the pointer only spares the way
           const next = `a-${shortHash(id)}`;
-          const past = { alerts: mapValues(before.group.alerts, bare), omitted: 0 };
-          const isBegun = !(await get(next)) && (await begin(next, merge(past, delivery, at), at));
-          await redis.set(pointer, next, "PX", pointerMs);
+          const past = Object.entries(known.alerts).map(([one, its]) => [one, bare(its)] as const);
+          const begun = merge({ ...emptyGroup, alerts: Object.fromEntries(past) }, delivery, at);
+          const isBegun = !(await get(next)) && (await write(next, undefined, begun));
+          await redis.set(key("alert-of", base), next, "PX", pointerMs);
           if (isBegun) return { id: next, isChanged: true };
           continue;
         }
-        if (!before && (await begin(id, group, at))) return { id, isChanged: true };
-        if (!before) continue;
-        const vms = await meant(before.vms, group);
-        const isSame = JSON.stringify(before.group) === JSON.stringify(group);
-        if (isSame && vms.length === before.vms.length) return { id, isChanged: false };
-        const events = [...before.events, ...eventsOf(before.group, group, at)];
-        const record = { ...recordOf(before), group, vms, events: events.slice(0, mostEvents) };
-        if (await move(id, before, record, audit(id, group))) return { id, isChanged: true };
+        const isChanged = await write(id, before, group);
+        if (isChanged !== false) return { id, isChanged: isChanged === true };
       }
       return undefined;
 
-      async function begin(id: string, group: AlertGroup, at: number): Promise<boolean> {
-        const vms = await meant([], group);
-        const channelId = await meaning.channelOf(vms.map((vm) => vm.id));
-        const events = eventsOf(emptyGroup, group, at);
-        const record = { source, channelId, group, vms, events, presses: [], pressed: 0 };
-        return move(id, undefined, record, audit(id, group));
-      }
-
-      /** What a label meant once, it means for as long as the group is open. */
-      async function meant(known: AlertRecord["vms"], group: AlertGroup) {
-        const all = [...known];
+      /** False when it changed since it was read; undefined where there is nothing to write. */
+      async function write(id: string, before: StoredAlert | undefined, group: AlertGroup) {
+        const vms = [...(before?.record.vms ?? [])];
+        const known = before?.record.vms.length ?? 0;
+        // What a label meant once, it means for as long as the group is open
         for (const label of new Set(detailsOf(group).map(({ vm }) => vm))) {
-          if (label === "" || all.some((one) => one.label === label)) continue;
-          const id = await meaning.vmIdOf(label);
-          if (id !== undefined) all.push({ label, id });
+          const isKnown = label === "" || vms.some((one) => one.label === label);
+          const vmId = isKnown ? undefined : await vmIdOf(label);
+          if (vmId !== undefined) vms.push({ label, id: vmId });
         }
-        return all;
-      }
-
-      function audit(alert: string, group: AlertGroup) {
-        const [all, firing] = [Object.keys(group.alerts).length, firingIn(group)];
-        return { what: "alert", source, alert, firing, known: all };
+        const was = before?.record.group;
+        if (JSON.stringify(was) === JSON.stringify(group) && vms.length === known) return undefined;
+        const { events = [], ...record } = before?.record ?? {
+          source,
+          channelId: await channelOf(vms.map((vm) => vm.id)),
+          presses: [],
+          pressed: 0,
+        };
+        const told = [...events, ...eventsOf(was ?? emptyGroup, group)].slice(0, mostEvents);
+        const audit = { what: "alert", source, alert: id, firing: firingIn(group) };
+        return move(id, before, { ...record, group, vms, events: told }, audit);
       }
     },
 
     /** Who is on it. Once for each button: `n` counts the presses that its message had seen. */
-    async note(id: string, press: Omit<AlertPress, "at">, n: number): Promise<void> {
+    async note(id: string, press: { by: string; did: string }, n: number): Promise<void> {
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await get(id);
-        if (!before || before.pressed !== n) return;
-        const presses = [...before.presses, { ...press, at: await now() }].slice(-mostPresses);
-        if (await move(id, before, { ...recordOf(before), presses, pressed: n + 1 })) return;
+        if (!before || before.record.pressed !== n) return;
+        const presses = [...before.record.presses, { ...press, at: await now() }];
+        const noted = { presses: presses.slice(-mostPresses), pressed: n + 1 };
+        if (await move(id, before, { ...before.record, ...noted })) return;
       }
     },
 
-    /** The group is told in a message with others. Idempotent. */
-    async join({ id, channelId }: Pick<StoredAlert, "id" | "channelId">): Promise<boolean> {
+    /** The group is told in a message with others. Idempotent; false when it has its own by now. */
+    async join({ id, record: { channelId } }: StoredAlert): Promise<boolean> {
       const at = await now();
       const overview = `o-${shortHash(channelId, String(Math.floor(at / gathersMs)))}`;
-      const hash = alertKey(overview);
-      await redis
-        .multi()
-        .hsetnx(hash, "createdAt", at)
-        .hset(hash, { channel: channelId, [`member:${id}`]: at })
-        .hincrby(hash, "revision", 1)
-        .pexpire(hash, keptMs)
-        .zadd(outbox.list, "NX", at, overview)
-        .exec();
-      outbox.ring();
+      await touch(overview, { channel: channelId, [`member:${id}`]: String(at) });
       return outbox.mark(id, "said:card", "", `shared ${overview}`);
+    },
+
+    /** Where the group is told: its own message, or one with others. */
+    async placeOf(alert: StoredAlert) {
+      const overview = overviewOf(alert);
+      return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
     },
 
     /** Messages of open groups look different now: changes were frozen, or are allowed again. */
     async refresh(): Promise<void> {
       for (const id of await records.openIds()) await touch(id);
+    },
+
+    /** What fires now, for digests and the Home tab. */
+    async firing() {
+      const open = await getMany(await records.openIds());
+      return open.flatMap(({ id, record: { group, vms } }) =>
+        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+          const vmId = vms.find((vm) => vm.label === label)?.id;
+          return endedAt ? [] : [{ key: `${id} ${name} ${label}`, name, label, vmId, since }];
+        }),
+      );
     },
 
     /** When each source was last heard of (ms, Redis time). */
@@ -322,25 +313,4 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       return new Map(seen.map(([source, at]) => [source, Number(at)]));
     },
   };
-}
-
-function recordOf(alert: StoredAlert): AlertRecord {
-  const { source, channelId, group, vms, events, presses, pressed } = alert;
-  return { source, channelId, group, vms, events, presses, pressed };
-}
-
-const mapValues = <T, R>(all: Readonly<Record<string, T>>, to: (one: T) => R) =>
-  Object.fromEntries(Object.entries(all).map(([key, one]) => [key, to(one)]));
-
-/** What a thread tells of a change. */
-function eventsOf(before: AlertGroup, after: AlertGroup, at: number): AlertEvent[] {
-  const firing = (group: AlertGroup) => [
-    ...new Set(detailsOf(group).flatMap((one) => (isFiring(one) && one.vm ? [one.vm] : []))),
-  ];
-  const [was, is] = [before, after].map(({ alerts }) => Object.values(alerts).some(isFiring));
-  const known = new Set(firing(before));
-  const vms = firing(after).filter((vm) => !known.has(vm));
-  if (!was && is) return [{ is: "fired", at, vms }];
-  if (was && !is) return [{ is: "ended", at, vms: [] }];
-  return is && vms.length > 0 ? [{ is: "joined", at, vms }] : [];
 }

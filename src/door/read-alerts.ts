@@ -3,16 +3,7 @@ import * as z from "zod";
 import type { AlertSource } from "../config/policy-file.ts";
 import { plain } from "../messages/message.ts";
 
-/** One alert of a delivery: only what is shown of it, shortened. */
-export interface Alert extends Detail {
-  /** The same for each telling of one alert. */
-  key: string;
-  /** Which of two tellings is the later one (ms, by the clock of its source). */
-  at: number;
-  /** Undefined while it fires (ms). */
-  endedAt?: number;
-}
-
+/** What is shown of an alert, shortened. */
 export interface Detail {
   name: string;
   summary: string;
@@ -20,6 +11,15 @@ export interface Detail {
   /** As its label says; empty where it names none. */
   vm: string;
   since: number;
+}
+
+export interface Alert extends Detail {
+  /** The same for each telling of one alert. */
+  key: string;
+  /** Which of two tellings is the later one (ms, by the clock of its source). */
+  at: number;
+  /** Undefined while it fires (ms). */
+  endedAt?: number;
 }
 
 export interface Delivery {
@@ -31,15 +31,9 @@ export interface Delivery {
 }
 
 /** What is wrong, and in which field; never what stands there. */
-export interface Unreadable {
-  field: string;
-  text: string;
-}
+type Unreadable = Record<"field" | "text", string>;
 
-type Labels = Readonly<Record<string, unknown>>;
-
-const mostOfText = 300;
-const mostOfLabel = 200;
+type Read = (body: unknown, source: AlertSource) => Delivery | Unreadable;
 
 export const shortHash = (...parts: readonly string[]) =>
   hash("sha256", JSON.stringify(parts), "base64url").slice(0, 12);
@@ -49,125 +43,112 @@ const time = z.string().transform((text, context) => {
   if (Number.isNaN(at)) context.addIssue("must be a time like 2026-11-25T03:12:00Z");
   return at;
 });
+const words = z.string().min(1);
 const labels = z.record(z.string(), z.unknown());
-const count = z.number().int().min(0).max(1_000_000);
+const status = z.enum(["firing", "resolved"]);
 
 const grouped = z.object({
-  version: z.string(),
-  groupKey: z.string().min(1),
-  truncatedAlerts: count.default(0),
+  groupKey: words,
+  truncatedAlerts: z.number().int().min(0).max(1_000_000).default(0),
   alerts: z.array(
     z.object({
-      status: z.enum(["firing", "resolved"]),
+      status,
       labels,
       annotations: labels.nullish(),
       startsAt: time,
       endsAt: time.optional(),
-      fingerprint: z.string().min(1).optional(),
+      fingerprint: words.optional(),
     }),
   ),
 });
 
 /** Alertmanager's (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which is made after it. */
-const readGrouped = (version: string) => (body: unknown, source: AlertSource) =>
-  read(
-    grouped.extend({ version: z.literal(version) }),
-    body,
-    ({ groupKey, alerts, truncatedAlerts: omitted }) => ({
-      groupKey,
-      omitted,
-      alerts: alerts.map((alert) => {
-        const { status, labels: all, annotations, startsAt: at, endsAt = at } = alert;
-        const { alertname, severity, priority } = all;
-        const { summary, description, message } = annotations ?? {};
+const readGrouped =
+  (version: string): Read =>
+  (body, source) =>
+    read(grouped.extend({ version: z.literal(version) }), body, (group) => ({
+      groupKey: group.groupKey,
+      omitted: group.truncatedAlerts,
+      alerts: group.alerts.map((alert) => {
+        const { labels: all, startsAt: at, endsAt = at } = alert;
+        const { summary, description, message } = alert.annotations ?? {};
         return {
           key: shortHash(alert.fingerprint ?? JSON.stringify(Object.entries(all))),
           at,
-          ...(status === "resolved" ? { endedAt: endsAt } : {}),
-          ...detailOf(alertname, summary ?? description ?? message, severity ?? priority),
+          ...(alert.status === "resolved" ? { endedAt: endsAt } : {}),
+          ...texts(all["alertname"], summary ?? description ?? message, all["severity"]),
           vm: vmIn(all, source),
           since: at,
         };
       }),
-    }),
-  );
+    }));
 
-const named = z.object({ summary: z.string() }).nullish();
+const text = z.string().nullish();
+const named = z.object({ summary: text }).nullish();
 const incident = z.object({
-  event: z.object({
-    occurred_at: time,
-    data: z.object({
-      id: z.string().min(1),
-      type: z.literal("incident"),
-      status: z.string(),
-      title: z.string(),
-      created_at: time,
-      incident_key: z.string().nullish(),
-      urgency: z.string().nullish(),
-      priority: named,
-      service: named,
-    }),
-  }),
+  type: z.literal("incident"),
+  id: words,
+  status: words,
+  title: z.string(),
+  created_at: time,
+  incident_key: text,
+  urgency: text,
+  priority: named,
+  service: named,
 });
-const otherEvent = z.object({ event: z.object({ data: z.object({ type: z.string() }) }) });
+const event = z.object({ event: z.object({ occurred_at: time, data: incident }) });
+/** A ping, a note: nothing that fires or ends. */
+const otherType = z.object({ type: z.string().regex(/^(?!incident$)/) });
+const otherEvent = z.object({ event: z.object({ data: otherType }) });
 
 /** PagerDuty's (https://developer.pagerduty.com/docs/webhooks-overview): an incident is a group of one. */
-function readIncident(body: unknown, source: AlertSource): Delivery | Unreadable {
-  // A ping, a note: nothing that fires or ends
-  const other = otherEvent.safeParse(body).data?.event.data.type;
-  if (other !== undefined && other !== "incident") return { groupKey: "", alerts: [], omitted: 0 };
-  return read(incident, body, ({ event: { occurred_at: at, data } }) => {
-    const { id, title, status, created_at: since, incident_key, urgency } = data;
+const readIncident: Read = (body, source) => {
+  if (otherEvent.safeParse(body).success) return { groupKey: "", alerts: [], omitted: 0 };
+  return read(event, body, ({ event: { occurred_at: at, data } }) => {
+    const { id, title, incident_key, urgency } = data;
     const [service, priority] = [data.service?.summary, data.priority?.summary];
     const alert = {
       key: shortHash(id),
       at,
-      ...(status === "resolved" ? { endedAt: at } : {}),
-      ...detailOf(title, service, priority ?? urgency),
+      ...(data.status === "resolved" ? { endedAt: at } : {}),
+      ...texts(title, service, priority ?? urgency),
       vm: vmIn({ title, service, incident_key, urgency, priority }, source),
-      since,
+      since: data.created_at,
     };
     return { groupKey: id, alerts: [alert], omitted: 0 };
   });
-}
+};
 
-const simple = z.object({
-  group: z.string().min(1).optional(),
-  alerts: z.array(
-    z
-      .object({
-        name: z.string().min(1),
-        status: z.enum(["firing", "resolved"]).default("firing"),
-        vm: z.string().default(""),
-        summary: z.string().default(""),
-        severity: z.string().default(""),
-        startsAt: time.optional(),
-        endsAt: time.optional(),
-        id: z.string().min(1).optional(),
-      })
-      .refine(({ status, startsAt, endsAt }) => startsAt ?? (status === "resolved" && endsAt), {
-        path: ["startsAt"],
-        message: "must be there; one that is resolved can have `endsAt` instead",
-      }),
-  ),
-});
+const simple = z
+  .object({
+    name: words,
+    status: status.default("firing"),
+    vm: z.string().default(""),
+    summary: text,
+    severity: text,
+    startsAt: time.optional(),
+    endsAt: time.optional(),
+    id: words.optional(),
+  })
+  .refine((one) => one.startsAt ?? (one.status === "resolved" && one.endsAt), {
+    path: ["startsAt"],
+    message: "must be there; one that is resolved can have `endsAt` instead",
+  });
 
-/** Our own, for whatever speaks none of the others (docs/doors.md). */
-const readSimple = (body: unknown) =>
-  read(simple, body, ({ group, alerts }) => ({
-    groupKey: group ?? alerts[0]?.name ?? "",
+/** Our own, for whatever speaks none of the others. */
+const readSimple: Read = (body) =>
+  read(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
+    groupKey: group.group ?? group.alerts[0]?.name ?? "",
     omitted: 0,
-    alerts: alerts.map(({ name, status, vm, summary, severity, startsAt, endsAt, id }) => {
+    alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
       const at = startsAt ?? endsAt ?? 0;
-      const ended = status === "resolved" ? { endedAt: endsAt ?? at } : {};
-      const detail = { ...detailOf(name, summary, severity), vm: shortLabel(vm), since: at };
-      return { key: shortHash(id ?? `${name} ${vm}`), at, ...ended, ...detail };
+      const ended = one.status === "resolved" ? { endedAt: endsAt ?? at } : {};
+      const detail = { ...texts(name, one.summary, one.severity), vm: short(vm), since: at };
+      return { key: shortHash(one.id ?? `${name} ${vm}`), at, ...ended, ...detail };
     }),
   }));
 
-const readers: Readonly<
-  Record<AlertSource["format"], (body: unknown, source: AlertSource) => Delivery | Unreadable>
-> = {
+const readers: Readonly<Record<AlertSource["format"], Read>> = {
   alertmanager: readGrouped("4"),
   grafana: readGrouped("1"),
   pagerduty: readIncident,
@@ -175,29 +156,24 @@ const readers: Readonly<
 };
 
 /** What a source tells, in one form whatever its own is. Pure. */
-export const readAlerts = (body: unknown, source: AlertSource): Delivery | Unreadable =>
-  readers[source.format](body, source);
+export const readAlerts: Read = (body, source) => readers[source.format](body, source);
 
 function read<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
   const { data, error } = schema.safeParse(body);
   if (data !== undefined) return then(data);
   const [issue] = error?.issues ?? [];
-  const field = plain(issue?.path.map(String).join(".") || "the body", mostOfLabel);
+  const field = short(issue?.path.map(String).join(".")) || "the body";
   return { field, text: issue?.message ?? "is not as the format says" };
 }
 
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+const short = (value: unknown, most = 200) => plain(typeof value === "string" ? value : "", most);
 
-const detailOf = (name: unknown, summary: unknown, severity: unknown) => ({
-  name: plain(textOf(name), mostOfLabel) || "Alert",
-  summary: plain(textOf(summary), mostOfText),
-  severity: plain(textOf(severity), 30),
+const texts = (name: unknown, summary: unknown, severity: unknown) => ({
+  name: short(name) || "Alert",
+  summary: short(summary, 300),
+  severity: short(severity, 30),
 });
 
-const shortLabel = (value: unknown) => plain(textOf(value), mostOfLabel);
-
 /** The first of the labels that name a VM which the alert has. */
-function vmIn(all: Labels, { vm: wanted }: AlertSource): string {
-  const has = wanted.find((label) => Object.hasOwn(all, label) && textOf(all[label]) !== "");
-  return has === undefined ? "" : shortLabel(all[has]);
-}
+const vmIn = (all: Readonly<Record<string, unknown>>, { vm }: AlertSource) =>
+  vm.map((label) => short(Object.hasOwn(all, label) ? all[label] : "")).find(Boolean) ?? "";

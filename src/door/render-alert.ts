@@ -15,11 +15,13 @@ import {
   news,
   notice,
   section,
+  sentence,
   when,
 } from "../messages/message.ts";
 import { askOnce, isToConfirm } from "../policy/refusal.ts";
 import {
   calledName,
+  type ChangeCommand,
   type Command,
   dottedName,
   isChange,
@@ -28,236 +30,195 @@ import {
 } from "../registry/define.ts";
 import { hasForm } from "../registry/invocation.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
-import type { Detail } from "./read-alerts.ts";
-
-/** A VM as its channel may know it: as it is now. `n`: its place in the list of the alert. */
-export interface ShownVm {
-  n: number;
-  target: Target;
-}
 
 export interface View {
   alert: StoredAlert;
-  /** By label. What isn't here is words, and nothing more is said of it. */
-  vms: ReadonlyMap<string, ShownVm>;
-  /** Offered on each VM, in this order. */
+  /**
+   * By label, as the channel may know it and as it is now, with its place in the list of the alert. What isn't here is words, and
+   * nothing more is said of it.
+   */
+  vms: ReadonlyMap<string, { n: number; target: Target }>;
+  /** On each VM, in this order. */
   offered: readonly Command[];
   /** Who froze all changes. */
   frozenBy: string | undefined;
   policy: Pick<Policy, "confirm">;
 }
 
-/** With controls. Others are words. */
 const mostWithControls = 10;
 const mostInWords = 20;
 const mostNames = 3;
 
 const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ""))];
+const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
+const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 /** Those that fire; of a group that has ended, all. */
-function shownOf({ group, state }: StoredAlert): ReturnType<typeof detailsOf> {
+function shownOf({ record: { group }, state }: StoredAlert): ReturnType<typeof detailsOf> {
   const all = detailsOf(group);
   return state === "firing" ? all.filter(isFiring) : all;
 }
 
-/** `HighCpu on web-2 and db-1`, for a locked screen too. */
-function headline({ alert, vms }: Pick<View, "alert" | "vms">): string {
-  const shown = shownOf(alert);
-  const what = firstFew(distinct(shown.map((one) => one.name)), mostNames) || "Alert";
-  const where = distinct(shown.map(({ vm }) => calledOf(vm, vms)));
-  return where.length > 0 ? `${what} on ${firstFew(where, mostNames)}` : what;
-}
-
-function calledOf(label: string, vms: View["vms"]): string {
+function calledOf(label: string, { vms }: Pick<View, "vms">): string {
   const known = vms.get(label);
   return known ? calledName(known.target) : label;
+}
+
+/** `HighCpu on web-2, db-1`, for a locked screen too. */
+function headline(view: View): string {
+  const shown = shownOf(view.alert);
+  const where = few(shown.map(({ vm }) => calledOf(vm, view)));
+  return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
 /** The one message of a group, edited in place, without mentions. */
 export function renderAlert(view: View): Message {
   const { alert, vms, frozenBy } = view;
-  const { state, group, presses, source, id, changedAt } = alert;
+  const { presses, source, group } = alert.record;
   const shown = shownOf(alert);
-  const isOpen = state === "firing";
-  const sign = isOpen ? "🔥" : "✅";
+  const isOpen = alert.state === "firing";
   const [first] = shown;
-  const summaries = distinct(shown.map(({ summary }) => summary));
-  const severities = distinct(shown.map(({ severity }) => severity));
+  const since = first ? atTime(first.since) : md``;
   const many = isOpen ? firingIn(group) : shown.length;
-  const since = first && md`${isOpen ? "since" : "fired"} ${atTime(first.since)}`;
+  const all = many > 1 ? counted(many, "alert") : "";
   const times = isOpen
-    ? md`${many > 1 ? `${counted(many, "alert")} firing, ` : "Firing "}${since}`
-    : md`Ended ${atTime(changedAt)}${many > 1 ? `, ${counted(many, "alert")}` : ""}`;
+    ? md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`
+    : md`Ended ${atTime(alert.changedAt)}, fired ${since}${all && `, ${all}`}`;
   const labels = distinct(shown.map(({ vm }) => vm));
-  const known = labels.filter((label) => vms.has(label));
-  const [one] = known.flatMap((label) => vms.get(label) ?? []);
+  const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
+  const summaries = distinct(shown.map(({ summary }) => summary));
+  const severity = few(shown.map((one) => one.severity));
   const head = lines(
-    md`${sign} *${headline(view)}*${severities.length > 0 ? ` · ${firstFew(severities, 2)}` : ""}`,
+    md`${isOpen ? "🔥" : "✅"} *${headline(view)}*${severity && ` · ${severity}`}`,
     summaries.length === 1 && md`${summaries[0]}`,
     times,
-    labels.length === 1 && one && statusLine(one.target),
+    only && statusLine(only.target),
   );
-  const pressed = presses.map(
-    (press) => md`👤 ${press.by} is on it: ${press.did}, ${atTime(press.at)}`,
-  );
-  const text = `${sign} ${isOpen ? "" : "Ended: "}${headline(view)}${isOpen && first?.summary ? `: ${first.summary}` : ""}`;
+  const told = isOpen ? `🔥 ${headline(view)}` : `✅ Ended: ${headline(view)}`;
   return message(
-    news(md`${text}`),
+    news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
     section(head),
-    ...(labels.length === 1 && one
-      ? [buttons(controlsOf(view, one).map((spec) => spec))]
-      : rowsOf(view, shown, labels, known)),
-    pressed.length > 0 ? section(lines(...pressed)) : undefined,
-    isOpen && frozenBy !== undefined
-      ? section(md`🧊 *All changes are frozen* by ${frozenBy}, so only reads are offered.`)
+    only ? buttons(controlsOf(view, only)) : rowsOf(view, labels),
+    presses.length > 0
+      ? section(
+          lines(...presses.map(({ by, did, at }) => md`👤 ${by} is on it: ${did}, ${atTime(at)}`)),
+        )
       : undefined,
-    context(md`${source} · ${name(id)}`),
+    isOpen && frozenBy !== undefined
+      ? section(md`🧊 *All changes are frozen* by ${frozenBy}: nothing can be changed from here.`)
+      : undefined,
+    context(md`${source} · ${name(alert.id)}`),
   );
 }
-
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 function statusLine(target: Target): Markdown {
   const project = projectOf(target);
-  return md`${name(calledName(target))}${project === undefined ? "" : ` in ${project}`} is ${target.status} now.`;
+  return md`${name(calledName(target))}${project ? ` in ${project}` : ""} is ${target.status} now.`;
 }
 
-/** A line with a menu for each VM that can be told; the rest in words. */
-function rowsOf(
-  view: View,
-  shown: readonly Detail[],
-  labels: readonly string[],
-  known: readonly string[],
-) {
-  const controlled = known.slice(0, mostWithControls);
+/** A line with a menu for each of several VMs that can be told; the rest in words. */
+function rowsOf(view: View, labels: readonly string[]) {
+  const controlled = labels.filter((label) => view.vms.has(label)).slice(0, mostWithControls);
   const rows = controlled.flatMap((label) => {
     const vm = view.vms.get(label);
-    if (!vm) return [];
-    const theirs = shown.filter((detail) => detail.vm === label);
-    const what = firstFew(distinct(theirs.map((detail) => detail.name)), mostNames);
-    const summary = theirs.find((detail) => detail.summary !== "")?.summary;
-    const menu = controlsOf(view, vm, false);
-    return [
-      section(
-        lines(statusLine(vm.target), md`${what}${summary === undefined ? "" : `: ${summary}`}`),
-        fitsMenu(menu) ? menu : menu[0],
-      ),
-    ];
+    const theirs = shownOf(view.alert).filter((detail) => detail.vm === label);
+    const what = few(theirs.map((detail) => detail.name));
+    const summary = theirs.find((detail) => detail.summary !== "")?.summary ?? "";
+    const line = md`${what}${summary && `: ${summary}`}`;
+    return vm ? [section(lines(statusLine(vm.target), line), menuOf(view, vm))] : [];
   });
   const others = labels.filter((label) => !controlled.includes(label));
-  const names = others.map((label) => calledOf(label, view.vms));
-  const rest = firstFew(names, mostInWords);
-  return labels.length > 1 && names.length > 0
-    ? [...rows, section(md`${rows.length > 0 ? "Also on" : "On"} ${rest}.`)]
-    : rows;
+  if (labels.length < 2 || others.length === 0) return rows;
+  const rest = firstFew(
+    others.map((label) => calledOf(label, view)),
+    mostInWords,
+  );
+  return [...rows, section(md`${rows.length > 0 ? "Also on" : "On"} ${rest}.`)];
 }
 
-/**
- * What can be pressed for one VM. Beside others they stand in a menu, which can't ask: then the press does. A value names things,
- * and never holds words of an alert.
- */
-function controlsOf(view: View, { n, target }: ShownVm, asks = true): ButtonSpec[] {
-  const { alert, offered, frozenBy, policy } = view;
-  const mayChange = alert.state === "firing" && frozenBy === undefined;
-  return offered.flatMap((command) => {
-    if (isChange(command)) {
-      const { offeredIn = [target.status] } = command.on === "vm" ? command : {};
-      if (!mayChange || !offeredIn.includes(target.status)) return [];
-    }
-    const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.pressed });
-    const action = `alert:${dottedName(command)}`;
-    const label = isChange(command) ? command.say.verb : verbOf(command);
-    const isAsked = isChange(command) && command.class === "disrupt";
-    const spec = { label: isAsked ? `${label}…` : label, action, value };
-    if (!asks) return [spec];
-    const button = askOnce(spec, command, target, policy);
-    return [button.confirm ? { ...button, action: `${action}${asked}` } : button];
-  });
-}
+type Vm = { n: number; target: Target };
 
 /** What a press has confirmed already, as buttons that run commands say it. */
 export const asked = ":asked";
 
-/** `Show` of `vm show`. */
-function verbOf({ name: called }: Pick<Command, "name">): string {
-  const verb = called.split(" ").at(-1) ?? called;
-  return `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
+const verbOf = (command: Command) => {
+  const verb = command.name.split(" ").at(-1) ?? "";
+  return isChange(command) ? command.say.verb : `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
+};
+
+/** What can be pressed for one VM. A value names things, and never holds words of an alert. */
+function controlsOf({ alert, offered, frozenBy, policy }: View, { n, target }: Vm): ButtonSpec[] {
+  const mayChange = alert.state === "firing" && frozenBy === undefined;
+  const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.pressed });
+  return offered.flatMap((command) => {
+    const { offeredIn = [target.status] } = isChange(command) && command.on === "vm" ? command : {};
+    if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
+    const label = `${verbOf(command)}${command.class === "disrupt" ? "…" : ""}`;
+    const spec = { label, action: `alert:${dottedName(command)}`, value };
+    const button = askOnce(spec, command, target, policy);
+    return [button.confirm ? { ...button, action: `${spec.action}${asked}` } : button];
+  });
 }
 
-/** In place of a confirmation that a menu can't ask for. */
+/** The same where there is room for a menu alone, which can't ask: then the press does. */
+function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
+  const specs = controlsOf(view, vm).map(({ label, action, value }) => {
+    return { label, action: action.replace(asked, ""), value };
+  });
+  return specs.length > 0 && fitsMenu(specs) ? specs : undefined;
+}
+
+/** Where a press is confirmed that no button asked about: in a form that opens, or here. */
+export function mustAsk(command: Command, target: Target, policy: Pick<Policy, "confirm">) {
+  const otherwise = command.class === "disrupt" ? "here" : undefined;
+  return hasForm(command) || isToConfirm(policy, target) ? "form" : otherwise;
+}
+
 export function renderConfirm(
-  spec: { action: string; value: string },
-  command: Command,
+  { action, value }: { action: string; value: string },
+  command: ChangeCommand,
   target: Target,
 ): Message {
-  const label = isChange(command) ? command.say.verb : verbOf(command);
+  const { verb: label } = command.say;
   const text = md`${label} ${name(calledName(target))}? What runs there is interrupted.`;
-  const button = {
-    label,
-    value: spec.value,
-    action: `${spec.action}${asked}`,
-    style: "danger" as const,
-  };
-  return message(news(text), section(text), buttons([button]));
+  return sentence(text, buttons([{ label, value, action: `${action}${asked}`, style: "danger" }]));
 }
-
-/** Whether a press from a menu has still to be confirmed: a form, or `confirm` of the policy, asks after it. */
-export const mustAsk = (command: Command, target: Target, policy: Pick<Policy, "confirm">) =>
-  command.class === "disrupt" &&
-  !hasForm(command) &&
-  isChange(command) &&
-  !isToConfirm(policy, target);
 
 /** In the thread of its message. */
-export function renderEvent(
-  { is, vms: labels }: AlertEvent,
-  { alert, vms }: Pick<View, "alert" | "vms">,
-): Message {
-  if (is === "ended")
-    return notice(md`✅ Ended: ${headline({ alert, vms })}. Nothing fires any more.`);
-  const what = firstFew(distinct(detailsOf(alert.group).map((one) => one.name)), mostNames);
+export function renderEvent({ is, vms: labels }: AlertEvent, view: View): Message {
+  if (is === "ended") return notice(md`✅ Ended: ${headline(view)}. Nothing fires any more.`);
+  const what = few(detailsOf(view.alert.record.group).map((one) => one.name));
   const where = firstFew(
-    labels.map((label) => calledOf(label, vms)),
+    labels.map((label) => calledOf(label, view)),
     mostInWords,
   );
-  const on = where === "" ? "" : ` on ${where}`;
-  return notice(md`🔥 ${is === "fired" ? `Fires again: ${what}${on}` : `${what} fires${on} too`}.`);
+  const on = where && ` on ${where}`;
+  return notice(
+    is === "fired" ? md`🔥 Fires again: ${what}${on}.` : md`🔥 ${what} fires${on} too.`,
+  );
 }
 
-const mostListed = 20;
-
 /** One message for groups that came faster than a channel takes messages: some by name, the rest counted. */
-export function renderOverview(
-  shown: readonly View[],
-  counts: { firing: number; ended: number },
-): Message {
-  const { firing, ended } = counts;
+export function renderOverview(views: readonly View[], firing: number, ended: number): Message {
   const groups = counted(firing, "alert group");
-  const sign = firing > 0 ? "🔥" : "✅";
-  const head =
-    firing > 0
-      ? md`${sign} *${groups} firing*${ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : ""}. They came faster than this channel takes messages, so they share this one.`
-      : md`${sign} *All ${counted(ended, "alert group")} of this message have ended.*`;
-  const rows = shown.slice(0, mostListed).map((view, n) => {
+  const [top] = views;
+  if (!top) return notice(md`✅ All ${counted(ended, "alert group")} of this message have ended.`);
+  const rows = views.map((view, n) => {
     const [vm, ...others] = view.vms.values();
-    const menu =
-      vm && others.length === 0 && n < mostWithControls ? controlsOf(view, vm, false) : [];
     const [first] = shownOf(view.alert);
     const text = md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`;
-    return section(text, menu.length > 0 && fitsMenu(menu) ? menu : undefined);
+    return section(
+      text,
+      vm && others.length === 0 && n < mostWithControls ? menuOf(view, vm) : undefined,
+    );
   });
   const more = firing - rows.length;
-  const [top] = shown;
-  const news1 =
-    firing > 0
-      ? `${sign} ${groups} firing${top ? `: ${headline(top)}` : ""}`
-      : `${sign} All have ended`;
   return message(
-    news(md`${news1}`),
-    section(head),
+    news(md`🔥 ${groups} firing: ${headline(top)}`),
+    section(
+      md`🔥 *${groups} firing*${ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : ""}. They came faster than this channel takes messages, so they share this one.`,
+    ),
     rows,
-    more > 0 && rows.length > 0
-      ? context(md`… and ${more.toLocaleString("en-US")} more firing.`)
-      : undefined,
+    more > 0 ? context(md`… and ${more.toLocaleString("en-US")} more firing.`) : undefined,
   );
 }

@@ -101,7 +101,7 @@ describe("a delivery", () => {
     ]);
     const card = await hears(world.olivia, "ops", /evil\.example/);
     const raw = JSON.stringify([card.text, card.blocks]);
-    expect(raw).not.toMatch(/<!channel|<@U0|<https|\u202e|\u0000|[^\u2060]@here|"(?:l1|z{300})/);
+    expect(raw).not.toMatch(/<!channel|<@U0|<https|\u202e|\\u0000|[^\u2060]@here|"(?:l1|z{300})/);
     expect(raw.length).toBeLessThan(5_000);
     await isQuiet(world);
     expect(world.olivia.mentions()).toEqual([]);

@@ -147,7 +147,7 @@ describe("what sources send", () => {
     );
     expect(problem(grafanaBody, sourceOf("alertmanager"))).toBe("version");
     expect(problem(alertmanagerBody([{}]), sourceOf("grafana"))).toBe("version");
-    expect(problem({ text: "a custom payload" }, sourceOf("grafana"))).toBe("version");
+    expect(problem({ text: "a custom payload" }, sourceOf("grafana"))).toBe("groupKey");
     expect(problem({ alerts: [{ name: "DiskFull" }] }, sourceOf("plain"))).toBe(
       "alerts.0.startsAt",
     );

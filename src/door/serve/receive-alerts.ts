@@ -1,33 +1,42 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import type { Config } from "../../config/config.ts";
 import type { AlertSource, Policy } from "../../config/policy-file.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
 import { channelOfProject } from "../../policy/access.ts";
-import type { Meaning } from "../alerts.ts";
+import type { Alerts, Meaning } from "../alerts.ts";
 import { readAlerts } from "../read-alerts.ts";
-import { jsonOf, Problem, type Route, unauthorized } from "./door.ts";
-import type { Behind } from "./routes.ts";
+import { type Call, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 
 const perMinute = 3_000;
 /** How far from now a signed time may be, either way. */
 const oldestS = 300;
 
 /** `POST /alerts/<source>`: what a source of gatehouse.yml sends, in its own format. */
-export function alertRoute({ config, alerts, gatewayNow, log, at }: Behind): Route {
+export function alertRoute(behind: {
+  config: Pick<Config, "sourceSecrets">;
+  alerts: Alerts;
+  log: Log;
+  gatewayNow(): { policy: Policy; inventory: Inventory };
+  /** Failpoint before and after an alert is written. */
+  at?: ((point: "alert" | "alert-kept", what: string) => Promise<void>) | undefined;
+}): Route {
+  const { config, alerts, log, gatewayNow, at } = behind;
   return {
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
     methods: ["POST"],
-    // Alertmanager never repeats what was answered with 429
-    busy: 503,
     async handle(call, named) {
       const { policy, inventory } = gatewayNow();
       const called = call.path.slice("/alerts/".length);
       const source = Object.hasOwn(policy.sources, called) ? policy.sources[called] : undefined;
-      const seconds = Math.floor((await alerts.now()) / 1000);
-      const proven = isGenuine(source, source ? config.sourceSecrets(called) : [], call, seconds);
+      const proven = isGenuine(source, source ? secretsOf(called) : [], call, await alerts.now());
       if (!source || !proven) throw unauthorized();
-      await named(`source ${called}`, perMinute);
+      await named(`source ${called}`, perMinute).catch((error: unknown) => {
+        if (!(error instanceof Problem) || error.status !== 429) throw error;
+        // Alertmanager never repeats what was answered with 429
+        throw new Problem(503, "Too many deliveries within a minute; repeat it.");
+      });
       const delivery = readAlerts(jsonOf(call.body), source);
       if ("field" in delivery) {
         const { field, text } = delivery;
@@ -42,59 +51,58 @@ export function alertRoute({ config, alerts, gatewayNow, log, at }: Behind): Rou
       return { status: 202, body: { alert: taken.id, changed: taken.isChanged } };
     },
   };
+
+  function secretsOf(called: string): readonly string[] {
+    try {
+      return config.sourceSecrets(called);
+    } catch (error) {
+      log.error("alert.secret-unreadable", { source: called, error });
+      return [];
+    }
+  }
 }
 
-/** Without a source or a secret as long as with them. */
+/** Takes as long without a source or a secret as with them. */
 function isGenuine(
   source: AlertSource | undefined,
   secrets: readonly string[],
-  { headers, body }: { headers: IncomingHttpHeaders; body: Buffer },
-  nowS: number,
+  call: Call,
+  now: number,
 ): boolean {
-  const given = givenIn(source, headers, nowS);
-  const wanted = secrets.length > 0 ? secrets : [""];
-  const fitting = wanted.flatMap((secret) => {
-    const right =
-      given.signs !== undefined
-        ? createHmac("sha256", secret).update(given.signs).update(body).digest("hex")
-        : secret;
-    return given.proofs.map((proof) => isSame(proof, right));
+  const { proofs, signs } = givenIn(source, call.headers, now);
+  const fitting = (secrets.length > 0 ? secrets : [""]).flatMap((secret) => {
+    const signed = () => createHmac("sha256", secret).update(`${signs}`).update(call.body);
+    const right = signs === undefined ? secret : signed().digest("hex");
+    return proofs.map((proof) => timingSafeEqual(digestOf(proof), digestOf(right)));
   });
   return secrets.length > 0 && fitting.includes(true);
 }
 
-const isSame = (one: string, other: string) =>
-  timingSafeEqual(hash("sha256", one, "buffer"), hash("sha256", other, "buffer"));
+const digestOf = (text: string) => hash("sha256", text, "buffer");
 
 /** What a caller proves itself by: secrets, or signatures over a text and the body. */
 function givenIn(
   source: AlertSource | undefined,
-  headers: IncomingHttpHeaders,
-  nowS: number,
+  headers: Call["headers"],
+  now: number,
 ): { proofs: readonly string[]; signs?: string } {
   const header = (called: string) => String(headers[called.toLowerCase()] ?? "");
   if (source?.format === "pagerduty") {
-    const all = header("x-pagerduty-signature")
-      .split(",")
-      .map((one) => one.trim());
-    return {
-      proofs: all.slice(0, 8).flatMap((one) => /^v1=([0-9a-f]{64})$/.exec(one)?.[1] ?? []),
-      signs: "",
-    };
+    const all = header("x-pagerduty-signature").split(/\s*,\s*/);
+    const proofs = all.slice(0, 8).flatMap((one) => /^v1=([0-9a-f]{64})$/.exec(one)?.[1] ?? []);
+    return { proofs, signs: "" };
   }
   if (source?.signed) {
-    const signature = header("x-grafana-alerting-signature");
-    const { timestampHeader } = source;
-    const time = timestampHeader === undefined ? "" : header(timestampHeader);
-    const isTimely =
-      timestampHeader === undefined ||
-      (/^\d{1,12}$/.test(time) && Math.abs(nowS - Number(time)) <= oldestS);
-    return { proofs: isTimely ? [signature] : [], signs: time === "" ? "" : `${time}:` };
+    const proofs = [header("x-grafana-alerting-signature")];
+    if (source.timestampHeader === undefined) return { proofs, signs: "" };
+    const time = header(source.timestampHeader);
+    const isTimely = /^\d{1,12}$/.test(time) && Math.abs(now / 1000 - Number(time)) <= oldestS;
+    return { proofs: isTimely ? proofs : [], signs: `${time}:` };
   }
-  const [scheme = "", word = ""] = header("authorization").split(" ");
-  if (/^bearer$/i.test(scheme)) return { proofs: [word] };
-  const basic = /^basic$/i.test(scheme) ? Buffer.from(word, "base64").toString() : "";
-  return { proofs: basic.includes(":") ? [basic.slice(basic.indexOf(":") + 1)] : [] };
+  const [, scheme = "", word = ""] = /^(bearer|basic) (.+)$/i.exec(header("authorization")) ?? [];
+  if (scheme.toLowerCase() === "bearer") return { proofs: [word] };
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(word, "base64").toString()) ?? [];
+  return { proofs: password === undefined ? [] : [password] };
 }
 
 function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventory): Meaning {
@@ -104,13 +112,13 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
   };
   return {
     // `instance` is an address with a port
-    vmIdOf: async (label) =>
-      ((await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, ""))))?.id,
-    async channelOf(vmIds) {
-      if (channel !== undefined) return channel;
-      const vm = vmIds[0] === undefined ? undefined : await find(vmIds[0]);
-      const project = vm && { id: vm.projectId, name: vm.projectName };
-      return (project && channelOfProject(policy, project)) ?? policy.alerts?.channel ?? "";
+    async vmIdOf(label) {
+      return ((await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, ""))))?.id;
+    },
+    async channelOf([first]) {
+      const vm = channel === undefined && first !== undefined ? await find(first) : undefined;
+      const team = vm && channelOfProject(policy, { id: vm.projectId, name: vm.projectName });
+      return channel ?? team ?? policy.alerts?.channel ?? "";
     },
   };
 }
