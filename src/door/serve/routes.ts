@@ -5,6 +5,7 @@ import type { GatewayContext } from "../../slack/conversation/authorize.ts";
 import type { Alerts } from "../alerts.ts";
 import type { Proposals } from "../proposals.ts";
 import type { Route } from "./door.ts";
+import { proposalRoutes } from "./propose.ts";
 import { alertRoute } from "./receive-alerts.ts";
 
 export { createDoor } from "./door.ts";
@@ -28,5 +29,5 @@ export interface Behind {
 }
 
 export function doorRoutes(behind: Behind): readonly Route[] {
-  return [alertRoute(behind)];
+  return [alertRoute(behind), ...proposalRoutes(behind)];
 }

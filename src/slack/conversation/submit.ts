@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import { buttons, duration, firstFew, md, name, plain, sentence } from "../../messages/message.ts";
@@ -50,7 +51,9 @@ import {
   type Several,
   vmOf,
 } from "../../requests/submit/submit.ts";
+import { proposalIn, proposalRefusal } from "../../door/proposals.ts";
 import { say } from "../error-reply.ts";
+import type { Interaction } from "../receive/interaction.ts";
 import {
   authorize,
   emergency,
@@ -88,11 +91,51 @@ export async function submitChange(
   const id = newRequestId();
   await takeTurn({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const submitted = await submit({ ...submission, id }, by);
+  const proposal = await takeProposal(submission, gateway);
+  const submitted = await submit({ ...submission, id, ...proposal }, by);
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
-  await reply.privately(await notRepeated(submitted.id, gateway));
+  const already = "Someone already ran this.";
+  await reply.privately(
+    await (proposal
+      ? alreadyRequested(submitted.id, gateway, already)
+      : notRepeated(submitted.id, gateway)),
+  );
   return submitted;
+}
+
+/** A request may change while it is being made. */
+const takeTries = 5;
+
+/**
+ * Where this request is to be made of a proposal, nobody dismisses that from here on; undefined for any other request. What was
+ * proposed must be what is asked for: a form may only add to it. Throws UserError.
+ */
+async function takeProposal(
+  { interactionId, command, input, target, person }: Submission,
+  { proposals, policy }: GatewayContext,
+): Promise<{ proposal: string } | undefined> {
+  const id = proposalIn(interactionId);
+  if (id === undefined) return undefined;
+  for (let tries = 0; tries < takeTries; tries++) {
+    const proposal = await proposals.get(id);
+    const { record } = proposal ?? {};
+    const isIt =
+      record?.command === command.name &&
+      record.target.id === target.id &&
+      Object.entries(record.input).every(([key, value]) => isDeepStrictEqual(input[key], value));
+    if (!proposal || !isIt)
+      throw new UserError(
+        "This is no longer what was proposed. Nothing was done.",
+        "Leave what was proposed as it is, or run the command yourself.",
+      );
+    const by = { personId: person.id, policy, now: await proposals.now() };
+    const refused = proposalRefusal(proposal, command, by);
+    if (refused !== undefined) throw new UserError(refused, "Nothing was done.");
+    // Final: its request is there, and this press makes no second one
+    if (proposal.request !== undefined || (await proposals.take(proposal))) return { proposal: id };
+  }
+  throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }
 
 /** For an equal request that is open or was just done: what was done is done again by a press of its own. */
@@ -108,6 +151,9 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const again = { label: `${verb} again`, action: "request:again", value };
   return sentence(text, buttons([again]));
 }
+
+/** Whether it is named after what its button makes: one request, however often and by whomever it is pressed. */
+export const makesOne = ({ id }: Pick<Interaction, "id">) => /^(after|proposal):/.test(id);
 
 /** Where messages about the request go. */
 export function placeOf({
