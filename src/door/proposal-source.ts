@@ -2,11 +2,10 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Fields } from "../redis/redis.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
 import type { Owes, Source } from "../slack/deliver/deliver.ts";
 import { linkTo } from "../slack/deliver/rate-limiter.ts";
 import type { Web } from "../slack/web.ts";
-import { hasExpired, onceOfProposal, parseProposal, type Proposals } from "./proposals.ts";
+import { hasExpired, parseProposal, type Proposals, requestOf } from "./proposals.ts";
 import { renderProposal } from "./render-proposal.ts";
 
 /** How often an open one is looked at again: it may expire, be frozen, or have been taken by a process that died. */
@@ -27,20 +26,21 @@ export function proposalSource(options: {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
 
-  async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
     const proposal = parseProposal(fields);
     const command = options.commands.find(({ name }) => name === proposal?.record.command);
     if (!proposal || !command) return undefined;
     const { record, state, delivered, revision, createdAt, changedAt } = proposal;
     const now = await proposals.now();
-    const request = await requestOf();
+    const request = await requestOf(proposal, store);
     if (state === "running" && proposal.request === undefined && request) {
       const isShown = request.delivered.card !== undefined || now > changedAt + linkWithinMs;
       if (!isShown) return { createdAt, revision, messages: [], waitMs: soonMs };
-      if (await proposals.settle(proposal, request.record.id)) return readAgain();
-    } else if (state !== "expired" && hasExpired(proposal, now)) {
-      if (await proposals.expire(proposal)) return readAgain();
+      if (await proposals.settle(proposal, request.record.id))
+        return read(id, await outbox.get(id));
     }
+    const isOver = !request && state !== "expired" && hasExpired(proposal, now);
+    if (isOver && (await proposals.expire(proposal))) return read(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
     const { card: standsAt, shown: before, said } = delivered;
@@ -62,14 +62,6 @@ export function proposalSource(options: {
     const isTaken = state === "running" && now < changedAt + linkWithinMs;
     const waitMs = isOpen ? (isTaken ? soonMs : lookEveryMs) : 0;
     return { createdAt, revision, messages, waitMs };
-
-    async function requestOf(): Promise<StoredRequest | undefined> {
-      if (proposal?.request !== undefined) return store.get(proposal.request);
-      return state === "running" ? store.madeBy(onceOfProposal(record.id)) : undefined;
-    }
-    async function readAgain() {
-      return read(record.id, await outbox.get(record.id));
-    }
   }
 
   return { kind: "proposal", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };

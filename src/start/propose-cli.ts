@@ -40,9 +40,13 @@ interface Terminal {
 
 const exitCodes: Readonly<Record<string, number>> = {
   done: 0,
-  ...{ denied: 4, dismissed: 4, cancelled: 4 },
+  denied: 4,
+  dismissed: 4,
+  cancelled: 4,
   expired: 5,
-  ...{ failed: 6, rejected: 6, "not-applied": 6 },
+  failed: 6,
+  rejected: 6,
+  "not-applied": 6,
   unknown: 7,
 };
 const openExitCode = 8;
@@ -81,8 +85,7 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
 
 function lineOf({ id, state, by, why, result, expiresAt }: ProposalState): string {
   if (state === "open") return `open: ${id} waits for someone to run it, until ${expiresAt}\n`;
-  const said = result ?? (why === undefined ? stateWords(state) : `${stateWords(state)}: ${why}`);
-  return `${state}: ${said}${by === undefined ? "" : ` (${by})`}\n`;
+  return `${state}: ${result ?? why ?? stateWords(state)}${by === undefined ? "" : ` (${by})`}\n`;
 }
 
 const mostTries = 8;

@@ -51,7 +51,8 @@ describe("a service at the door", () => {
       ["vm snapshot db-1 nightly", "release 43"],
     ])
       expect(await job.proposes(command, reason, "run-7")).toMatchObject({
-        ...{ status: 422, body: { field: "Idempotency-Key" } },
+        status: 422,
+        body: { field: "Idempotency-Key" },
       });
     const other = await job.proposes("vm snapshot db-1 nightly", "release 42", "run-8");
     expect(other.body.id).not.toBe(all[0]?.body.id);
@@ -124,7 +125,8 @@ describe("a service at the door", () => {
     );
     for (const id of [body.id, record.id, "p-unknown", "%00", "p-"])
       expect(await job.asks(id)).toMatchObject({
-        ...{ status: 404, body: { title: "There is no such request." } },
+        status: 404,
+        body: { title: "There is no such request." },
       });
   });
 
@@ -198,11 +200,11 @@ describe("a person's own proposal", () => {
     const by = { person: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" } };
     const record = { by, target: vmTarget("db-1"), expiresAt: 1_000 };
     const stored = { record, state: "open", changedAt: 0 } as StoredProposal;
-    const policy = policyOf("");
+    const policy = policyOf("{}");
     const refused = (personId: string, now: number) =>
       proposalRefusal(stored, snapshot, { personId, policy, now });
     expect(refused("U0OLIVIA", 999)).toBeUndefined();
-    expect(refused("U0ADA", 999)).toMatch(/Only the person in whose name/);
-    expect(refused("U0OLIVIA", 1_000)).toBe("This proposal has expired.");
+    expect(refused("U0ADA", 999)).toMatch(/in someone else's name/);
+    expect(refused("U0OLIVIA", 1_000)).toBe("This proposal has expired. Nothing was done.");
   });
 });

@@ -69,12 +69,13 @@ describe("propose in a terminal", () => {
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await world.olivia.submits({ Reason: "not today" });
     expect(await dismissed).toMatchObject({
-      ...{ code: 4, said: expect.stringMatching(/dismissed: dismissed: not today \(olivia\)\n$/) },
+      code: 4,
+      said: expect.stringMatching(/dismissed: not today \(olivia\)\n$/),
     });
-    const send = "POST /v1/vms/vm-payments-db-1/snapshot";
+    const send = "POST /v1/vms/vm-payments-db-1/snapshots";
     for (const [weather, code] of [
       [{ match: send, status: 422 }, 6],
-      [{ match: send, fault: "reset-after" as const }, 7],
+      [{ match: send, lost: "after" as const }, 7],
     ] as const) {
       world.compute.weather({ ...weather, times: 1 });
       const ending = proposes([
@@ -91,7 +92,8 @@ describe("propose in a terminal", () => {
       expect(await ending).toMatchObject({ code });
     }
     expect(await proposes([...words, "--wait", "20s"])).toMatchObject({
-      ...{ code: 5, said: expect.stringMatching(/expired: expired: no one ran it in time\n$/) },
+      code: 5,
+      said: expect.stringMatching(/expired: no one ran it in time\n$/),
     });
   }, 60_000);
 
@@ -130,7 +132,8 @@ describe("propose in a terminal", () => {
       said: "deploy may not propose /vm stop.\n`services.deploy.propose` in gatehouse.yml says what it may.\n",
     });
     expect(await terminal(url, "fake-token-three").proposes(words)).toEqual({
-      ...{ code: 1, said: "Unauthorized\n" },
+      code: 1,
+      said: "Unauthorized\n",
     });
     for (const wrong of [
       [],
@@ -139,7 +142,8 @@ describe("propose in a terminal", () => {
       [...words, "--no"],
     ])
       expect(await terminal(url).proposes(wrong)).toMatchObject({
-        ...{ code: 64, said: expect.stringContaining("usage: node gatehouse.mjs propose") },
+        code: 64,
+        said: expect.stringContaining("usage: node gatehouse.mjs propose"),
       });
   });
 });

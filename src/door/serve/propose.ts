@@ -4,11 +4,10 @@ import * as z from "zod";
 import { plain, plainWords } from "../../messages/message.ts";
 import { channelOfProject, scopeOfChannel, scopeOfView } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
-import { asksForChange, type ChangeInvocation, withTarget } from "../../registry/invocation.ts";
 import type { Target } from "../../registry/define.ts";
+import { asksForChange, type ChangeInvocation, withTarget } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
 import { headline } from "../../requests/render/render-result.ts";
 import {
   PickOne,
@@ -21,38 +20,78 @@ import { labelsOf, unread } from "../../slack/conversation/submit.ts";
 import {
   hasExpired,
   mayPropose,
-  onceOfProposal,
   type ProposalRecord,
   type Proposer,
   proposerName,
+  requestOf,
   type StoredProposal,
 } from "../proposals.ts";
 import { type Caller, serviceOf } from "./callers.ts";
-import { type Answered, type Call, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
+import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 import type { Behind } from "./routes.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
   words: string;
   reason: string;
-  /** The same key means the same proposal, however often it is sent. */
+  /** The same key is the same proposal, however often it is sent. */
   key?: string | undefined;
 }
 
-/** A person's goes to their direct messages and expires as soon as an approval would. */
-const placeOf = (caller: Caller, { policy }: GatewayContext) =>
-  "service" in caller
-    ? { channelId: caller.rule.channel ?? "", expiresMs: caller.rule.expires }
-    : { channelId: caller.person.id, expiresMs: policy.timing.approvalExpiresMs };
+const wrong = (title: string, detail?: string, { status = 422, field = "command" } = {}) =>
+  new Problem(status, title, detail, { field });
 
-const limitOf = (caller: Caller) =>
-  "service" in caller ? caller.rule.limits.openProposals : personsOpen;
 const personsOpen = 20;
 
-function proposerOf(caller: Caller): Proposer {
-  if ("service" in caller) return { service: caller.service };
-  const { id, teamId, name } = caller.person;
-  return { person: { id, teamId, name } };
+/** Where its proposals are posted, how long they stand, and how many may be open. A person's go to that person alone. */
+const termsOf = (caller: Caller, { policy }: GatewayContext) =>
+  "service" in caller
+    ? {
+        by: { service: caller.service } as Proposer,
+        channelId: caller.rule.channel ?? "",
+        expiresMs: caller.rule.expires,
+        most: caller.rule.limits.openProposals,
+      }
+    : {
+        by: { person: { ...caller.person } } as Proposer,
+        channelId: caller.person.id,
+        expiresMs: policy.timing.approvalExpiresMs,
+        most: personsOpen,
+      };
+
+/** Puts a change before people; it is made once one of them runs it. Throws Problem, and UserError for names. */
+export async function propose(
+  caller: Caller,
+  { words: typed, reason, key }: Wanted,
+  { proposals, gatewayNow }: Pick<Behind, "proposals" | "gatewayNow">,
+): Promise<StoredProposal> {
+  const gateway = gatewayNow();
+  const { by, channelId, expiresMs, most } = termsOf(caller, gateway);
+  const words = typed.trim().replace(/^\/+/, "");
+  const keyed = hash("sha256", JSON.stringify([proposerName(by), key])).slice(0, 16);
+  const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
+  const known = await proposals.get(id);
+  if (known) return same(known);
+  const { target, ...change } = await readChange(caller, words, seenFrom(caller, gateway));
+  if ((await proposals.openOf(proposerName(by))) >= most)
+    throw new Problem(
+      429,
+      `${most} of your proposals are open, which is the limit.`,
+      "Wait until one is run or dismissed, or expires. `limits.openProposals` of the service in gatehouse.yml sets this limit.",
+    );
+  const now = await proposals.now();
+  const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
+  const when = { channelId: place, expiresAt: now + expiresMs };
+  await proposals.propose({ id, by, words, reason, target, ...change, ...when });
+  const stored = await proposals.get(id);
+  if (!stored) throw new Error(`proposal ${id} is gone`);
+  return same(stored);
+
+  function same(one: StoredProposal): StoredProposal {
+    if (one.record.words === words && one.record.reason === reason) return one;
+    const title = "This Idempotency-Key was already used for another proposal.";
+    throw wrong(title, "Use a new key.", { field: "Idempotency-Key" });
+  }
 }
 
 /** What this caller sees of everything. */
@@ -63,132 +102,77 @@ function seenFrom(caller: Caller, gateway: GatewayContext): GatewayContext {
   return { ...gateway, inventory: gateway.inventory.seenIn(async () => scope) };
 }
 
-const fieldOf = (field: string) => ({ field });
-
-/** Puts a change before people; it runs once one of them presses. Throws Problem, and UserError for words. */
-export async function propose(
-  caller: Caller,
-  { words: typed, reason, key }: Wanted,
-  behind: Behind,
-): Promise<StoredProposal> {
-  const { proposals } = behind;
-  const by = proposerOf(caller);
-  const words = typed.trim().replace(/^\/+/, "");
-  const whose = JSON.stringify([proposerName(by), key]);
-  const id =
-    key === undefined
-      ? newRequestId().replace("r-", "p-")
-      : `p-${hash("sha256", whose).slice(0, 16)}`;
-  const known = key === undefined ? undefined : await proposals.get(id);
-  if (known) return same(known);
-  const record = await recordOf(caller, { id, by, words, reason }, behind);
-  const most = limitOf(caller);
-  if ((await proposals.openOf(proposerName(by))) >= most)
-    throw new Problem(
-      429,
-      `${most} of your proposals are open, which is the limit.`,
-      "Wait until one is run or dismissed, or expires. `limits.openProposals` of the service in gatehouse.yml sets this limit.",
-    );
-  await proposals.propose(record);
-  const stored = await proposals.get(id);
-  if (!stored) throw new Error(`proposal ${id} is gone`);
-  return same(stored);
-
-  function same(stored: StoredProposal): StoredProposal {
-    if (stored.record.words === words && stored.record.reason === reason) return stored;
-    const detail = "Use a new key for another command or reason.";
-    const title = "This Idempotency-Key was already used for another proposal.";
-    throw new Problem(422, title, detail, fieldOf("Idempotency-Key"));
-  }
-}
-
 /** What these words mean, where this caller may propose it. */
-async function recordOf(
+async function readChange(
   caller: Caller,
-  { id, by, words, reason }: Pick<ProposalRecord, "id" | "by" | "words" | "reason">,
-  { gatewayNow, proposals }: Behind,
-): Promise<ProposalRecord> {
-  const gateway = seenFrom(caller, gatewayNow());
+  words: string,
+  gateway: GatewayContext,
+): Promise<Pick<ProposalRecord, "command" | "input" | "target" | "labels" | "risk">> {
   const invocation = parseCommand(words, gateway.commands);
-  if ("refusal" in invocation)
-    throw new Problem(422, invocation.refusal.text, invocation.refusal.hint, fieldOf("command"));
-  if (!asksForChange(invocation) || invocation.breakGlass !== undefined)
-    throw new Problem(
-      422,
-      `/${invocation.command.name} can't be proposed like this.`,
-      "Only a change can be proposed, without --break-glass.",
-      fieldOf("command"),
-    );
+  if ("refusal" in invocation) throw wrong(invocation.refusal.text, invocation.refusal.hint);
   const { command } = invocation;
-  refuseUnless(caller, invocation);
+  if (!asksForChange(invocation) || invocation.breakGlass !== undefined)
+    throw wrong(
+      `/${command.name} can't be proposed like this.`,
+      "Only a change can be proposed, without --break-glass.",
+    );
+  refuseUnlessListed(caller, invocation);
   const target = await oneTarget(invocation, gateway);
-  refuseUnless(caller, invocation, target);
-  const exact = await withSnapshotId(command, invocation.input, target, gateway);
-  const snapshots = target.kind === "vm" ? await gateway.snapshots.of(target.id) : [];
-  const vms =
-    target.kind === "project" && target.id !== ""
-      ? await gateway.inventory.vms({ projectId: target.id })
-      : [];
+  refuseUnlessListed(caller, invocation, target);
+  const { snapshots, inventory } = gateway;
+  const exact = await withSnapshotId(invocation.command, invocation.input, target, gateway);
   const input = withTarget(command, exact, target);
-  const { labels = {}, snapshotAt } = labelsOf({ ...unread(target, input), snapshots });
-  const now = await proposals.now();
-  const lost =
-    snapshotAt === undefined ? undefined : { since: snapshotAt, forMs: now - snapshotAt };
-  const { channelId, expiresMs } = placeOf(caller, gateway);
-  return {
-    ...{ id, by, words, reason, command: command.name, input, target, labels },
-    risk: (command.risk?.({ target, input, vms, lost }) ?? []).map(({ value }) => value),
-    channelId: "service" in caller ? channelFor(channelId, target, gateway) : channelId,
-    expiresAt: now + expiresMs,
-  };
+  const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
+  const { labels = {}, snapshotAt: since } = labelsOf({
+    ...unread(target, input),
+    snapshots: ofVm,
+  });
+  const isProject = target.kind === "project" && target.id !== "";
+  const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
+  const lost = since === undefined ? undefined : { since, forMs: gateway.now() - since };
+  const risk = invocation.command.risk?.({ target, input, vms, lost }) ?? [];
+  return { command: command.name, input, target, labels, risk: risk.map(String) };
 }
 
-function refuseUnless(caller: Caller, { command }: ChangeInvocation, target?: Target): void {
+function refuseUnlessListed(caller: Caller, { command }: ChangeInvocation, target?: Target): void {
   if ("person" in caller || mayPropose(caller.rule, command, target)) return;
   const on = target === undefined ? "" : ` on ${target.name}`;
-  throw new Problem(
-    403,
+  throw wrong(
     `${caller.service} may not propose /${command.name}${on}.`,
     `\`services.${caller.service}.propose\` in gatehouse.yml says what it may.`,
-    fieldOf("command"),
+    { status: 403 },
   );
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
 async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext): Promise<Target> {
   try {
-    if (await resolveSeveral(invocation, gateway))
-      throw new Problem(
-        422,
-        "A proposal is for one VM.",
-        "Propose one for each.",
-        fieldOf("command"),
-      );
-    return await resolveOne(invocation, gateway);
+    if (!(await resolveSeveral(invocation, gateway))) return await resolveOne(invocation, gateway);
   } catch (error) {
     if (!(error instanceof PickOne)) throw error;
-    const names = error.candidates
-      .slice(0, 5)
-      .map(({ name, projectName }) => (projectName ? `${projectName}/${name}` : name));
-    throw new Problem(422, error.message, names.join(", "), fieldOf("command"));
+    const names = error.candidates.slice(0, 5).map(({ name, projectName: project }) => {
+      return project ? `${project}/${name}` : name;
+    });
+    throw wrong(error.message, names.join(", "));
   }
+  throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
-/** That of the service, where that may be told of the target; else that of its team. */
+/** That of the service, where that may be told of the target; else that of the target's team. */
 function channelFor(channelId: string, target: Target, { policy }: GatewayContext): string {
   const { id, name = "" } = ownerOf(target);
-  if (scopeOfChannel(policy, channelId)?.sees({ id, name }) ?? true) return channelId;
-  const teams = channelOfProject(policy, { id, name });
-  if (teams !== undefined) return teams;
-  throw new Problem(422, "No channel may be told of this target.", "Its team needs `channel`.");
+  const isTold = scopeOfChannel(policy, channelId)?.sees({ id, name }) ?? true;
+  const found = isTold ? channelId : channelOfProject(policy, { id, name });
+  if (found !== undefined) return found;
+  throw wrong("No channel may be told of this target.", "Its team needs `channel`.");
 }
 
-/** The state of a proposal, or of the request that was made of it, in the words of docs/promise.md. */
+/** A proposal, or the request that was made of it, as it is told to whoever proposed. */
 export interface ProposalState {
   id: string;
-  /** `open`, `dismissed`, `expired`, or that of its request. */
+  /** `open`, `dismissed`, `expired`, or that of its request, as in docs/promise.md. */
   state: string;
-  /** Nothing more becomes of it. `unknown` isn't: a person must check. */
+  /** Nothing more becomes of it. `unknown` isn't final: a person must check. */
   final: boolean;
   command: string;
   reason: string;
@@ -197,64 +181,62 @@ export interface ProposalState {
   /** Who ran or dismissed it. */
   by?: string;
   why?: string;
-  /** Once it has ended, in a sentence. */
+  /** Once its request has ended, in a sentence. */
   result?: string;
-}
-
-/**
- * What became of a proposal of this caller; undefined for any other. With `waitMs`, once it has another state than `after`, or
- * by default than now, if that happens in time.
- */
-export async function stateOf(
-  caller: Caller,
-  id: string,
-  behind: Behind,
-  how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
-): Promise<ProposalState | undefined> {
-  const until = performance.now() + (how.waitMs ?? 0);
-  let first = how.after;
-  for (;;) {
-    const proposal = await behind.proposals.get(id);
-    if (!proposal || proposerName(proposal.record.by) !== proposerName(proposerOf(caller)))
-      return undefined;
-    const now = await described(proposal, behind);
-    first ??= now.state;
-    const isOver = performance.now() >= until || how.signal?.aborted === true;
-    if (now.final || now.state !== first || isOver) return now;
-    await sleep(lookEveryMs, undefined, { signal: how.signal }).catch(() => undefined);
-  }
 }
 
 const lookEveryMs = 250;
 
-async function described(proposal: StoredProposal, behind: Behind): Promise<ProposalState> {
-  const { store, proposals } = behind;
+/**
+ * What became of a proposal of this caller; undefined for any other. With `waitMs`, once it has another state than `after`, or
+ * than now, if that happens in time.
+ */
+export async function stateOf(
+  caller: Caller,
+  id: string,
+  behind: Pick<Behind, "proposals" | "store" | "gatewayNow">,
+  how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
+): Promise<ProposalState | undefined> {
+  const { proposals, gatewayNow } = behind;
+  const { signal, waitMs = 0 } = how;
+  const until = performance.now() + waitMs;
+  const proposer = proposerName(termsOf(caller, gatewayNow()).by);
+  for (let { after } = how; ;) {
+    const proposal = await proposals.get(id);
+    if (!proposal || proposerName(proposal.record.by) !== proposer) return undefined;
+    const now = await described(proposal, behind);
+    after ??= now.state;
+    const isOver = performance.now() >= until || signal?.aborted === true;
+    if (now.final || now.state !== after || isOver) return now;
+    await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function described(
+  proposal: StoredProposal,
+  { store, proposals, gatewayNow }: Pick<Behind, "proposals" | "store" | "gatewayNow">,
+): Promise<ProposalState> {
   const { record, state, dismissal } = proposal;
-  const told = {
-    id: record.id,
-    command: record.words,
-    reason: record.reason,
-    expiresAt: new Date(record.expiresAt).toISOString(),
-  };
-  const request = proposal.request
-    ? await store.get(proposal.request)
-    : state === "running" && (await store.madeBy(onceOfProposal(record.id)));
-  if (request) return { ...told, ...ofRequest(request, behind) };
+  const { id, words: command, reason } = record;
+  const told = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };
+  const request = await requestOf(proposal, store);
+  if (request) {
+    const { final, progress, record: made } = request;
+    const its = changeNamed(made.command, gatewayNow());
+    return {
+      ...told,
+      state: request.state,
+      final,
+      request: made.id,
+      by: made.requester.name,
+      ...(progress.why ? { why: plain(progress.why, 500) } : {}),
+      ...(final && its ? { result: plainWords(headline(request, its)) } : {}),
+    };
+  }
   if (dismissal) return { ...told, state, final: true, by: dismissal.name, why: dismissal.reason };
   if (hasExpired(proposal, await proposals.now()))
     return { ...told, state: "expired", final: true, why: "no one ran it in time" };
   return { ...told, state: "open", final: false };
-}
-
-function ofRequest(request: StoredRequest, { gatewayNow }: Behind) {
-  const { record, state, final, progress } = request;
-  const command = changeNamed(record.command, gatewayNow());
-  const result = final && command ? plainWords(headline(request, command)) : undefined;
-  return {
-    ...{ state, final, request: record.id, by: record.requester.name },
-    ...(progress.why ? { why: plain(progress.why, 500) } : {}),
-    ...(result === undefined ? {} : { result }),
-  };
 }
 
 const text = (most: number) =>
@@ -263,65 +245,59 @@ const text = (most: number) =>
     .trim()
     .min(1, "must not be empty")
     .max(most, `must be at most ${most} characters`);
-const wanted = z.object({ command: text(4_000), reason: text(300) });
+const wanted = z.object({ command: text(4_000), reason: text(300) }, "must be a JSON object");
 const keyShape = /^[\x21-\x7e]{1,200}$/;
 
 function wantedIn({ headers, body }: Call): Wanted {
   const read = wanted.safeParse(jsonOf(body), { reportInput: false });
   if (!read.success) {
-    const [{ path, message } = { path: [], message: "" }] = read.error.issues;
-    const field = String(path[0] ?? "");
-    const title = field === "" ? "The body must be a JSON object." : `\`${field}\` ${message}.`;
-    throw new Problem(422, title, "It has `command` and `reason`.", fieldOf(field));
+    const [issue] = read.error.issues;
+    const field = String(issue?.path[0] ?? "body");
+    throw wrong(`\`${field}\` ${issue?.message}.`, "It has `command` and `reason`.", { field });
   }
   const key = headers["idempotency-key"];
-  if (key !== undefined && (typeof key !== "string" || !keyShape.test(key)))
-    throw new Problem(
-      422,
-      "Idempotency-Key must be up to 200 characters without spaces.",
-      undefined,
-      fieldOf("Idempotency-Key"),
-    );
-  return { words: read.data.command, reason: read.data.reason, key };
+  if (key !== undefined && !keyShape.test(String(key))) {
+    const title = "Idempotency-Key must be up to 200 characters without spaces.";
+    throw wrong(title, undefined, { field: "Idempotency-Key" });
+  }
+  const { command: words, reason } = read.data;
+  return { words, reason, ...(key === undefined ? {} : { key: String(key) }) };
 }
 
-/** The longest that a call waits for the next state. */
-const longestWaitMs = 60_000;
+/** The longest that a call waits for the next state (s). */
+const longestWait = 60;
 
 /** For services; a person's agent comes in over MCP. */
 export function proposalRoutes(behind: Behind): readonly Route[] {
-  async function known(call: Call, named: Parameters<Route["handle"]>[1]) {
-    const caller = serviceOf(call.headers, behind.gatewayNow().policy);
+  const known = async ({ headers }: Call, named: Parameters<Handle>[1]) => {
+    const caller = serviceOf(headers, behind.gatewayNow().policy);
     if (!caller) throw unauthorized();
     await named(`services.${caller.service}`, caller.rule.limits.requestsPerMinute);
     return caller;
-  }
+  };
+  const onPost: Handle = async (call, named) => {
+    const caller = await known(call, named);
+    const { id } = (await propose(caller, wantedIn(call), behind)).record;
+    const url = `/v1/requests/${id}`;
+    const body = { ...(await stateOf(caller, id, behind)), url };
+    return { status: 202, headers: { location: url }, body };
+  };
+  const onGet: Handle = async (call, named) => {
+    const caller = await known(call, named);
+    const { path, query, signal } = call;
+    const waitMs = Math.min(longestWait, Number(query.get("wait")) || 0) * 1000;
+    const after = query.get("after") ?? undefined;
+    const body = await stateOf(caller, path.replace("/v1/requests/", ""), behind, {
+      waitMs,
+      after,
+      signal,
+    });
+    if (!body) throw new Problem(404, "There is no such request.");
+    return { status: 200, body };
+  };
+  const name = "proposals";
   return [
-    {
-      name: "proposals",
-      path: /^\/v1\/proposals$/,
-      methods: ["POST"],
-      async handle(call, named): Promise<Answered> {
-        const caller = await known(call, named);
-        const { record } = await propose(caller, wantedIn(call), behind);
-        const url = `/v1/requests/${record.id}`;
-        const state = await stateOf(caller, record.id, behind);
-        return { status: 202, headers: { location: url }, body: { ...state, url } };
-      },
-    },
-    {
-      name: "proposals",
-      path: /^\/v1\/requests\/[^/]+$/,
-      methods: ["GET"],
-      async handle(call, named): Promise<Answered> {
-        const caller = await known(call, named);
-        const id = call.path.split("/").at(-1) ?? "";
-        const waitMs = Math.min(longestWaitMs, (Number(call.query.get("wait")) || 0) * 1000);
-        const after = call.query.get("after") ?? undefined;
-        const body = await stateOf(caller, id, behind, { waitMs, after, signal: call.signal });
-        if (!body) throw new Problem(404, "There is no such request.");
-        return { status: 200, body };
-      },
-    },
+    { name, path: /^\/v1\/proposals$/, methods: ["POST"], handle: onPost },
+    { name, path: /^\/v1\/requests\/[^/]+$/, methods: ["GET"], handle: onGet },
   ];
 }

@@ -1,7 +1,7 @@
 import { UserError } from "../../errors.ts";
 import { onceOfProposal, proposalRefusal } from "../../door/proposals.ts";
 import { md, plain, section } from "../../messages/message.ts";
-import { type Input, withTarget } from "../../registry/invocation.ts";
+import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import type { Press, Submission } from "../receive/interaction.ts";
@@ -17,7 +17,6 @@ import {
 } from "./authorize.ts";
 import { modal, reasonInput } from "./form-view.ts";
 import { run } from "./run.ts";
-import { alreadyRequested } from "./submit.ts";
 
 export const dismissalCallback = "proposal-dismissal";
 
@@ -33,21 +32,15 @@ async function openProposal(id: string, act: BeforeAck<Press | Submission>) {
     throw new UserError("This button belongs to another message.");
   const by = { personId: interaction.userId, policy, now: await proposals.now() };
   const refused = proposalRefusal(proposal, command, by);
-  if (refused !== undefined) throw new UserError(refused, "Nothing was done.");
+  if (refused !== undefined) throw new UserError(refused);
   return { proposal, command };
 }
 
 /** An ordinary command of whoever presses: what is asked, typed, and approved is the same as when they had typed it. */
 export async function runProposal(act: Act<Press>, { proposal: id }: Input): Promise<void> {
-  const { interaction, reply, gateway } = act;
   const { proposal, command } = await openProposal(String(id), act);
-  const { record } = proposal;
-  const once = onceOfProposal(record.id);
-  const made = proposal.request ?? (await gateway.store.madeBy(once))?.record.id;
-  if (made !== undefined)
-    return reply.privately(await alreadyRequested(made, gateway, "Someone already ran this."));
-  const input = withTarget(command, record.input, record.target);
-  await run(parseInvocation(command, input), { ...act, interaction: { ...interaction, id: once } });
+  const interaction = { ...act.interaction, id: onceOfProposal(proposal.record.id) };
+  await run(parseInvocation(command, proposal.record.input), { ...act, interaction });
 }
 
 /** Whoever may run it may dismiss it. */

@@ -131,9 +131,8 @@ async function takeProposal(
       );
     const by = { personId: person.id, policy, now: await proposals.now() };
     const refused = proposalRefusal(proposal, command, by);
-    if (refused !== undefined) throw new UserError(refused, "Nothing was done.");
-    // Final: its request is there, and this press makes no second one
-    if (proposal.request !== undefined || (await proposals.take(proposal))) return { proposal: id };
+    if (refused !== undefined) throw new UserError(refused);
+    if (await proposals.take(proposal)) return { proposal: id };
   }
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }
