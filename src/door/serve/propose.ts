@@ -26,9 +26,9 @@ import {
   requestOf,
   type StoredProposal,
 } from "../proposals.ts";
+import type { Behind } from "./behind.ts";
 import { type Caller, serviceOf } from "./callers.ts";
 import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
-import type { Behind } from "./routes.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
@@ -63,8 +63,9 @@ const termsOf = (caller: Caller, { policy }: GatewayContext) =>
 export async function propose(
   caller: Caller,
   { words: typed, reason, key }: Wanted,
-  { proposals, gatewayNow }: Pick<Behind, "proposals" | "gatewayNow">,
-): Promise<StoredProposal> {
+  behind: Behind,
+): Promise<ProposalState> {
+  const { proposals, gatewayNow, at } = behind;
   const gateway = gatewayNow();
   const { by, channelId, expiresMs, most } = termsOf(caller, gateway);
   const words = typed.trim().replace(/^\/+/, "");
@@ -82,13 +83,14 @@ export async function propose(
   const now = await proposals.now();
   const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
   const when = { channelId: place, expiresAt: now + expiresMs };
+  await at?.("proposal", id);
   await proposals.propose({ id, by, words, reason, target, ...change, ...when });
-  const stored = await proposals.get(id);
-  if (!stored) throw new Error(`proposal ${id} is gone`);
-  return same(stored);
+  await at?.("proposal-kept", id);
+  return same(await proposals.get(id));
 
-  function same(one: StoredProposal): StoredProposal {
-    if (one.record.words === words && one.record.reason === reason) return one;
+  function same(one: StoredProposal | undefined): Promise<ProposalState> {
+    if (one?.record.words === words && one.record.reason === reason)
+      return stateOf(caller, id, behind);
     const title = "This Idempotency-Key was already used for another proposal.";
     throw wrong(title, "Use a new key.", { field: "Idempotency-Key" });
   }
@@ -188,22 +190,23 @@ export interface ProposalState {
 const lookEveryMs = 250;
 
 /**
- * What became of a proposal of this caller; undefined for any other. With `waitMs`, once it has another state than `after`, or
- * than now, if that happens in time.
+ * What became of a proposal of this caller. With `waitMs`, once it has another state than `after`, or than now, if that happens in
+ * time. Throws Problem, the same for another's and for one that nobody made.
  */
 export async function stateOf(
   caller: Caller,
   id: string,
-  behind: Pick<Behind, "proposals" | "store" | "gatewayNow">,
+  behind: Behind,
   how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
-): Promise<ProposalState | undefined> {
+): Promise<ProposalState> {
   const { proposals, gatewayNow } = behind;
   const { signal, waitMs = 0 } = how;
   const until = performance.now() + waitMs;
   const proposer = proposerName(termsOf(caller, gatewayNow()).by);
   for (let { after } = how; ;) {
     const proposal = await proposals.get(id);
-    if (!proposal || proposerName(proposal.record.by) !== proposer) return undefined;
+    if (!proposal || proposerName(proposal.record.by) !== proposer)
+      throw new Problem(404, "There is no such request.");
     const now = await described(proposal, behind);
     after ??= now.state;
     const isOver = performance.now() >= until || signal?.aborted === true;
@@ -214,7 +217,7 @@ export async function stateOf(
 
 async function described(
   proposal: StoredProposal,
-  { store, proposals, gatewayNow }: Pick<Behind, "proposals" | "store" | "gatewayNow">,
+  { store, proposals, gatewayNow }: Behind,
 ): Promise<ProposalState> {
   const { record, state, dismissal } = proposal;
   const { id, words: command, reason } = record;
@@ -265,22 +268,21 @@ function wantedIn({ headers, body }: Call): Wanted {
 }
 
 /** The longest that a call waits for the next state (s). */
-const longestWait = 60;
+const longestWait = 30;
 
 /** For services; a person's agent comes in over MCP. */
 export function proposalRoutes(behind: Behind): readonly Route[] {
   const known = async ({ headers }: Call, named: Parameters<Handle>[1]) => {
     const caller = serviceOf(headers, behind.gatewayNow().policy);
     if (!caller) throw unauthorized();
-    await named(`services.${caller.service}`, caller.rule.limits.requestsPerMinute);
+    await named(caller.service, caller.rule.limits.requestsPerMinute);
     return caller;
   };
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
-    const { id } = (await propose(caller, wantedIn(call), behind)).record;
-    const url = `/v1/requests/${id}`;
-    const body = { ...(await stateOf(caller, id, behind)), url };
-    return { status: 202, headers: { location: url }, body };
+    const state = await propose(caller, wantedIn(call), behind);
+    const url = `/v1/requests/${state.id}`;
+    return { status: 202, headers: { location: url }, body: { ...state, url } };
   };
   const onGet: Handle = async (call, named) => {
     const caller = await known(call, named);
@@ -292,7 +294,6 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
       after,
       signal,
     });
-    if (!body) throw new Problem(404, "There is no such request.");
     return { status: 200, body };
   };
   const name = "proposals";

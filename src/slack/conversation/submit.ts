@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import { buttons, duration, firstFew, md, name, plain, sentence } from "../../messages/message.ts";
@@ -51,7 +50,6 @@ import {
   type Several,
   vmOf,
 } from "../../requests/submit/submit.ts";
-import { proposalIn, proposalRefusal } from "../../door/proposals.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import {
@@ -64,6 +62,7 @@ import {
   type GatewayContext,
   rules,
 } from "./authorize.ts";
+import { takeProposal } from "./take-proposal.ts";
 import type { Vm } from "../../compute/compute.ts";
 import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
@@ -102,39 +101,6 @@ export async function submitChange(
       : notRepeated(submitted.id, gateway)),
   );
   return submitted;
-}
-
-/** A request may change while it is being made. */
-const takeTries = 5;
-
-/**
- * Where this request is to be made of a proposal, nobody dismisses that from here on; undefined for any other request. What was
- * proposed must be what is asked for: a form may only add to it. Throws UserError.
- */
-async function takeProposal(
-  { interactionId, command, input, target, person }: Submission,
-  { proposals, policy }: GatewayContext,
-): Promise<{ proposal: string } | undefined> {
-  const id = proposalIn(interactionId);
-  if (id === undefined) return undefined;
-  for (let tries = 0; tries < takeTries; tries++) {
-    const proposal = await proposals.get(id);
-    const { record } = proposal ?? {};
-    const isIt =
-      record?.command === command.name &&
-      record.target.id === target.id &&
-      Object.entries(record.input).every(([key, value]) => isDeepStrictEqual(input[key], value));
-    if (!proposal || !isIt)
-      throw new UserError(
-        "This is no longer what was proposed. Nothing was done.",
-        "Leave what was proposed as it is, or run the command yourself.",
-      );
-    const by = { personId: person.id, policy, now: await proposals.now() };
-    const refused = proposalRefusal(proposal, command, by);
-    if (refused !== undefined) throw new UserError(refused);
-    if (await proposals.take(proposal)) return { proposal: id };
-  }
-  throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }
 
 /** For an equal request that is open or was just done: what was done is done again by a press of its own. */
