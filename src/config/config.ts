@@ -257,3 +257,29 @@ export function loadEndorsementsFolder({
   if (!opened) throw new ConfigError(from.problems);
   return opened.inForce.policy.attestation.endorsements;
 }
+
+export interface DoorAccess {
+  url: string;
+  token: string;
+}
+
+/** For `propose` in a terminal: where the door is, and the token of a service. Throws ConfigError. */
+export function loadDoorAccess(env: Env = process.env): DoorAccess {
+  const from = new Environment(env);
+  const [[url = ""], [token = ""]] = [
+    from.secrets("GATEHOUSE_URL"),
+    from.secrets("GATEHOUSE_TOKEN"),
+  ];
+  const isWeb = /^https?:$/.test(URL.parse(url)?.protocol ?? "");
+  if (isWeb && token !== "") return { url, token };
+  throw new ConfigError([
+    ...(isWeb
+      ? []
+      : ["GATEHOUSE_URL: must be the address of the door, like https://gatehouse.example"]),
+    ...(token === ""
+      ? [
+          "GATEHOUSE_TOKEN: must be the token of a service, or name its file by GATEHOUSE_TOKEN_FILE",
+        ]
+      : []),
+  ]);
+}

@@ -3,6 +3,7 @@ import { auditUsage, runAudit } from "../audit/cli.ts";
 import { commands } from "../commands/index.ts";
 import {
   loadAuditConfig,
+  loadDoorAccess,
   loadEndorsementsFolder,
   loadSlackAccess,
   loadSourceProblems,
@@ -12,9 +13,18 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import { orExit, type Programs } from "./command-line.ts";
 import { doctorUsage, runDoctor } from "./doctor/doctor.ts";
 import { policyUsage, runPolicy } from "./policy-cli.ts";
+import {
+  completionUsage,
+  proposeUsage,
+  runCompletion,
+  runPropose,
+  runToken,
+  tokenUsage,
+} from "./propose-cli.ts";
 import { retentionUsage, runRetention } from "./retention.ts";
 
 const operations = operationsOf(commands);
+const door = () => orExit(loadDoorAccess);
 
 /** What runs in a terminal beside Gatehouse itself. */
 export const programs: Programs = {
@@ -62,6 +72,27 @@ export const programs: Programs = {
       runAttestation(words, {
         write,
         endorsements: () => loadEndorsementsFolder({ operations }),
+      }),
+  },
+  propose: {
+    what: "proposes a change through the door, as a service, and follows it",
+    usage: proposeUsage,
+    run: (words, write) => runPropose(words, { door, write }),
+  },
+  token: {
+    what: "makes a token for a service, and its hash for gatehouse.yml",
+    usage: tokenUsage,
+    run: (words, write) => runToken(words, write),
+  },
+  completion: {
+    what: "prints the completion of commands and VMs for a shell: bash, zsh",
+    usage: completionUsage,
+    run: (words, write) =>
+      runCompletion(words, {
+        door: loadDoorAccess,
+        write,
+        main: process.argv[1] ?? "gatehouse.mjs",
+        programs: Object.keys(programs),
       }),
   },
 };

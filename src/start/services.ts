@@ -49,6 +49,7 @@ import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { alertSource } from "../door/alert-source.ts";
 import { createAlerts } from "../door/alerts.ts";
 import { createProposals } from "../door/proposals.ts";
+import { proposalSource } from "../door/proposal-source.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
@@ -266,7 +267,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
   const rollouts = createRollouts(redis, key, queues.wake);
   const alerts = createAlerts(redis, key);
-  const proposals = createProposals(redis, key);
+  const proposals = createProposals(redis, key, at);
   const changes = requestable(commands);
   const onTold = observeTold({ log, telemetry });
   const requests = requestSource({
@@ -314,6 +315,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
           return config.policy;
         },
         visibilityTimeoutMs,
+      }),
+      proposalSource({
+        proposals,
+        store,
+        commands: changes,
+        web,
+        get policy() {
+          return config.policy;
+        },
       }),
       notices.source,
       feeds.source,

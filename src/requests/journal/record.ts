@@ -24,6 +24,8 @@ export interface RequestRecord extends Origin {
   roll?: string;
   /** ID of the request whose safety snapshot it restores. */
   undoes?: string;
+  /** ID of the proposal that its requester ran. */
+  proposal?: string;
   reason?: string;
   policyVersion: string;
   /** The VMs of a project to delete. */
@@ -357,6 +359,7 @@ export function auditRecord(
     requester: requester.id,
     digest: approval?.digest,
     roll: record.roll,
+    proposal: record.proposal,
     who: actor,
     ...entry,
   });

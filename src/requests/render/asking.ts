@@ -91,7 +91,8 @@ export function parametersOf(
       const { label = key, description } = known.get(key) ?? {};
       if (given === true) return [label, description ?? "yes"];
       const value = [given].flat().join(", ");
-      const called = labels[key] ?? value;
+      const called = labels[key];
+      if (called === undefined) return [label, value];
       return [label, called.endsWith(`, ${value})`) ? called : `${called} (${value})`];
     });
 }

@@ -70,6 +70,7 @@ const asGiven = [
   "labels",
   "snapshotAt",
   "undoes",
+  "proposal",
 ] as const;
 
 /** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */

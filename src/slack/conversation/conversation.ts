@@ -45,6 +45,7 @@ import {
   personOf,
 } from "./authorize.ts";
 import { press } from "./press.ts";
+import { dismissalCallback, dismissProposal } from "./press-proposal.ts";
 import { pickCallback, runWords, shortcut, targetChosen, runButton } from "./run.ts";
 import { alreadyRequested, regionsKnown } from "./submit.ts";
 import {
@@ -88,6 +89,7 @@ const forms: Readonly<Record<string, FormHandler>> = {
   [denialCallback]: { check: giveReason },
   [outcomeCallback]: { check: recordOutcome },
   [reviewCallback]: { check: signReview },
+  [dismissalCallback]: { check: dismissProposal },
 };
 
 function handlerOf({ callback }: Submission): FormHandler {

@@ -73,6 +73,7 @@ import {
   pinnedAmong,
   planRollout,
   approversOf,
+  makesOne,
   placeOf,
   submitChange,
 } from "./submit.ts";
@@ -88,7 +89,7 @@ export async function openForm(
 ): Promise<boolean> {
   const { interaction, gateway } = act;
   // What the button of a card opened makes one request
-  const once = interaction.id.startsWith("after:") ? { once: interaction.id } : {};
+  const once = makesOne(interaction) ? { once: interaction.id } : {};
   const meta = { command: command.name, targetId: target.id, ...placeOf(act), ...once, ...more };
   const make = async () => {
     const undone = await undoneBy(meta, gateway);

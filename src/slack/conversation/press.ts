@@ -31,6 +31,7 @@ import {
 } from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
 import { pressAlert } from "./press-alert.ts";
+import { askDismissal, runProposal } from "./press-proposal.ts";
 import { goOnWithRest, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
@@ -60,6 +61,8 @@ const presses: Readonly<Record<string, Handle>> = {
   "roll:pause": onRollout(steer("pause")),
   "roll:resume": onRollout(steer("resume")),
   "roll:stop": onRollout(steer("stop")),
+  "proposal:run": runProposal,
+  "proposal:dismiss": askDismissal,
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRight(cancel, { isStop: true })),

@@ -66,7 +66,7 @@ import { answer, asksFirst } from "./answer.ts";
 import { authorize, emergency, type Act, frozenLine, personOf } from "./authorize.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
-import { placeOf, submitChange } from "./submit.ts";
+import { makesOne, placeOf, submitChange } from "./submit.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
 export async function runWords(text: string, act: Act): Promise<void> {
@@ -192,7 +192,7 @@ async function change(
 /** A second press of one button in one message, however late, is the first again. */
 function onceOf(interaction: Interaction): string {
   if (interaction.kind !== "button" || interaction.messageTs === undefined) return interaction.id;
-  if (interaction.id.startsWith("after:")) return interaction.id;
+  if (makesOne(interaction)) return interaction.id;
   const { channelId, messageTs, action, value } = interaction;
   return `press:${hash("sha256", JSON.stringify([channelId, messageTs, action, value]))}`;
 }

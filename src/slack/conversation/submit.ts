@@ -51,6 +51,7 @@ import {
   vmOf,
 } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
+import type { Interaction } from "../receive/interaction.ts";
 import {
   authorize,
   emergency,
@@ -61,6 +62,7 @@ import {
   type GatewayContext,
   rules,
 } from "./authorize.ts";
+import { takeProposal } from "./take-proposal.ts";
 import type { Vm } from "../../compute/compute.ts";
 import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
@@ -88,10 +90,16 @@ export async function submitChange(
   const id = newRequestId();
   await takeTurn({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const submitted = await submit({ ...submission, id }, by);
+  const proposal = await takeProposal(submission, gateway);
+  const submitted = await submit({ ...submission, id, ...proposal }, by);
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
-  await reply.privately(await notRepeated(submitted.id, gateway));
+  const already = "Someone already ran this.";
+  await reply.privately(
+    await (proposal
+      ? alreadyRequested(submitted.id, gateway, already)
+      : notRepeated(submitted.id, gateway)),
+  );
   return submitted;
 }
 
@@ -108,6 +116,9 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const again = { label: `${verb} again`, action: "request:again", value };
   return sentence(text, buttons([again]));
 }
+
+/** Whether it is named after what its button makes: one request, however often and by whomever it is pressed. */
+export const makesOne = ({ id }: Pick<Interaction, "id">) => /^(after|proposal):/.test(id);
 
 /** Where messages about the request go. */
 export function placeOf({

@@ -1,0 +1,86 @@
+import type { Policy } from "../config/policy-file.ts";
+import {
+  buttons,
+  context,
+  lines,
+  Markdown,
+  md,
+  message,
+  type Message,
+  name,
+  news,
+  section,
+  when,
+} from "../messages/message.ts";
+import { askOnce } from "../policy/refusal.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import type { Freeze } from "../requests/journal/switches.ts";
+import type { StoredRequest } from "../requests/journal/record.ts";
+import { deedOf, parametersOf } from "../requests/render/asking.ts";
+import type { StoredProposal } from "./proposals.ts";
+
+interface Beside {
+  policy: Pick<Policy, "confirm">;
+  frozen: Freeze | undefined;
+  /** The request made of it, and the address of its message. */
+  request: StoredRequest | undefined;
+  link: string | undefined;
+}
+
+/** The one message of a proposal, edited in place. The change itself has its own, as if it had been typed. */
+export function renderProposal(
+  proposal: StoredProposal,
+  command: ChangeCommand,
+  beside: Beside,
+): Message {
+  const { record, createdAt } = proposal;
+  const { by, risk, reason, target, id } = record;
+  const deed = deedOf(record, command);
+  const who = "service" in by ? md`${name(by.service)} proposes` : md`Proposed in your name`;
+  const said = "service" in by ? `${by.service} proposes` : "Proposed in your name";
+  const parameters = parametersOf(record, command).map(
+    ([label, value]) => md`*${label}*: ${value}`,
+  );
+  const isOpen = isRunnable(proposal, beside);
+  const value = JSON.stringify({ proposal: id });
+  const run = { label: "Run", action: "proposal:run", value, style: "primary" as const };
+  return message(
+    news(md`${said}: ${deed}: “${reason}”`),
+    ...(isOpen && risk.length > 0
+      ? [section(lines(...risk.map((line) => new Markdown(line))))]
+      : []),
+    section(lines(md`🤖 ${who}: *${deed}*: “${reason}”`, stateLine(proposal, beside))),
+    ...buttons(
+      isOpen
+        ? [
+            askOnce(run, command, target, beside.policy),
+            { label: "Dismiss", action: "proposal:dismiss", value },
+          ]
+        : [],
+    ),
+    context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}`)),
+  );
+}
+
+const isRunnable = ({ state }: StoredProposal, { request }: Beside) =>
+  state === "open" || (state === "running" && !request);
+
+function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside): Markdown {
+  const { frozen, request, link } = beside;
+  if (request) {
+    const id = link === undefined ? name(request.record.id) : linked(link, request.record.id);
+    return md`▶️ Run by ${request.record.requester.name}: ${id}.`;
+  }
+  if (dismissal)
+    return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
+  if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
+  const until = md`Until ${when(record.expiresAt, "{time}")}. Whoever runs it requests it, with their own rights and the usual approvals.`;
+  if (!frozen) return until;
+  const why = frozen.reason ? `: ${frozen.reason}` : "";
+  return lines(
+    md`🧊 *All changes are frozen* by ${frozen.by}${why}. Nothing runs until the freeze ends.`,
+    until,
+  );
+}
+
+const linked = (link: string, label: string) => md`<${new Markdown(link)}|${label}>`;

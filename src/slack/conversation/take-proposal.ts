@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from "node:util";
+import { proposalIn, proposalRefusal } from "../../door/proposals.ts";
+import { UserError } from "../../errors.ts";
+import type { Submission } from "../../requests/submit/submit.ts";
+import { changeNamed, type GatewayContext, outdated } from "./authorize.ts";
+
+/** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
+export async function findProposal(id: string, personId: string, gateway: GatewayContext) {
+  const { proposals, policy } = gateway;
+  const proposal = await proposals.get(id);
+  const command = changeNamed(proposal?.record.command, gateway);
+  if (!proposal || !command) throw outdated();
+  const now = await proposals.now();
+  const refused = proposalRefusal(proposal, command, { personId, policy, now });
+  if (refused !== undefined) throw new UserError(refused);
+  return { proposal, command };
+}
+
+/** Two people may press at once. */
+const mostTries = 5;
+
+/**
+ * Right before a request is made of a proposal: from then on nobody dismisses it. Undefined for any other request. What was proposed
+ * must be what is asked for; a form may only add to it. Throws UserError.
+ */
+export async function takeProposal(
+  { interactionId, command, input, target, person }: Submission,
+  gateway: GatewayContext,
+): Promise<{ proposal: string } | undefined> {
+  const id = proposalIn(interactionId);
+  if (id === undefined) return undefined;
+  for (let tries = 0; tries < mostTries; tries++) {
+    const { proposal } = await findProposal(id, person.id, gateway);
+    const { record } = proposal;
+    const isSame = Object.entries(record.input).every(([key, value]) =>
+      isDeepStrictEqual(input[key], value),
+    );
+    if (record.command !== command.name || record.target.id !== target.id || !isSame)
+      throw new UserError(
+        "This is no longer what was proposed. Nothing was done.",
+        "Leave what was proposed as it is, or run the command yourself.",
+      );
+    if (await gateway.proposals.take(proposal)) return { proposal: id };
+  }
+  throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
+}

@@ -1,0 +1,210 @@
+import { describe, expect, it } from "vitest";
+import { snapshot } from "../../src/commands/vm/snapshot.ts";
+import { proposalRefusal, type StoredProposal } from "../../src/door/proposals.ts";
+import { hears } from "../stories/words.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { vmTarget } from "../requests/asking.ts";
+import { policyOf } from "../policy/sample.ts";
+import { deployJob, deployPolicy, doorEnv, tokens } from "./deploy-job.ts";
+
+const startDoor = (more = "") => startWorld({ env: doorEnv, policy: deployPolicy(more) });
+
+const cards = (world: TestWorld) =>
+  world.vera.seesChannel("ops").messages.filter((one) => JSON.stringify(one).includes("proposes"));
+
+describe("a service at the door", () => {
+  it("is let in by either of its tokens; anything else is 401 without a why, and nothing is counted or posted", async () => {
+    await using world = await startDoor();
+    const call = (authorization?: string) =>
+      fetch(`${deployJob(world).url()}/v1/proposals`, {
+        method: "POST",
+        headers: authorization === undefined ? {} : { authorization },
+        body: JSON.stringify({ command: "vm snapshot db-1", reason: "release 42" }),
+      });
+    const said = new Set<string>();
+    const wrong = ["Bearer fake-token-three", `Basic ${tokens[0]}`, `Bearer ${tokens.join(" ")}`];
+    for (const authorization of [undefined, "", "Bearer ", ...wrong]) {
+      const answer = await call(authorization);
+      expect(answer.status).toBe(401);
+      said.add(await answer.text());
+    }
+    expect([...said].map((text) => JSON.parse(text))).toEqual([
+      { type: "about:blank", title: "Unauthorized", status: 401 },
+    ]);
+    for (const token of tokens) expect((await call(`Bearer ${token}`)).status).toBe(202);
+    await expect.poll(() => cards(world).length).toBe(2);
+    const { asks } = deployJob(world, "fake-token-three");
+    expect((await asks("p-anything")).status).toBe(401);
+    expect(world.lines.join("")).not.toContain("fake-token");
+  });
+
+  it("gets the same proposal for the same key, however often and at once; other words are refused", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const sent = ["one", "two", "three"].map(() =>
+      job.proposes("vm snapshot db-1 nightly", "release 42", "run-7"),
+    );
+    const all = await Promise.all(sent);
+    expect(new Set(all.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
+    for (const [command, reason] of [
+      ["vm snapshot db-1 other", "release 42"],
+      ["vm snapshot db-1 nightly", "release 43"],
+    ])
+      expect(await job.proposes(command, reason, "run-7")).toMatchObject({
+        status: 422,
+        body: { field: "Idempotency-Key" },
+      });
+    const other = await job.proposes("vm snapshot db-1 nightly", "release 42", "run-8");
+    expect(other.body.id).not.toBe(all[0]?.body.id);
+    await expect.poll(() => cards(world).length).toBe(2);
+  });
+
+  it.each<[what: string, body: unknown, status: number, said: object]>([
+    ["a read", ["vm list"], 422, { title: "/vm list can't be proposed like this." }],
+    ["what administers", ["gatehouse thaw"], 422, { field: "command" }],
+    ["break-glass", ['vm restart web-2 --break-glass "now"'], 422, { field: "command" }],
+    [
+      "a command that isn't listed",
+      ["vm stop web-2"],
+      403,
+      { title: "deploy may not propose /vm stop." },
+    ],
+    [
+      "a target that isn't listed",
+      ["vm restart db-1"],
+      403,
+      { title: "deploy may not propose /vm restart on db-1." },
+    ],
+    ["several VMs", ["vm snapshot web-*"], 422, { title: "A proposal is for one VM." }],
+    ["no command", ["make it work"], 422, { field: "command" }],
+    ["nothing", [""], 422, { title: "`command` must not be empty." }],
+    ["a list for a command", [["vm snapshot db-1"]], 422, { title: "`command` must be text." }],
+    ["no reason", ["vm snapshot db-1", " "], 422, { title: "`reason` must not be empty." }],
+    ["a long reason", ["vm snapshot db-1", "x".repeat(301)], 422, { field: "reason" }],
+    ["a key of two words", ["vm snapshot db-1", "why", "a b"], 422, { field: "Idempotency-Key" }],
+  ])("may not propose %s", async (_what, body, status, said) => {
+    await using world = await startDoor();
+    const [command, reason, key] = body as [string, string?, string?];
+    expect(await deployJob(world).proposes(command, reason, key)).toMatchObject({
+      status,
+      body: said,
+    });
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+
+  it("is told of a VM that it doesn't see what it is told of one that nobody has", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const about = async (vm: string) => {
+      const { status, body } = await job.proposes(`vm snapshot ${vm}`);
+      return JSON.stringify([status, body]).replaceAll(vm, "X");
+    };
+    const unknown = await about("nobody-1");
+    expect(unknown).toMatch(/^\[422,.*There is no VM called X/);
+    // `vault-1` is of another project; its ID says no more than its name
+    for (const hidden of ["vault-1", "vm-vault-vault-1", "vault/vault-1"])
+      expect(await about(hidden)).toBe(unknown);
+  });
+
+  it("is told nothing of proposals of other services, nor of requests that aren't made of its own", async () => {
+    const hash = "0".repeat(64);
+    await using world = await startDoor(`  other:
+    tokens: ["sha256:${hash}"]
+    propose: [{ operations: ["vm.*"] }]
+    channel: C01OPS
+`);
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    await world.olivia.types("ops", "/vm restart web-2");
+    const { record } = await world.ended("vm restart");
+    const raw = await world.client.hget(world.key("proposal", body.id), "record");
+    await world.client.hset(
+      world.key("proposal", body.id),
+      "record",
+      String(raw).replace('"service":"deploy"', '"service":"other"'),
+    );
+    for (const id of [body.id, record.id, "p-unknown", "%00", "p-"])
+      expect(await job.asks(id)).toMatchObject({
+        status: 404,
+        body: { title: "There is no such request." },
+      });
+  });
+
+  it("is stopped by its limits, and told the way out; what it has open still counts after its minute", async () => {
+    await using world = await startDoor("    limits: { requestsPerMinute: 6, openProposals: 2 }\n");
+    const job = deployJob(world);
+    const [first] = [
+      await job.proposes("vm snapshot db-1 a"),
+      await job.proposes("vm snapshot db-1 b"),
+    ];
+    expect(await job.proposes("vm snapshot db-1 c")).toMatchObject({
+      status: 429,
+      body: {
+        title: "2 of your proposals are open, which is the limit.",
+        detail: expect.stringContaining("Wait until one is run or dismissed"),
+      },
+    });
+    const card = await hears(world.olivia, "ops", new RegExp(first.body.id));
+    await world.olivia.presses("Run", { in: card.ts });
+    await expect.poll(async () => (await world.settled()).length).toBe(1);
+    await hears(world.olivia, "ops", /Run by olivia/);
+    expect((await job.proposes("vm snapshot db-1 c")).status).toBe(202);
+    await job.asks(first.body.id);
+    await job.asks(first.body.id);
+    const over = await job.asks(first.body.id);
+    expect(over.status).toBe(429);
+    expect(Number(over.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  it("has its words shown harmlessly: no mention, no link, no marks that reorder", async () => {
+    await using world = await startDoor();
+    const reason = "<!channel> <https://evil.example|click> \u202eevil @here *bold*";
+    await deployJob(world).proposes("vm snapshot db-1", reason);
+    await hears(world.vera, "ops", /deploy proposes/);
+    const shown = JSON.stringify(cards(world));
+    expect(shown).toContain("click");
+    for (const mark of ["<!channel>", "<https", "\u202e", "@here", "*bold*"])
+      expect(shown).not.toContain(mark);
+  });
+
+  it("is answered at once where the state isn't what it knows, and after the time it waits where it is", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    const took = async (query: string) => {
+      const from = performance.now();
+      expect((await job.asks(body.id, query)).body.state).toBe("open");
+      return performance.now() - from;
+    };
+    expect(await took("?wait=30&after=draft")).toBeLessThan(5_000);
+    expect(await took("")).toBeLessThan(5_000);
+    expect(await took("?wait=many")).toBeLessThan(5_000);
+    expect(await took("?wait=1&after=open")).toBeGreaterThan(900);
+  });
+
+  it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {
+    await using world = await startDoor(`teams:
+  pay:
+    projects: ["payments"]
+    operate: ["S01ONCALL"]
+    channel: C02STATUS
+`);
+    await deployJob(world).proposes("vm snapshot db-1");
+    await hears(world.olivia, "status", /deploy proposes/);
+    expect(JSON.stringify(world.olivia.seesChannel("ops").messages)).not.toContain("db-1");
+  });
+});
+
+describe("a person's own proposal", () => {
+  it("is decided by that person alone, until it expires", () => {
+    const by = { person: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" } };
+    const record = { by, target: vmTarget("db-1"), expiresAt: 1_000 };
+    const stored = { record, state: "open", changedAt: 0 } as StoredProposal;
+    const policy = policyOf("{}");
+    const refused = (personId: string, now: number) =>
+      proposalRefusal(stored, snapshot, { personId, policy, now });
+    expect(refused("U0OLIVIA", 999)).toBeUndefined();
+    expect(refused("U0ADA", 999)).toMatch(/in someone else's name/);
+    expect(refused("U0OLIVIA", 1_000)).toBe("This proposal has expired. Nothing was done.");
+  });
+});

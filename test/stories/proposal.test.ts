@@ -1,0 +1,254 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { deployJob, deployPolicy, doorEnv } from "../door/deploy-job.ts";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const startDoor = (more: Parameters<typeof startWorld>[0] = {}) =>
+  startWorld({ env: doorEnv, policy: deployPolicy(), ...more });
+
+/** What `propose` answers, with the card once it stands in Slack. */
+async function proposed(world: TestWorld, command = "vm snapshot db-1 before-deploy") {
+  const job = deployJob(world);
+  const { status, body } = await job.proposes(command);
+  expect([status, body.title]).toEqual([202, undefined]);
+  const card = await hears(world.olivia, "ops", new RegExp(`deploy proposes[^]*${body.id}`));
+  const state = async () => (await job.asks(body.id)).body.state;
+  return { job, id: body.id, card: card.ts, state };
+}
+
+const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
+
+describe("a deploy job that proposes", () => {
+  it("gets its snapshot once someone runs it, and goes on", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const { status, headers, body } = await job.proposes("/vm snapshot db-1 before-deploy");
+    const url = `/v1/requests/${body.id}`;
+    expect(status).toBe(202);
+    expect(headers.get("location")).toBe(url);
+    expect(body).toMatchObject({ state: "open", final: false, url });
+
+    const card = await hears(world.olivia, "ops", /deploy proposes/);
+    expect(wordsOf(card)).toMatch(
+      /deploy proposes: Snapshot db-1 \(payments\) as before-deploy: “release 42”\nUntil .*\n\[Run\] \[Dismiss\]/,
+    );
+    const next = job.asks(body.id, "?wait=30&after=open");
+    await world.olivia.presses("Run", { in: card.ts });
+    const request = await world.ended("vm snapshot");
+    expect(request.record).toMatchObject({ requester: { id: "U0OLIVIA" }, proposal: body.id });
+    expect((await next).body.state).not.toBe("open");
+    await expect.poll(async () => (await job.asks(body.id)).body.state).toBe("done");
+    expect((await job.asks(body.id)).body).toMatchObject({
+      final: true,
+      by: "olivia",
+      request: request.record.id,
+      result: expect.stringMatching(/^Took a snapshot of db-1 as before-deploy in \d+ s/),
+    });
+    const ran = await hears(world.vera, "ops", /Run by olivia: <https:[^>]*\|r-/);
+    expect(ran.ts).toBe(card.ts);
+    expect(wordsOf(ran)).not.toContain("[Run]");
+    const trail = await auditOf(world.client, world.key("audit"));
+    expect(trail).toContainEqual(
+      expect.objectContaining({
+        what: "proposal",
+        proposal: body.id,
+        who: "services.deploy",
+        move: "open",
+        command: "vm snapshot",
+        why: "release 42",
+      }),
+    );
+    expect(trail).toContainEqual(
+      expect.objectContaining({ what: "request", proposal: body.id, who: "U0OLIVIA" }),
+    );
+  });
+
+  it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
+    await using world = await startDoor();
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const { progress } = await world.ended("vm snapshot");
+    const snapshotId = progress.answer?.snapshotId ?? "";
+    await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
+    const { card, state } = await proposed(world, "vm restore db-1 nightly");
+    expect(wordsOf(await hears(world.amir, "ops", /deploy proposes/))).toMatch(
+      /⚠️ Everything written to db-1 since .* is replaced\. Undo: safety snapshot\.\n🤖 deploy proposes: Restore db-1 \(payments\) from nightly/,
+    );
+    await world.olivia.presses("Run", { in: card });
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(await state()).toBe("open");
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    await expect.poll(state).toBe("draft");
+    const asking = await hears(world.amir, "ops", /Waiting for approval/);
+    await world.amir.presses("Approve", { in: asking.ts });
+    const { record } = await world.ended("vm restore");
+    expect(record).toMatchObject({
+      input: { snapshot: snapshotId },
+      requester: { name: "olivia" },
+    });
+    await expect.poll(state).toBe("done");
+  });
+
+  it("may have nothing else made of it: a form that changes what was proposed is refused", async () => {
+    await using world = await startDoor();
+    const { card, state } = await proposed(world, "vm restore db-1 snap-proposed");
+    await world.olivia.presses("Run", { in: card });
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    const snapshot = "snap-another";
+    const filled = { "Type db-1 to confirm": "db-1", Reason: "bad migration", Snapshot: snapshot };
+    await world.olivia.submits(filled);
+    await world.olivia.until((seen) =>
+      JSON.stringify(seen).includes("This is no longer what was proposed. Nothing was done."),
+    );
+    expect(await state()).toBe("open");
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+  });
+
+  it("has one request, though two people press Run at once", async () => {
+    const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
+    await using world = await startDoor({ policy });
+    const { card, state } = await proposed(world);
+    await Promise.all([
+      world.olivia.presses("Run", { in: card }),
+      world.amir.presses("Run", { in: card }),
+    ]);
+    await expect.poll(state).toBe("done");
+    await world.settled();
+    expect(await world.store.recentIds({}, 10)).toHaveLength(1);
+    expect(writes(world)).toHaveLength(1);
+    const { record } = await world.ended();
+    await hears(world.vera, "ops", new RegExp(`Run by ${record.requester.name}`));
+    const other = record.requester.name === "olivia" ? world.amir : world.olivia;
+    await hears(other, "ops", /Someone already ran this\./);
+  });
+
+  it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
+    await using world = await startDoor();
+    const { job, id, card } = await proposed(world);
+    await world.vera.presses("Dismiss", { in: card });
+    await hears(world.vera, "ops", /You can't run \/vm snapshot/);
+    await world.olivia.presses("Dismiss", { in: card });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await world.olivia.submits({ Reason: "the release is off" });
+    expect((await job.asks(id, "?wait=10&after=open")).body).toMatchObject({
+      state: "dismissed",
+      final: true,
+      by: "olivia",
+      why: "the release is off",
+    });
+    const gone = await hears(
+      world.amir,
+      "ops",
+      /Dismissed by olivia: “the release is off”\. Nothing was done\./,
+    );
+    expect(wordsOf(gone)).not.toContain("[Run]");
+    expect(await auditOf(world.client, world.key("audit"))).toContainEqual(
+      expect.objectContaining({
+        what: "dismissal",
+        proposal: id,
+        who: "U0OLIVIA",
+        why: "the release is off",
+      }),
+    );
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+  });
+
+  it("is run or dismissed, never both, where two people do so at once", async () => {
+    const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
+    await using world = await startDoor({ policy });
+    for (const round of [1, 2, 3]) {
+      const { card, state, id } = await proposed(world, `vm snapshot db-1 round-${round}`);
+      await world.amir.presses("Dismiss", { in: card });
+      await world.amir.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+      await Promise.all([
+        world.amir.submits({ Reason: "not now" }),
+        world.olivia.presses("Run", { in: card }),
+      ]);
+      await expect.poll(state).toMatch(/done|dismissed/);
+      await world.settled();
+      const requests = await world.store.getMany(await world.store.recentIds({}, 10));
+      const made = requests.filter(({ record }) => record.proposal === id).length;
+      expect(made).toBe((await state()) === "done" ? 1 : 0);
+      if (made === 1) await world.amir.closes({ all: true }).catch(() => undefined);
+    }
+  });
+
+  it("is run by the next press, or goes on with the first, where a process died between taking it and its request", async () => {
+    let dies: "throws" | "hangs" | undefined = "throws";
+    await using world = await startDoor({
+      async at(point) {
+        if (point !== "proposal-taken") return;
+        if (dies === "throws") throw new Error("killed here");
+        if (dies === "hangs") await new Promise(() => undefined);
+      },
+    });
+    const first = await proposed(world);
+    await world.olivia.presses("Run", { in: first.card });
+    await hears(world.olivia, "ops", /failed|went wrong|reference/i);
+    expect(await first.state()).toBe("open");
+    dies = undefined;
+    await world.olivia.presses("Run", { in: first.card });
+    await expect.poll(first.state).toBe("done");
+
+    const second = await proposed(world, "vm snapshot db-1 second");
+    dies = "hangs";
+    await world.olivia.presses("Run", { in: second.card });
+    const taken = () => world.client.hget(world.key("proposal", second.id), "state");
+    await expect.poll(taken).toBe("running");
+    await world.processes[0]?.close();
+    dies = undefined;
+    await world.startProcess("all");
+    await expect.poll(second.state, { timeout: 15_000 }).toBe("done");
+    expect(writes(world)).toHaveLength(2);
+  }, 40_000);
+
+  it("expires by Redis time where nobody runs it, and then can't be run", async () => {
+    const policy = deployPolicy("    expires: 1500ms\n");
+    await using world = await startDoor({ policy });
+    const { job, id, card } = await proposed(world);
+    expect((await job.asks(id, "?wait=10")).body).toMatchObject({
+      state: "expired",
+      final: true,
+      why: "no one ran it in time",
+    });
+    await world.olivia.presses("Run", { in: card }).catch(() => undefined);
+    const over = await hears(world.vera, "ops", /Expired: no one ran it in time/, 10_000);
+    expect(over.ts).toBe(card);
+    expect(wordsOf(over)).not.toContain("[Run]");
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    expect(await auditOf(world.client, world.key("audit"))).toContainEqual(
+      expect.objectContaining({ what: "proposal", proposal: id, move: "expired" }),
+    );
+  });
+
+  it("is no longer run once gatehouse.yml doesn't name its service, or what it may propose", async () => {
+    await using world = await startDoor();
+    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
+    const { card } = await proposed(world);
+    await writeFile(file, (await readFile(file, "utf8")).replaceAll("vm.snapshot", "vm.stop"));
+    await world.processes[0]?.reload();
+    await world.olivia.presses("Run", { in: card });
+    const no = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
+    const first = await hears(world.olivia, "ops", no);
+    await writeFile(file, (await readFile(file, "utf8")).split("services:")[0] ?? "");
+    await world.processes[0]?.reload();
+    await world.olivia.presses("Run", { in: card });
+    await expect.poll(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+  });
+
+  it("says on its card that changes are frozen, and then nothing of it is sent", async () => {
+    await using world = await startDoor();
+    const { card, state } = await proposed(world);
+    await world.ada.types("random", "/gatehouse freeze the storage is failing");
+    await hears(world.vera, "ops", /All changes are frozen by ada: the storage is failing/, 10_000);
+    await world.olivia.presses("Run", { in: card });
+    await expect.poll(state).toBe("cancelled");
+    expect(writes(world)).toEqual([]);
+  });
+});
