@@ -266,10 +266,12 @@ export interface DoorAccess {
 /** For `propose` in a terminal: where the door is, and the token of a service. Throws ConfigError. */
 export function loadDoorAccess(env: Env = process.env): DoorAccess {
   const from = new Environment(env);
-  const [[url = ""], [token = ""]] = [
-    from.secrets("GATEHOUSE_URL"),
-    from.secrets("GATEHOUSE_TOKEN"),
-  ];
+  const {
+    secrets: [url = ""],
+  } = from.secrets("GATEHOUSE_URL");
+  const {
+    secrets: [token = ""],
+  } = from.secrets("GATEHOUSE_TOKEN");
   const isWeb = /^https?:$/.test(URL.parse(url)?.protocol ?? "");
   if (isWeb && token !== "") return { url, token };
   throw new ConfigError([

@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { commands } from "../commands/index.ts";
-import { parseDuration } from "../config/policy-schema.ts";
+import { parseDuration } from "../config/durations.ts";
 import type { DoorAccess } from "../config/config.ts";
 import type { ProposalState } from "../door/serve/propose.ts";
 import { messageOf, UserError } from "../errors.ts";
