@@ -1,0 +1,29 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Policy, ServiceRule } from "../../config/policy-file.ts";
+import type { Person } from "../../registry/invocation.ts";
+
+/** A program that gatehouse.yml names. */
+export interface ServiceCaller {
+  service: string;
+  rule: ServiceRule;
+}
+
+/** Who asks through the door. */
+export type Caller = ServiceCaller | { person: Person };
+
+/** The service whose bearer token this is. Compared with every hash, so that the time tells nothing about which is near. */
+export function serviceOf(
+  headers: IncomingHttpHeaders,
+  { services }: Pick<Policy, "services">,
+): ServiceCaller | undefined {
+  const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
+  if (token === undefined) return undefined;
+  const given = Buffer.from(`sha256:${hash("sha256", token)}`);
+  const found = Object.entries(services).filter(
+    ([, { tokens }]) =>
+      tokens.filter((known) => timingSafeEqual(Buffer.from(known), given)).length > 0,
+  );
+  const [first] = found;
+  return first && { service: first[0], rule: first[1] };
+}
