@@ -59,10 +59,13 @@ export function loadConfig({
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
+  // In Socket Mode, too, Slackbot signs what it asks the door
+  const isForDoor = (name: VariableName) =>
+    name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
   const isRead = (name: VariableName) =>
     name === "OTEL_EXPORTER_OTLP_HEADERS"
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !receivers.some((one) => one === name);
+      : name === receiver || !receivers.some((one) => one === name) || isForDoor(name);
   const read = from.read(...variableNames.filter(isRead));
   const receive = receiver && slackReceive(receiver, read);
   const proxies = proxiesIn(read);
@@ -75,9 +78,11 @@ export function loadConfig({
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
+  const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
   const secrets = [
     read.SLACK_BOT_TOKEN,
-    receive?.mode === "socket" ? receive.appToken : receive?.signingSecret,
+    receive?.mode === "socket" ? receive.appToken : undefined,
+    signingSecret(),
     read.COMPUTE_API_KEY,
     parseRedisUrl(read.REDIS_URL).password,
     ...passwordsIn(proxies),
@@ -126,7 +131,7 @@ export function loadConfig({
     /** Where probes and figures are read: never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
-    door: doorPort === undefined ? undefined : { port: doorPort },
+    door: doorPort === undefined ? undefined : { port: doorPort, signingSecret },
     /** What a source of alerts proves itself by; at most two. Throws where its file can't be read. */
     sourceSecrets: (source: string) => from.secrets(secretVariable(source)),
     /** An absolute path. */

@@ -153,15 +153,17 @@ export function teamsOf({ teams }: Pick<Policy, "teams">, { id, name }: Owned): 
   return [...new Set([...byId, ...byName].map(({ team }) => team))];
 }
 
-/** An entry without `*` and `?` may be an ID or a name. */
 function readClaims(teams: Policy["teams"]) {
-  return Object.entries(teams).map(([team, { projects }]) => {
-    const ids = new Set(projects.filter((entry) => !isGlob(entry)));
-    const names = new Set(ids.values().map(fold));
-    const matches = projects.filter(isGlob).map((glob) => compileGlob(fold(glob)));
-    const claims = (name: string) => names.has(name) || matches.some((match) => match(name));
-    return { team, ids, claims };
-  });
+  return Object.entries(teams).map(([team, { projects }]) => ({ team, ...claimsIn(projects) }));
+}
+
+/** An entry without `*` and `?` may be an ID or a name. `claims` takes a folded name. */
+function claimsIn(projects: readonly string[]) {
+  const ids = new Set(projects.filter((entry) => !isGlob(entry)));
+  const names = new Set(ids.values().map(fold));
+  const matches = projects.filter(isGlob).map((glob) => compileGlob(fold(glob)));
+  const claims = (name: string) => names.has(name) || matches.some((match) => match(name));
+  return { ids, claims };
 }
 
 /** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */
@@ -251,6 +253,14 @@ export function scopeOfPerson(
   ourTeamId: string,
 ): Scope | undefined {
   return scopeOf(policy, placesSeen(policy, person, ourTeamId));
+}
+
+/** What the `view` of a service names; undefined for everything. */
+export function scopeOfView(view: readonly string[]): Scope | undefined {
+  if (view.includes("*")) return undefined;
+  const { ids, claims } = claimsIn(view);
+  const key = `view ${view.join(" ")}`;
+  return { key, sees: ({ id, name }) => ids.has(id) || claims(fold(name)) };
 }
 
 /** What may be told in a channel: what its team has, and elsewhere what no team has. */

@@ -6,7 +6,7 @@ import { channelOfProject } from "../../policy/access.ts";
 import type { Meaning } from "../alerts.ts";
 import { readAlerts } from "../read-alerts.ts";
 import { jsonOf, Problem, type Route, unauthorized } from "./door.ts";
-import type { Behind } from "./routes.ts";
+import type { Behind } from "./behind.ts";
 
 const perMinute = 3_000;
 /** How far from now a signed time may be, either way. */

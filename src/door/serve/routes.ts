@@ -1,32 +1,17 @@
-import type { Config } from "../../config/config.ts";
-import type { Log } from "../../log/log.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import type { GatewayContext } from "../../slack/conversation/authorize.ts";
-import type { Alerts } from "../alerts.ts";
-import type { Proposals } from "../proposals.ts";
+import { UserError } from "../../errors.ts";
+import type { Behind } from "./behind.ts";
 import type { Route } from "./door.ts";
+import { mcpRoute, type Proposing } from "./mcp.ts";
+import { readRoutes } from "./reads.ts";
 import { alertRoute } from "./receive-alerts.ts";
 
 export { createDoor } from "./door.ts";
 
-/** What the routes of the door answer from. */
-export interface Behind {
-  config: Config;
-  store: Journal;
-  alerts: Alerts;
-  proposals: Proposals;
-  log: Log;
-  /** Failpoint around the write of an alert or a proposal. */
-  at?:
-    | ((
-        point: "alert" | "alert-kept" | "proposal" | "proposal-kept",
-        what: string,
-      ) => Promise<void>)
-    | undefined;
-  /** What people in Slack are answered from, by the rules of this moment. */
-  gatewayNow(): GatewayContext;
-}
+const notYet = async (): Promise<never> => {
+  throw new UserError("Proposals aren't taken here yet. Nothing was done.");
+};
+const proposing: Proposing = { propose: notYet, stateOf: notYet };
 
 export function doorRoutes(behind: Behind): readonly Route[] {
-  return [alertRoute(behind)];
+  return [alertRoute(behind), ...readRoutes(behind), mcpRoute(behind, proposing)];
 }

@@ -30,7 +30,7 @@ import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage, whyOf } from "../web.ts";
-import { isDirect, type Press } from "../receive/interaction.ts";
+import { type Interaction, isDirect, type Press } from "../receive/interaction.ts";
 import {
   type Act,
   type BeforeAck,
@@ -81,11 +81,34 @@ export async function answer(
 export async function answerOf(
   { command, args }: Pick<ReadInvocation, "command" | "args">,
   person: Person,
-  { interaction: { channelId }, gateway }: BeforeAck,
-  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+  act: Asked,
+  how: { approved?: string; isShared?: boolean } = {},
 ): Promise<Answer> {
+  const answered = await command.answer(args as never, readContext(person, act, how) as never);
+  return "message" in answered ? answered : { message: answered };
+}
+
+/** The same as JSON, for programs: what its shape names, and nothing else. Undefined where it has none. */
+export async function jsonAnswerOf(
+  { command: { data }, args }: Pick<ReadInvocation, "command" | "args">,
+  person: Person,
+  act: Asked,
+): Promise<object | undefined> {
+  return (
+    data && data.shape.parse(await data.read(args as never, readContext(person, act) as never))
+  );
+}
+
+/** Where it is asked, and what is seen from there. */
+type Asked = BeforeAck<Pick<Interaction, "channelId">>;
+
+function readContext(
+  person: Person,
+  { interaction: { channelId }, gateway }: Asked,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+): ReadContext {
   const { policy, ourTeamId, inventory } = gateway;
-  const readContext: ReadContext = {
+  return {
     ...gateway,
     person,
     channelId,
@@ -97,8 +120,6 @@ export async function answerOf(
     linkTo: (posted) => linkTo(posted, gateway),
     post: (channel, digest) => post(channel, digest, gateway),
   };
-  const answered = await command.answer(args as never, readContext as never);
-  return "message" in answered ? answered : { message: answered };
 }
 
 /** Posts a digest. Returns why it couldn't. */

@@ -1,0 +1,24 @@
+import type { Config } from "../../config/config.ts";
+import type { Log } from "../../log/log.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { GatewayContext } from "../../slack/conversation/authorize.ts";
+import type { Alerts } from "../alerts.ts";
+import type { Proposals } from "../proposals.ts";
+
+/** What the routes of the door answer from. */
+export interface Behind {
+  config: Config;
+  store: Journal;
+  alerts: Alerts;
+  proposals: Proposals;
+  log: Log;
+  /** Failpoint around the write of an alert or a proposal. */
+  at?:
+    | ((
+        point: "alert" | "alert-kept" | "proposal" | "proposal-kept",
+        what: string,
+      ) => Promise<void>)
+    | undefined;
+  /** What people in Slack are answered from, by the rules of this moment. */
+  gatewayNow(): GatewayContext;
+}
