@@ -118,6 +118,8 @@ const areData =
 function serverFor(caller: Caller | undefined, proposing: Proposing, behind: Behind): Server {
   const gateway = behind.gatewayNow();
   const reads = readsOf(caller, gateway);
+  // What a person may not run is refused in words, and recorded, as everywhere
+  const callable = caller && "person" in caller ? readsOf(undefined, gateway) : reads;
   const server = new Server(
     { name: "gatehouse", version },
     {
@@ -136,7 +138,7 @@ function serverFor(caller: Caller | undefined, proposing: Proposing, behind: Beh
     tools: [...tools, proposeTool(caller, gateway), requestTool],
   }));
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }) => {
-    const command = reads.find((one) => toolName(one) === name);
+    const command = callable.find((one) => toolName(one) === name);
     if (!command && name !== "propose" && name !== requestTool.name)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such tool.");
     try {
