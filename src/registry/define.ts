@@ -92,7 +92,7 @@ export interface ReadCommand<
 /** A read as JSON, with what is in the answer's words. */
 interface Data<Schema extends ArgsSchema, Context> {
   /** Its address behind the door, with the target in braces by its argument's key. Other arguments are its query. */
-  at: `/v1/${string}`;
+  at: string;
   /** What of `read` leaves, and how it is described. Times are ISO 8601. */
   shape: z.ZodObject;
   read(args: z.output<Schema>, context: Context): Promise<object>;

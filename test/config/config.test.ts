@@ -102,6 +102,10 @@ describe("a complete environment", () => {
     const http = { ...complete, SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
     expect(load(http).slack.receive).toEqual({ mode: "http", signingSecret: "s3cret" });
     const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
+    // With a door Slackbot's calls are signed with it, however Slack delivers
+    expect(load({ ...both, DOOR_PORT: "0" }).door?.signingSecret()).toBe("s3cret");
+    expect(load({ ...both, DOOR_PORT: "0" }).secrets).toContain("s3cret");
+    expect(load({ ...complete, DOOR_PORT: "0" }).door?.signingSecret()).toBeUndefined();
     expect(load(both).slack.receive).toEqual({ mode: "socket", appToken: "xapp-1" });
   });
 

@@ -66,11 +66,11 @@ export function mcpRoute(behind: Behind, proposing: Proposing): Route {
   };
 }
 
-function webRequest({ path, headers, body, signal }: Call): Request {
+function webRequest({ headers, body, signal }: Call): Request {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" ? [[name, value] as const] : [],
   );
-  return new Request(`http://door${path}`, {
+  return new Request("http://door/mcp", {
     method: "POST",
     headers: Object.fromEntries(own),
     body: body.toString(),
