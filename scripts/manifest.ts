@@ -75,8 +75,26 @@ function hintOf(commands: readonly Command[]): string {
   return words.join(" · ");
 }
 
+/** https://docs.slack.dev/ai/slackbot-mcp-client */
+const forSlackbot = {
+  mcp_servers: {
+    gatehouse: { url: "https://gatehouse.example/mcp", auth_type: "slack_identity_auth" },
+  },
+};
+
 export function renderManifest(commands: readonly Command[]): string {
-  return `# Made from src/commands by "npm run derive". Paste it into Slack: Create New App, From a manifest.\n${stringify(manifestOf(commands), { lineWidth: 0 })}`;
+  const manifest = stringify(manifestOf(commands), { lineWidth: 0 });
+  return [
+    `# Made from src/commands by "npm run derive". Paste it into Slack: Create New App, From a manifest.\n${manifest}`,
+    "# Optional: people ask Slackbot, which reads and proposes through DOOR_PORT with their rights (docs/automation.md).",
+    "# Needs Slack's Business+ or an Enterprise plan, a public HTTPS address, and SLACK_SIGNING_SECRET.",
+    "# Add the scope mcp:connect under bot, and without the number signs:",
+    ...stringify(forSlackbot)
+      .trimEnd()
+      .split("\n")
+      .map((line) => `# ${line}`),
+    "",
+  ].join("\n");
 }
 
 const needs: Readonly<Record<CommandClass, string>> = {

@@ -6,6 +6,7 @@ import {
   type ChartBlock,
   message,
   type Message,
+  plainWords,
   section,
   sections,
 } from "../messages/message.ts";
@@ -19,6 +20,19 @@ export function inWords({ text, blocks }: Message): Message | undefined {
   });
   if (said.every((one, index) => one === blocks[index])) return undefined;
   return message(new Markdown(text), ...said);
+}
+
+/** All of a message as plain text, without its buttons: for programs. */
+export function plainTextOf(shown: Message): string {
+  const { blocks } = inWords(shown) ?? shown;
+  const texts = blocks.flatMap((block) => {
+    if (block.type === "header") return [block.text];
+    if (block.type === "section") return [block.text, ...(block.fields ?? [])];
+    return block.type === "context" ? block.elements : [];
+  });
+  return texts
+    .flatMap((one) => (one && "text" in one ? [plainWords(new Markdown(one.text))] : []))
+    .join("\n");
 }
 
 function chartWords({ title, chart: { type, series } }: ChartBlock) {

@@ -56,10 +56,13 @@ export function loadConfig({
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
+  // In Socket Mode, too, Slackbot signs what it asks the door
+  const isForDoor = (name: VariableName) =>
+    name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
   const isRead = (name: VariableName) =>
     name === "OTEL_EXPORTER_OTLP_HEADERS"
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !receivers.some((one) => one === name);
+      : name === receiver || !receivers.some((one) => one === name) || isForDoor(name);
   const read = from.read(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
@@ -78,6 +81,7 @@ export function loadConfig({
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
+  const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
   /** Of sources of alerts, which workers never hear. */
   const doorSecrets = () =>
     role === "worker" || doorPort === undefined
@@ -88,6 +92,7 @@ export function loadConfig({
   const secrets = [
     read.SLACK_BOT_TOKEN,
     receive?.secret,
+    signingSecret(),
     read.COMPUTE_API_KEY,
     parseRedisUrl(read.REDIS_URL).password,
     ...passwordsIn(proxies),
@@ -129,7 +134,7 @@ export function loadConfig({
     /** Where probes and figures are read: never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
-    door: doorPort === undefined ? undefined : { port: doorPort },
+    door: doorPort === undefined ? undefined : { port: doorPort, signingSecret },
     /** What a source of alerts proves itself by: at most two, and none where there is a problem. */
     sourceSecrets: (source: string) => from.secrets(secretVariable(source)).secrets,
     /** Why nothing of these sources is let in, as `NAME: what is wrong`. */

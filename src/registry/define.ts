@@ -85,6 +85,17 @@ export interface ReadCommand<
   /** Runs for `--help` and for a slash command alone. Its argument is the topic. */
   isHelp?: true;
   answer(args: z.output<Schema>, context: Context): Promise<Message | Answer>;
+  /** For programs. */
+  data?: Data<Schema, Context>;
+}
+
+/** A read as JSON, with what is in the answer's words. */
+interface Data<Schema extends ArgsSchema, Context> {
+  /** Its address behind the door, with the target in braces by its argument's key. Other arguments are its query. */
+  at: string;
+  /** What of `read` leaves, and how it is described. Times are ISO 8601. */
+  shape: z.ZodObject;
+  read(args: z.output<Schema>, context: Context): Promise<object>;
 }
 
 export interface Answer {
@@ -345,6 +356,8 @@ interface ArgumentMeta {
   isSeveral?: boolean;
   /** Takes all remaining words, joined by a space. */
   isRest?: boolean;
+  /** Asks for a file in direct messages, which programs don't have. */
+  isFile?: boolean;
   /** Chosen with type-ahead in a form. */
   picker?: "snapshot" | "region";
   /** In the form, instead of the key. */
@@ -392,6 +405,9 @@ export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
 /** `--raw`: present or absent. */
 export const switchFlag = (description: string) =>
   z.boolean().optional().meta({ isFlag: true, description });
+
+/** The same, for a file in direct messages. */
+export const fileFlag = (description: string) => switchFlag(description).meta({ isFile: true });
 
 /** Whatever follows, up to `most` characters. */
 export const rest = (most: number, description: string) =>

@@ -105,6 +105,10 @@ describe("a complete environment", () => {
     expect(load(http).slack.receive).toEqual({ mode: "http", secret: "s3cret" });
     const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
     expect(load(both).slack.receive).toEqual({ mode: "socket", secret: "xapp-1" });
+    // With a door Slackbot's calls are signed with it, however Slack delivers
+    expect(load({ ...both, DOOR_PORT: "0" }).door?.signingSecret()).toBe("s3cret");
+    expect(load({ ...both, DOOR_PORT: "0" }).secrets).toContain("s3cret");
+    expect(load({ ...complete, DOOR_PORT: "0" }).door?.signingSecret()).toBeUndefined();
   });
 
   it("keeps probes off the port that Slack reaches; where it reaches none, PORT is theirs as before", () => {

@@ -42,6 +42,18 @@ describe("the manifest of the Slack app", () => {
     expect(parse(file)).toEqual(manifestOf(commands));
   });
 
+  it("says how Slackbot comes in, and changes nothing unless someone takes that in", () => {
+    const text = renderManifest(commands);
+    const [, section = ""] = /without the number signs:\n([^]*)$/.exec(text) ?? [];
+    expect(parse(section.replaceAll(/^# /gm, ""))).toEqual({
+      mcp_servers: {
+        gatehouse: { url: "https://gatehouse.example/mcp", auth_type: "slack_identity_auth" },
+      },
+    });
+    expect(text).toMatch(/# Needs Slack's Business\+ or an Enterprise plan/);
+    expect(parse(text)).not.toHaveProperty("mcp_servers");
+  });
+
   it("is counted right where docs/install.md says what Slack's summary lists", () => {
     const manifest = parse(renderManifest(commands)) as {
       features: { slash_commands: unknown[] };

@@ -3,6 +3,8 @@ import { counted, lines, md, name, context, sentence, table } from "../../messag
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";
+import { pageFacts, pageOf, projectShape } from "../shapes.ts";
+import type { Inventory } from "../../inventory/inventory.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 
 export const list = defineCommand({
@@ -16,13 +18,10 @@ export const list = defineCommand({
     status: filterFlag("only projects in this status"),
     page: pageFlag,
   }),
-  async answer({ type, status, page = 1 }, { inventory, now }: ReadContext) {
-    await inventory.upToDate();
-    const all = await inventory.projects();
-    const projects = all
-      .filter((one) => same(type, one.type) && same(status, one.status))
-      .toSorted(byTrouble);
-    const age = inventoryAge(await inventory.state(), now());
+  async answer(args, { inventory, now }: ReadContext) {
+    const { type, status, page = 1 } = args;
+    const { all, projects, state } = await selected(args, inventory);
+    const age = inventoryAge(state, now());
     if (projects.length === 0) {
       const nothing =
         all.length === 0
@@ -54,7 +53,28 @@ export const list = defineCommand({
       ),
     );
   },
+  data: {
+    at: "/v1/projects",
+    shape: z.object({ projects: z.array(projectShape), ...pageFacts }),
+    async read(args, { inventory }: ReadContext) {
+      const { projects, state } = await selected(args, inventory);
+      const { shown, facts } = pageOf(projects, args.page ?? 1, state);
+      return { projects: shown, ...facts };
+    },
+  },
 });
+
+async function selected(
+  { type, status }: { type?: string | undefined; status?: string | undefined },
+  inventory: Inventory,
+) {
+  await inventory.upToDate();
+  const all = await inventory.projects();
+  const projects = all
+    .filter((one) => same(type, one.type) && same(status, one.status))
+    .toSorted(byTrouble);
+  return { all, projects, state: await inventory.state() };
+}
 
 function same(given: string | undefined, is: string): boolean {
   return given === undefined || given.toUpperCase() === is.toUpperCase();

@@ -19,6 +19,7 @@ import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
+import { isoTime, readAt, wholeProjectShape, wholeVmShape } from "../shapes.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
@@ -76,6 +77,19 @@ export const show = defineCommand({
       buttons(lookButtons(project)),
       buttons(changeButtons(project, context_)),
     );
+  },
+  data: {
+    at: "/v1/projects/{project}",
+    shape: wholeProjectShape.extend({ vms: z.array(wholeVmShape), ...readAt }),
+    async read({ project: words }, { compute, resolve, digests, now }: ReadContext) {
+      const { id } = await resolve("project", words);
+      const project = await compute.projects.get(id);
+      const vms = project.type === "TEE_VM" ? await compute.projects.vms(id) : [];
+      const failing = await digests.drift.failing(vms.map((vm) => vm.id));
+      const its = { projectId: id, projectName: project.name };
+      const said = vms.map((vm) => ({ ...vm, ...its, failsAttestation: failing.get(vm.id) }));
+      return { ...project, vms: said, readAt: isoTime(now()) };
+    },
   },
 });
 

@@ -29,13 +29,14 @@ import {
   defineCommand,
   dottedName,
   runButton,
-  switchFlag,
+  fileFlag,
   type Target,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
+import { appraisalShape, isoTime } from "../shapes.ts";
 import { pinsPropose } from "../gatehouse/pins-propose.ts";
 
 const maxVms = 1000;
@@ -50,8 +51,8 @@ export const attest = defineCommand({
   class: "read",
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check; several with commas or as a glob"),
-    raw: switchFlag("send the raw report as a file"),
-    evidence: switchFlag("send everything the result is based on, as a signed file"),
+    raw: fileFlag("send the raw report as a file"),
+    evidence: fileFlag("send everything the result is based on, as a signed file"),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) return attestFleet(words, evidence === true, context);
@@ -79,6 +80,17 @@ export const attest = defineCommand({
       ),
       file: { ...file, title: `Attestation report of ${vm.name}` },
     };
+  },
+  data: {
+    at: "/v1/vms/{vm}/attestation",
+    shape: appraisalShape,
+    async read({ vm: words }, { appraiser, resolve, now }: ReadContext) {
+      const vm = await resolve("vm", words);
+      const { appraisal } = await appraiser.attest(vm);
+      const { validUntil: until } = appraisal;
+      const validUntil = until === undefined ? undefined : isoTime(until);
+      return { ...appraisal, vmId: vm.id, readAt: isoTime(now()), validUntil };
+    },
   },
 });
 

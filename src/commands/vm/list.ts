@@ -12,16 +12,11 @@ import {
   sentence,
   table,
 } from "../../messages/message.ts";
-import {
-  target,
-  type Answer,
-  defineCommand,
-  runButton,
-  switchFlag,
-} from "../../registry/define.ts";
+import { target, type Answer, defineCommand, runButton, fileFlag } from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";
+import { pageFacts, pageOf, vmShape } from "../shapes.ts";
 import {
   byTrouble,
   countByStatus,
@@ -68,19 +63,12 @@ export const list = defineCommand({
       .optional()
       .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
     page: pageFlag,
-    csv: switchFlag("send all of them as a file"),
+    csv: fileFlag("send all of them as a file"),
   }),
-  async answer(
-    { project, status, sort = "trouble", page = 1, csv: asFile },
-    { inventory, resolve, digests, now }: ReadContext,
-  ) {
-    const within = project === undefined ? undefined : await resolve("project", project);
-    await inventory.upToDate();
-    const all = await inventory.vms(within ? { projectId: within.id } : {});
-    const wanted = status?.toUpperCase();
-    const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
-    const [state, failing] = await Promise.all([inventory.state(), digests.drift.failing()]);
-    const age = inventoryAge(state, now());
+  async answer(args, context_: ReadContext) {
+    const { status, sort, page = 1, csv: asFile } = args;
+    const { within, all, wanted, vms, state, failing, order } = await selected(args, context_);
+    const age = inventoryAge(state, context_.now());
     const where = within ? md` in ${name(within.name)}` : md``;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {
@@ -91,7 +79,6 @@ export const list = defineCommand({
     }
     const pages = Math.ceil(vms.length / perPage);
     if (page > pages) return noSuchPage(pages, "vm list");
-    const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
     if (asFile) return asCsv(vms, order, failing);
     const from = (page - 1) * perPage;
     const some = firstOf(vms, page * perPage, order).slice(from);
@@ -113,11 +100,50 @@ export const list = defineCommand({
         ),
       ),
       vms.length > shown
-        ? buttons([runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort })])
+        ? buttons([
+            runButton("All as a file", "vm.list:csv", {
+              csv: true,
+              project: args.project,
+              status,
+              sort: sort ?? "trouble",
+            }),
+          ])
         : undefined,
     );
   },
+  data: {
+    at: "/v1/vms",
+    shape: z.object({ vms: z.array(vmShape), ...pageFacts }),
+    async read(args, context_: ReadContext) {
+      const { vms, state, failing, order } = await selected(args, context_);
+      const { shown, facts } = pageOf([...vms].toSorted(order), args.page ?? 1, state);
+      return {
+        vms: shown.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) })),
+        ...facts,
+      };
+    },
+  },
 });
+
+interface Filters {
+  project?: string | undefined;
+  status?: string | undefined;
+  sort?: VmOrder | undefined;
+}
+
+async function selected(
+  { project, status, sort = "trouble" }: Filters,
+  { inventory, resolve, digests }: ReadContext,
+) {
+  const within = project === undefined ? undefined : await resolve("project", project);
+  await inventory.upToDate();
+  const all = await inventory.vms(within ? { projectId: within.id } : {});
+  const wanted = status?.toUpperCase();
+  const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
+  const [state, failing] = await Promise.all([inventory.state(), digests.drift.failing()]);
+  const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
+  return { within, all, wanted, vms, state, failing, order };
+}
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];
 

@@ -3,6 +3,7 @@ import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/ch
 import { readable, lines, md, name, buttons, message, section } from "../../messages/message.ts";
 import { target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
+import { metricsShape } from "../shapes.ts";
 
 /** Offered as buttons; the compute service documents the first only, and takes or refuses others. */
 const periods = ["1h", "6h", "24h", "7d"];
@@ -45,5 +46,13 @@ export const metrics = defineCommand({
         }),
       ),
     );
+  },
+  data: {
+    at: "/v1/vms/{vm}/metrics",
+    shape: metricsShape,
+    async read({ vm: words, period }, { resolve, compute }: ReadContext) {
+      const { id: vmId } = await resolve("vm", words);
+      return { vmId, period, ...(await compute.vms.metrics(vmId, period)) };
+    },
   },
 });

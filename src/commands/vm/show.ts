@@ -35,6 +35,7 @@ import { targetOfVm } from "../../requests/submit/submit.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
+import { isoTime, readAt, wholeVmShape } from "../shapes.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -63,6 +64,15 @@ export const show = defineCommand({
       protection(policy, { command, targets: [found] }) !== undefined;
     const may = { commands, policy, mayRun, isProtected };
     return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
+  },
+  data: {
+    at: "/v1/vms/{vm}",
+    shape: wholeVmShape.extend(readAt),
+    async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
+      const { id, projectId, projectName = projectId } = await resolve("vm", words);
+      const [vm, failing] = await Promise.all([compute.vms.get(id), digests.drift.failing([id])]);
+      return { ...vm, projectName, failsAttestation: failing.get(id), readAt: isoTime(now()) };
+    },
   },
 });
 

@@ -13,6 +13,7 @@ import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { specsWords, withNames } from "../last-known.ts";
+import { isoTime, snapshotShape } from "../shapes.ts";
 
 const maxRows = 50;
 
@@ -50,5 +51,15 @@ export const snapshots = defineCommand({
     );
     const head = md`*${counted(all.length, "snapshot")}* of ${name(vm.name)}, newest first`;
     return listing(head, all.length, shown, block, note);
+  },
+  data: {
+    at: "/v1/vms/{vm}/snapshots",
+    shape: z.object({ vmId: z.string(), snapshots: z.array(snapshotShape) }),
+    async read({ vm: words }, { snapshots: known, resolve }: ReadContext) {
+      const { id: vmId } = await resolve("vm", words);
+      const all = await known.of(vmId);
+      const said = all.map((one) => ({ ...one, takenAt: isoTime(one.at), takenBy: one.by }));
+      return { vmId, snapshots: said };
+    },
   },
 });

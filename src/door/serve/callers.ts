@@ -20,10 +20,9 @@ export function serviceOf(
   const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
   if (token === undefined) return undefined;
   const given = Buffer.from(`sha256:${hash("sha256", token)}`);
-  const found = Object.entries(services).filter(
-    ([, { tokens }]) =>
-      tokens.filter((known) => timingSafeEqual(Buffer.from(known), given)).length > 0,
-  );
-  const [first] = found;
-  return first && { service: first[0], rule: first[1] };
+  const isIt = (known: string) => timingSafeEqual(Buffer.from(known), given);
+  const [found] = Object.entries(services)
+    .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
+    .filter(({ is }) => is);
+  return found && { service: found.service, rule: found.rule };
 }

@@ -31,7 +31,7 @@ import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { type Place, postMessage, textAt, type WebAnswer, whyOf } from "../web.ts";
-import { isDirect, type Press } from "../receive/interaction.ts";
+import { type Interaction, isDirect, type Press } from "../receive/interaction.ts";
 import {
   type Act,
   type BeforeAck,
@@ -82,11 +82,34 @@ export async function answer(
 export async function answerOf(
   { command, args }: Pick<ReadInvocation, "command" | "args">,
   person: Person,
-  { interaction: { channelId }, gateway }: BeforeAck,
-  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+  act: Asked,
+  how: { approved?: string; isShared?: boolean } = {},
 ): Promise<Answer> {
+  const answered = await command.answer(args as never, readContext(person, act, how) as never);
+  return "message" in answered ? answered : { message: answered };
+}
+
+/** The same as JSON, for programs: what its shape names, and nothing else. Undefined where it has none. */
+export async function jsonAnswerOf(
+  { command: { data }, args }: Pick<ReadInvocation, "command" | "args">,
+  person: Person,
+  act: Asked,
+): Promise<object | undefined> {
+  return (
+    data && data.shape.parse(await data.read(args as never, readContext(person, act) as never))
+  );
+}
+
+/** Where it is asked, and what is seen from there. */
+type Asked = BeforeAck<Pick<Interaction, "channelId">>;
+
+function readContext(
+  person: Person,
+  { interaction: { channelId }, gateway }: Asked,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+): ReadContext {
   const { policy, ourTeamId, inventory } = gateway;
-  const readContext: ReadContext = {
+  return {
     ...gateway,
     person,
     channelId,
@@ -101,8 +124,6 @@ export async function answerOf(
       return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
     },
   };
-  const answered = await command.answer(args as never, readContext as never);
-  return "message" in answered ? answered : { message: answered };
 }
 
 /** Posts in a channel. Where it asks to sign a review, who has signed is edited in. */

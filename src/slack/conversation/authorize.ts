@@ -1,5 +1,11 @@
 import { UserError } from "../../errors.ts";
-import { placesSeen, isFullMember, scopeOfPerson, seesUnder } from "../../policy/access.ts";
+import {
+  placesSeen,
+  isFullMember,
+  scopeOfPerson,
+  scopeOfView,
+  seesUnder,
+} from "../../policy/access.ts";
 import { decide, mayMeet, needsOf } from "../../policy/approval-rule.ts";
 import { accessRefusal, type Asked, type PolicyRefusal, ownerOf } from "../../policy/refusal.ts";
 import {
@@ -14,7 +20,7 @@ import { namesWithin } from "../../requests/submit/submit.ts";
 import type { ModalView } from "@slack/types";
 import { type Markdown, md } from "../../messages/message.ts";
 import { redisTrouble } from "../../redis/redis.ts";
-import type { Inventory } from "../../inventory/inventory.ts";
+import type { Inventory, Scope } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import type { Journal, JournalReads } from "../../requests/journal/journal.ts";
@@ -222,6 +228,16 @@ export async function frozenLine({ store }: GatewayContext): Promise<Markdown | 
 const readAtOnce = 200;
 const maxRead = 2_000;
 
+/** Whose view of everything it is. */
+interface Viewer {
+  /** Empty for who asks for no rollouts. */
+  id: string;
+  /** Undefined for those who see everything. */
+  scope(): Promise<Scope | undefined>;
+  /** Seen whatever it is about. */
+  mayReadAnyway(request: StoredRequest): Promise<boolean>;
+}
+
 /**
  * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
  * requests, rollouts, and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
@@ -232,13 +248,36 @@ export function seenBy(
   { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
   gateway: GatewayContext,
 ): GatewayContext {
-  const { policy, ourTeamId, store, rollouts, snapshots } = gateway;
+  const { policy, ourTeamId } = gateway;
   const { teams, approvals } = policy;
   if (Object.keys(teams).length === 0 && approvals.every(({ votes }) => !votes)) return gateway;
   let asked: Promise<Person> | undefined;
   const person = () => (asked ??= gateway.person(userId, teamId));
-  /** Undefined for those who see everything. */
-  const scope = async () => scopeOfPerson(policy, await person(), ourTeamId);
+  const viewer: Viewer = {
+    id: userId,
+    scope: async () => scopeOfPerson(policy, await person(), ourTeamId),
+    /** Whoever asked for it, and whoever may vote on it. */
+    async mayReadAnyway({ record }) {
+      const one = await person();
+      if (record.requester.id === one.id) return true;
+      const needs =
+        record.approval && isFullMember(one, ourTeamId) ? needsOf(policy, record.approval) : [];
+      return needs.some((need) => mayMeet(need, one));
+    },
+  };
+  return seenFrom(viewer, gateway);
+}
+
+/** The same for a program: what its `view` in gatehouse.yml names, and nothing else. */
+export function seenByService(view: readonly string[], gateway: GatewayContext): GatewayContext {
+  const scope = scopeOfView(view);
+  const viewer = { id: "", scope: async () => scope, mayReadAnyway: async () => false };
+  return seenFrom(viewer, gateway);
+}
+
+function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
+  const { scope } = viewer;
+  const { store, rollouts, snapshots } = gateway;
   const inventory = gateway.inventory.seenIn(scope);
 
   async function sees(target: Target): Promise<boolean> {
@@ -250,14 +289,8 @@ export function seenBy(
     return seesUnder(places, id, [name, now]);
   }
 
-  /** Whoever asked for it, whoever may vote on it, and whoever sees its target. */
-  async function mayRead({ record }: StoredRequest): Promise<boolean> {
-    const one = await person();
-    if (record.requester.id === one.id) return true;
-    const needs =
-      record.approval && isFullMember(one, ourTeamId) ? needsOf(policy, record.approval) : [];
-    return needs.some((need) => mayMeet(need, one)) || sees(record.target);
-  }
+  const mayRead = async (request: StoredRequest) =>
+    (await viewer.mayReadAnyway(request)) || sees(request.record.target);
 
   const seen = async (requests: readonly StoredRequest[]) => {
     const isSeen = await Promise.all(requests.map(mayRead));
@@ -294,10 +327,10 @@ export function seenBy(
     },
   };
 
-  /** A rollout that the person asked for, or whose every VM they see. */
+  /** A rollout that the viewer asked for, or whose every VM they see. */
   const getRollout: Rollouts["get"] = async (id) => {
     const rollout = await rollouts.get(id);
-    if (!rollout || !(await scope()) || rollout.record.requester.id === userId) return rollout;
+    if (!rollout || !(await scope()) || rollout.record.requester.id === viewer.id) return rollout;
     const ofProjects = Map.groupBy(
       rollout.targets,
       ({ projectId, projectName }) => `${projectId}\n${projectName}`,
