@@ -59,6 +59,11 @@ export const kinds: readonly Kind[] = [
   },
   { what: "subscriptions of channels", pattern: /^subscriptions$/, kept: "until unsubscribed" },
   { what: "outages and recaps", pattern: /^outages:/, kept: "a day after their end" },
+  {
+    what: "alerts and proposals",
+    pattern: /^(alerts?|alert-of|proposals?)(:|$)/,
+    kept: "7 days after their end; which message a group has, 30 days",
+  },
   { what: "when programs last called", pattern: /^door:last$/, kept: "forever" },
   { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
   {

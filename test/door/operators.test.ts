@@ -109,6 +109,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   const policy = world.env["GATEHOUSE_CONFIG"] ?? "";
   writeFileSync(policy, `${usualPolicy}sources: { prometheus: { format: plain } }\n`);
   const running = await world.startProcess("all");
+  await world.slack.connected();
   const lines: string[] = [];
   const log = createLog({ level: "info", write: (line) => lines.push(line) });
   const isHidden = (secret: string) => {
@@ -140,4 +141,27 @@ it("secrets of sources are kept out of the log, also one that came with a new po
     )
     .toMatch(changed);
   expect(["test-secret-of-file-2", "test-secret-of-file-3"].map(isHidden)).toEqual([true, true]);
+});
+
+it("a caller over its limit is named in the audit channel, once an hour", async () => {
+  const env = { DOOR_PORT: "0", ...secrets };
+  await using world = await startWorld({ env, policy: usualPolicy + callers });
+  const now = await world.store.now();
+  const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
+  await world.client.zadd(world.key("rate", "door", "source prometheus"), ...places.flat());
+  const post = () =>
+    fetch(`http://127.0.0.1:${world.processes[0]?.doorPort}/alerts/prometheus`, {
+      method: "POST",
+      headers: { authorization: "Bearer test-secret-one" },
+      body: "{}",
+    });
+  for (const answer of [await post(), await post()]) {
+    expect(answer.status).toBe(503);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  }
+  const words = /source prometheus calls more often than 3000 times a minute, its limit/;
+  await hears(world.ada, "audit", words);
+  await world.settled();
+  const { messages } = world.ada.seesChannel("audit");
+  expect(messages.filter((message) => words.test(wordsOf(message)))).toHaveLength(1);
 });

@@ -170,6 +170,27 @@ teams:
     expect(await typed(["check", good], good, access)).toMatchObject({ code: 0 });
   });
 
+  it("names channels of sources and services that Slack doesn't have, with their lines", async () => {
+    await using slack = await startSandboxSlack({});
+    const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
+    const file = written(
+      "door-channels.yml",
+      `access: { operate: [S01ONCALL], approve: [S02LEADS] }
+sources:
+  prometheus: { format: alertmanager, channel: C0NONE }
+services:
+  deploy: { tokens: ["sha256:${"a".repeat(64)}"], channel: C0GONE }
+`,
+    );
+    const { code, said } = await typed(["check", file], undefined, access);
+    expect(code).toBe(1);
+    for (const [line, id] of [
+      [3, "C0NONE"],
+      [5, "C0GONE"],
+    ])
+      expect(said).toContain(`${file} line ${line}: channel ${id}: isn't there`);
+  });
+
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {
     await using slack = await startSandboxSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
