@@ -90,7 +90,8 @@ export async function submitChange(
   const id = newRequestId();
   await takeTurn({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const proposal = await takeProposal(submission, gateway);
+  const isProposed = submission.interactionId.startsWith("proposal:");
+  const proposal = isProposed ? await takeProposal(submission, gateway) : undefined;
   const submitted = await submit({ ...submission, id, ...proposal }, by);
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
