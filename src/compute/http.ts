@@ -2,6 +2,7 @@ import { addAbortListener } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
+import { UserError } from "../errors.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
@@ -99,10 +100,13 @@ export interface Http {
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
-/** Throws UserError for a base URL that can't be used. */
+/** Throws UserError for a base URL or key that can't be used. */
 export function createHttp(options: ComputeOptions): Http {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
+  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
+  if (!/^[\x21-\x7e]+$/.test(valueOf(apiKey)))
+    throw new UserError("The compute service's key is empty or contains invalid characters");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const connect = createConnector({ ...options, base });
   const delays = { ...defaultDelays, ...options.retryDelays };

@@ -1,6 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import path from "node:path";
 import { ConfigError } from "../config/config.ts";
@@ -13,6 +21,10 @@ const lockName = /^lock-[0-9a-f]{16}\.sock$/;
 /** What fits into the address of a socket on every system (macOS: 104 with the end). */
 const longestPath = 103;
 const answerWithinMs = 1_000;
+/** All that Gatehouse writes there. */
+const ourName =
+  /^(ledger|sends-.*\.jsonl|audit-anchors\.jsonl|audit-key\.pem(\..*)?|policy\.json(\.new)?|lock-.*)$/;
+
 /**
  * Makes sure that this process can write its directory, and is the only one that does until `close`. Throws ConfigError.
  *
@@ -32,6 +44,7 @@ export async function holdDirectory(folder: string): Promise<{ close(): Promise<
   try {
     server.listen(socketPath(folder, name));
     await once(server, "listening");
+    tighten(folder);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw unusable(
@@ -63,6 +76,24 @@ function probe(folder: string): void {
   } catch (error) {
     const code = codeOf(error);
     throw unusable(`${folder} can't be written (${code}): ${wayOut(code)}`);
+  }
+}
+
+/**
+ * Takes from others what they could read of ours: versions before made it as the umask said. A directory that has anything
+ * else in it may be shared for a reason, and keeps its mode. What isn't this user's can't be changed, and isn't.
+ */
+function tighten(at: string): void {
+  try {
+    const found = statSync(at);
+    const names = found.isDirectory() ? readdirSync(at) : [];
+    const ours = names.filter((name) => ourName.test(name)).map((name) => path.join(at, name));
+    const isOwn = found.uid === process.getuid?.() && ours.length === names.length;
+    const isSticky = (found.mode & 0o1000) !== 0;
+    if (isOwn && !isSticky) chmodSync(at, found.mode & (found.isDirectory() ? 0o7700 : 0o600));
+    for (const inner of ours) if (!lstatSync(inner).isSymbolicLink()) tighten(inner);
+  } catch {
+    // It was removed meanwhile, can't be read, or its file system knows no modes
   }
 }
 
