@@ -128,9 +128,18 @@ describe("an agent at the door", () => {
       await expect(client.callTool({ name, arguments: { vm: "web-1" } })).rejects.toMatchObject({
         code: -32602,
       });
-    const words = { command: "vm restart web-1", reason: "it is slow" };
-    const asked = await client.callTool({ name: "propose", arguments: words });
-    expect(asked).toMatchObject({ isError: true });
+    const proposing = (command: string) =>
+      client.callTool({ name: "propose", arguments: { command, reason: "release 42" } });
+    expect(await proposing("vm restart web-1")).toMatchObject({ isError: true });
+    const asked = await proposing("vm snapshot db-1 before");
+    expect(asked.structuredContent).toMatchObject({ state: "open", final: false });
+    const { id } = asked.structuredContent as { id: string };
+    const stood = await client.callTool({ name: "get_request", arguments: { id } });
+    expect(stood.structuredContent).toEqual(asked.structuredContent);
+    for (const other of [{ id: "p-nothing" }, { id: "" }, {}])
+      expect(await client.callTool({ name: "get_request", arguments: other })).toMatchObject({
+        isError: true,
+      });
     expect(world.compute.writes()).toEqual([]);
     expect(await world.store.recentIds({}, 10)).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Policy, ServiceRule } from "../../config/policy-file.ts";
 import type { Person } from "../../registry/invocation.ts";
+import { type GatewayContext, seenBy, seenByService } from "../../slack/conversation/authorize.ts";
 
 /** A program that gatehouse.yml names. */
 export interface ServiceCaller {
@@ -11,6 +12,12 @@ export interface ServiceCaller {
 
 /** Who asks through the door. */
 export type Caller = ServiceCaller | { person: Person };
+
+/** What this caller sees of everything. */
+export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContext =>
+  "person" in caller
+    ? seenBy({ userId: caller.person.id, teamId: caller.person.teamId }, gateway)
+    : seenByService(caller.rule.view, gateway);
 
 /** The service whose bearer token this is. Compared with every hash, so that the time tells nothing about which is near. */
 export function serviceOf(

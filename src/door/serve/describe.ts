@@ -55,7 +55,13 @@ export const proposed = z.strictObject({
   command: z.string().min(1).max(4000).describe('its words: "vm snapshot db-1 before-deploy"'),
   reason: z.string().min(1).max(300).describe("why, for whoever decides"),
 });
-export const stateShape = z.looseObject({ id: z.string(), state: z.string() });
+export const stateShape = z.looseObject({
+  id: z.string(),
+  state: z
+    .string()
+    .describe("open, dismissed, expired, or that of the request, as in docs/promise.md"),
+  final: z.boolean(),
+});
 
 const inJson = (schema: object) => ({ "application/json": { schema } });
 const fails = { default: { $ref: "#/components/responses/problem" } };
@@ -105,6 +111,7 @@ export function describeDoor(commands: readonly Command[]) {
           parameters: [
             parameter("path", "id", { type: "string" }),
             parameter("query", "wait", { ...wait, description: "how long for another state (s)" }),
+            parameter("query", "after", { type: "string", description: "the state that is known" }),
           ],
           responses: { 200: { description: "Its state now.", content: state }, ...fails },
         },

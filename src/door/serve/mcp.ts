@@ -14,13 +14,13 @@ import { version } from "../../config/version.ts";
 import { UserError } from "../../errors.ts";
 import { plain } from "../../messages/message.ts";
 import { mayRun } from "../../policy/refusal.ts";
-import { dottedName, isChange, usageOf } from "../../registry/define.ts";
+import { isChange, usageOf } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { GatewayContext } from "../../slack/conversation/authorize.ts";
 import { isSignedBy, readSignature } from "../../slack/receive/app.ts";
 import { at, textAt } from "../../slack/web.ts";
-import { matchesGlob } from "../../text/glob.ts";
 import { parseJson } from "../../text/parse-json.ts";
+import { mayPropose } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, serviceOf } from "./callers.ts";
 import { inputSchema, outputSchema, proposed, stateShape, toolName } from "./describe.ts";
@@ -151,18 +151,22 @@ function serverFor(caller: Caller | undefined, behind: Behind): Server {
   }
 
   async function proposalResult(by: Caller, name: string, input: Input): Promise<CallToolResult> {
-    const isProposal = name === "propose";
-    const parsed = (isProposal ? proposed : named).safeParse(input);
-    if (!parsed.success)
-      throw new UserError(`${name} can't be read: ${z.prettifyError(parsed.error)}`);
-    const stood = isProposal
-      ? await propose(by, proposalIn(proposed.parse(input)), behind)
-      : await stateOf(by, named.parse(input).id, behind);
-    return { content: [asData(`${stood.id}: ${stood.state}`)], structuredContent: { ...stood } };
+    const stood =
+      name === "propose"
+        ? await propose(by, inWords(parsed(proposed, input)), behind)
+        : await stateOf(by, parsed(named, input).id, behind);
+    const structuredContent = withoutUnseen(stood);
+    return { content: [asData(`${stood.id}: ${stood.state}`)], structuredContent };
   }
 }
 
-const proposalIn = ({ command, reason }: z.output<typeof proposed>) => ({ words: command, reason });
+const inWords = ({ command, reason }: z.output<typeof proposed>) => ({ words: command, reason });
+
+function parsed<T>(schema: z.ZodType<T>, input: Input): T {
+  const read = schema.safeParse(input);
+  if (read.success) return read.data;
+  throw new UserError(`That can't be read: ${z.prettifyError(read.error)}`);
+}
 
 const named = z.strictObject({ id: z.string().min(1).max(60) });
 
@@ -170,13 +174,12 @@ function proposeTool(
   caller: Caller | undefined,
   { commands, policy, ourTeamId }: GatewayContext,
 ): Tool {
-  const mayPropose = (command: (typeof commands)[number]) => {
+  const isOffered = (command: (typeof commands)[number]) => {
     if (!isChange(command) || !caller) return isChange(command);
     if ("person" in caller) return mayRun({ policy, ourTeamId, person: caller.person, command });
-    const globs = caller.rule.propose.flatMap(({ operations }) => operations);
-    return globs.some((glob) => matchesGlob(glob, dottedName(command)));
+    return mayPropose(caller.rule, command);
   };
-  const usages = commands.filter(mayPropose).map((command) => usageOf(command).slice(1));
+  const usages = commands.filter(isOffered).map((command) => usageOf(command).slice(1));
   return {
     name: "propose",
     description: `Propose a change. It runs only if a person with the right presses Run in Gatehouse's own message in Slack; get_request tells what became of it. Commands: ${usages.join("; ") || "none"}.`,

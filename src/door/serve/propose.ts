@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { plain, plainWords } from "../../messages/message.ts";
-import { channelOfProject, scopeOfChannel, scopeOfView } from "../../policy/access.ts";
+import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import type { Target } from "../../registry/define.ts";
 import { asksForChange, type ChangeInvocation, withTarget } from "../../registry/invocation.ts";
@@ -15,7 +15,7 @@ import {
   resolveSeveral,
   withSnapshotId,
 } from "../../requests/submit/submit.ts";
-import { changeNamed, type GatewayContext, seenBy } from "../../slack/conversation/authorize.ts";
+import { changeNamed, type GatewayContext } from "../../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../../slack/conversation/submit.ts";
 import {
   hasExpired,
@@ -27,7 +27,7 @@ import {
   type StoredProposal,
 } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
-import { type Caller, serviceOf } from "./callers.ts";
+import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 
 /** A proposal as a caller words it. */
@@ -94,14 +94,6 @@ export async function propose(
     const title = "This Idempotency-Key was already used for another proposal.";
     throw wrong(title, "Use a new key.", { field: "Idempotency-Key" });
   }
-}
-
-/** What this caller sees of everything. */
-function seenFrom(caller: Caller, gateway: GatewayContext): GatewayContext {
-  if ("person" in caller)
-    return seenBy({ userId: caller.person.id, teamId: caller.person.teamId }, gateway);
-  const scope = scopeOfView(caller.rule.view);
-  return { ...gateway, inventory: gateway.inventory.seenIn(async () => scope) };
 }
 
 /** What these words mean, where this caller may propose it. */

@@ -8,15 +8,10 @@ import type { Input, Person } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { PickOne } from "../../requests/submit/submit.ts";
 import { answerOf, jsonAnswerOf } from "../../slack/conversation/answer.ts";
-import {
-  authorize,
-  type GatewayContext,
-  seenBy,
-  seenByService,
-} from "../../slack/conversation/authorize.ts";
+import { authorize, type GatewayContext } from "../../slack/conversation/authorize.ts";
 import { errorReply } from "../../slack/error-reply.ts";
 import type { Behind } from "./behind.ts";
-import { type Caller, serviceOf } from "./callers.ts";
+import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { describeDoor, programArguments, withJson } from "./describe.ts";
 import { type Call, Problem, type Route, unauthorized } from "./door.ts";
 
@@ -44,7 +39,8 @@ export async function readFor(
   input: Input,
   { gatewayNow }: Pick<Behind, "gatewayNow">,
 ) {
-  const { gateway, person } = seenAs(caller, gatewayNow());
+  const gateway = seenFrom(caller, gatewayNow());
+  const person = asPerson(caller);
   if ("person" in caller)
     await authorize({ command, input, targets: [], person, channelId: "" }, gateway);
   const known = programArguments(command).map(({ key }) => key);
@@ -66,19 +62,17 @@ export async function readFor(
   };
 }
 
-/** A service has the eyes that its `view` gives it, and no right that a person has. */
-function seenAs(
-  caller: Caller,
-  whole: GatewayContext,
-): { gateway: GatewayContext; person: Person } {
-  if ("person" in caller) {
-    const { person } = caller;
-    return { gateway: seenBy({ userId: person.id, teamId: person.teamId }, whole), person };
-  }
-  const { service: name, rule } = caller;
-  const person = { id: `service:${name}`, teamId: "", name, kind: "bot" as const, groups: [] };
-  return { gateway: seenByService(rule.view, whole), person };
-}
+/** A service has no right that a person has. */
+const asPerson = (caller: Caller): Person =>
+  "person" in caller
+    ? caller.person
+    : {
+        id: `service:${caller.service}`,
+        teamId: "",
+        name: caller.service,
+        kind: "bot",
+        groups: [],
+      };
 
 /** `GET /v1/vms` and so on, each at the address that its command says, and what describes them. */
 export function readRoutes(behind: Behind): readonly Route[] {
