@@ -52,7 +52,7 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
   const details = await hears(
     world.vera,
     "ops",
-    new RegExp(`: Restarted ${target?.name} in .*\\nsent .*\\nin payments`),
+    new RegExp(`: Restarted ${target?.name} in [^]*\\nsent .*\\n`),
   );
   expect(details.ephemeral).toBe(true);
   expect(wordsOf(details)).toContain(id);
