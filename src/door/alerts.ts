@@ -39,7 +39,7 @@ export function merge(group: AlertGroup, { alerts, omitted }: Delivery, now: num
   return { alerts: Object.fromEntries(kept), omitted: Math.max(group.omitted, omitted) };
 }
 
-const bare = ({ detail: _, ...known }: Known): Known => known;
+const bare = ({ at, endedAt }: Known): Known => ({ at, ...(endedAt && { endedAt }) });
 
 /** Where two peers word one telling differently, the same words count, whichever come last. */
 function compare(one: Known, other: Known): number {

@@ -75,7 +75,9 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
       const leftMs = until - performance.now();
       if (now.final || now.state === "unknown" || leftMs <= 0) break;
       const seconds = Math.ceil(Math.min(leftMs, oneWaitMs) / 1000);
-      const next = await call(at, `/v1/requests/${now.id}?wait=${seconds}&after=${now.state}`);
+      const asked = new URLSearchParams({ wait: String(seconds), after: now.state });
+      const path = ["/v1/requests", now.id].join("/");
+      const next = await call(at, `${path}?${asked}`);
       if (next.state !== now.state) write(lineOf(next));
       now = next;
     }
@@ -88,11 +90,13 @@ function lineOf({ id, state, by, why, result, expiresAt }: ProposalState): strin
   return `${state}: ${result ?? why ?? stateWords(state)}${by === undefined ? "" : ` (${by})`}\n`;
 }
 
+type Init = Pick<RequestInit, "method" | "body"> & { headers?: Record<string, string> };
+
 const mostTries = 8;
 const longestPauseMs = 10_000;
 
 /** Repeated where the connection is lost or the door is busy: the key makes it the same proposal. Throws UserError. */
-async function call(at: DoorAccess, path: string, init: RequestInit = {}): Promise<ProposalState> {
+async function call(at: DoorAccess, path: string, init: Init = {}): Promise<ProposalState> {
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await callOnce(at, path, init);
     if (answer?.ok) return body as ProposalState;
@@ -107,7 +111,7 @@ async function call(at: DoorAccess, path: string, init: RequestInit = {}): Promi
   }
 }
 
-async function callOnce({ url, token }: DoorAccess, path: string, init: RequestInit) {
+async function callOnce({ url, token }: DoorAccess, path: string, init: Init) {
   const headers = { ...init.headers, authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(2 * oneWaitMs);
   try {

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { hash } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
@@ -101,7 +101,7 @@ describe("propose in a terminal", () => {
     await using world = await startDoor();
     const door = deployJob(world).url();
     let lost = 0;
-    const proxy = createServer(async (request, response) => {
+    const pass = async (request: IncomingMessage, response: ServerResponse) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const { method = "GET", headers, url = "" } = request;
@@ -112,9 +112,10 @@ describe("propose in a terminal", () => {
         body: Buffer.concat(chunks),
       });
       lost += 1;
-      if (lost === 1) return void response.destroy();
-      response.writeHead(answer.status).end(await answer.text());
-    });
+      if (lost === 1) response.destroy();
+      else response.writeHead(answer.status).end(await answer.text());
+    };
+    const proxy = createServer((request, response) => void pass(request, response));
     proxy.listen(0, "127.0.0.1");
     await once(proxy, "listening");
     const { port } = proxy.address() as AddressInfo;

@@ -19,7 +19,7 @@ function askedByName(text: string): string[] {
 function onButtons(text: string): string[] {
   return [...text.matchAll(/["'`](?:run:)?((?:vm|project|gatehouse)\.[a-z-]+)(?::[a-z]+)?["'`]/g)]
     .map(([, name = ""]) => name)
-    .filter((name) => name !== "gatehouse.yml");
+    .filter((name) => !["gatehouse.yml", "gatehouse.mjs"].includes(name));
 }
 
 describe("the name of a command", () => {

@@ -273,7 +273,7 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
     const state = await propose(caller, wantedIn(call), behind);
-    const url = `/v1/requests/${state.id}`;
+    const url = ["/v1/requests", state.id].join("/");
     return { status: 202, headers: { location: url }, body: { ...state, url } };
   };
   const onGet: Handle = async (call, named) => {
