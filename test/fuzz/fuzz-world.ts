@@ -59,6 +59,8 @@ export interface FuzzWorldOptions {
   approved?: readonly string[];
   /** Instead of the usual one. */
   policy?: string;
+  /** Further sections of gatehouse.yml. */
+  sections?: string;
   pace?: Partial<Pace>;
   prepare?: WorldOptions["prepare"];
   /** What Bolt itself can't read (a body without a user) ends at the door, where it is caught, logged and acked: no crash. */
@@ -69,7 +71,8 @@ export async function startFuzzWorld(
   tally: Tally,
   {
     approved = everything,
-    policy = policyOf(approved),
+    sections = "",
+    policy = policyOf(approved) + sections,
     pace,
     prepare,
     mayFailAtTheDoor,

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { doorPolicy } from "../../sandbox/programs.ts";
+import { createProposals } from "../../src/door/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
@@ -46,11 +48,14 @@ roll:resume           -    yes     -       -          -     -        -   -
 roll:rest             -    yes     -       -          -     -        -   -
 roll:again            -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
+proposal:run          -    yes     -       -          -     -        -   -
+proposal:dismiss      -    yes     -       -          -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form denial           -    -       -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
+form proposal-dismissal  -  yes     -       -          -     -        -   -
 form review           -    -       yes     -          -     -        -   -
 form pick-target      -    yes     -       -          -     -        -   -
 `;
@@ -78,7 +83,33 @@ describe("who gets past authority with what can be pressed and submitted", () =>
   beforeAll(async () => {
     // All but restarts wait for approval: a rollout can't
     const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot", "vm.restore"];
-    world = await startFuzzWorld(tally, { approved, mayFailAtTheDoor: false });
+    world = await startFuzzWorld(tally, {
+      approved,
+      mayFailAtTheDoor: false,
+      sections: doorPolicy,
+    });
+    const proposals = createProposals(world.client, world.key);
+    const target = {
+      kind: "vm",
+      id: "vm-payments-web-2",
+      name: "web-2",
+      projectId: "prj-payments",
+      projectName: "payments",
+      status: "RUNNING",
+    } as const;
+    await proposals.propose({
+      id: "p-0000000000",
+      by: { service: "deploy" },
+      words: "vm snapshot web-2 before",
+      reason: "release 42",
+      command: "vm snapshot",
+      input: { vm: target.id, name: "before" },
+      target,
+      labels: {},
+      risk: [],
+      channelId: "C01OPS",
+      expiresAt: (await proposals.now()) + 3_600_000,
+    });
     const olivia = world.slack.person("olivia");
     const ops = () => olivia.seesChannel("ops").messages;
     await olivia.types("ops", "/vm stop web-2");
@@ -115,6 +146,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       const [kind] = handler.split(":");
       const of: Record<string, string> = {
         roll: planned,
+        proposal: JSON.stringify({ proposal: "p-0000000000" }),
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
@@ -122,6 +154,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }
+    metadata.set("form proposal-dismissal", values.get("proposal:run") ?? "");
     metadata.set("form review", values.get("review:sign") ?? "");
     await world.idle();
   }, 60_000);
@@ -218,6 +251,7 @@ async function everything(world: FuzzWorld, rollout: string): Promise<string> {
   return JSON.stringify([
     await outcomeOf(world),
     await createRollouts(world.client, world.key).get(id),
+    (await createProposals(world.client, world.key).get("p-0000000000"))?.state,
     ["views.open", "views.push", "views.update"].map((method) => counts[method] ?? 0),
   ]);
 }

@@ -35,7 +35,8 @@ export function alertRoute(behind: {
       await named(`source ${called}`, perMinute).catch((error: unknown) => {
         if (!(error instanceof Problem) || error.status !== 429) throw error;
         // Alertmanager never repeats what was answered with 429
-        throw new Problem(503, "Too many deliveries within a minute; repeat it.");
+        const title = "Too many deliveries within a minute; repeat it.";
+        throw new Problem(503, title, undefined, {}, error.headers);
       });
       const delivery = readAlerts(jsonOf(call.body), source);
       if ("field" in delivery) {

@@ -280,7 +280,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
 
 /** How many requests, and cards that several share, may still have to be said. */
 async function owed(redis: Stage["redis"], namespace: string): Promise<number> {
-  const lists = ["outbox", "shared-cards", "alerts:outbox", "proposals:outbox"].map((list) =>
+  const lists = ["outbox", "shared-cards", "alerts:outbox"].map((list) =>
     redis.zcard(`{${namespace}}:${list}`),
   );
   return (await Promise.all(lists)).reduce((sum, count) => sum + count, 0);

@@ -162,8 +162,8 @@ export const doorRows: readonly Row[] = [
   },
   {
     id: "E6",
-    fault: "the gateway is killed between taking a proposal and making its request",
-    must: "pressed again, it is run: one request, one call",
+    fault: "the gateway is killed right after it wrote the request of a proposal",
+    must: "pressed again, it is not run again: one request, one call",
     unknown: "none",
     run: () =>
       onDoor({}, async (stage, [vm = ""]) => {
@@ -173,8 +173,13 @@ export const doorRows: readonly Row[] = [
           `vm snapshot ${vm} before`,
           "release 42",
         );
-        await stage.quiet();
-        await first?.arm({ point: "proposal-taken", do: "kill" });
+        await looking(
+          async () =>
+            JSON.stringify(await stage.slack.messages()).includes("Run") ? true : undefined,
+          15_000,
+          async () => "the proposal has no card",
+        );
+        await first?.arm({ point: "journal", do: "kill" });
         stage.faults += 1;
         const press = () => stage.slack.act("olivia", "presses", "Run", { channel: "ops" });
         await press().catch(() => undefined);
