@@ -12,10 +12,10 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await sendAlert(doorOf(tour), { vm: "web-2", startsAt });
     await tour.sees(olivia, "ops", /HighCpu[\s\S]*web-2[\s\S]*Restart/);
     await tour.presses(olivia, "Restart…");
-    await tour.sees(olivia, "ops", /On it: olivia/);
+    await tour.sees(olivia, "ops", /olivia is on it: Restart web-2/);
     await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted web-2 in/);
     await sendAlert(doorOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
-    await tour.sees(olivia, "ops", /HighCpu[\s\S]*ended/);
+    await tour.sees(olivia, "ops", /Ended: HighCpu on web-2|HighCpu on web-2[\s\S]*Ended/);
   },
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");

@@ -31,6 +31,8 @@ const mostRead = 5;
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
 const mostListed = 20;
+/** A card waits so long for its turn in the channel before its group is told with others (ms). */
+const ownCardMs = 3_000;
 
 /**
  * The messages of alerts: a card that is edited, and in its thread what joins it and its end. Where the channel takes no card now,
@@ -65,7 +67,7 @@ export function alertSource(options: {
   };
 
   function owedOf(alert: StoredAlert, frozenBy: string | undefined, now: number) {
-    const { record, delivered, state, revision } = alert;
+    const { record, createdAt, delivered, state, revision } = alert;
     const { channelId, events } = record;
     const { card: standsAt, said } = delivered;
     // Nowhere to tell it, or nothing: its end came first, or Slack has refused it
@@ -87,7 +89,7 @@ export function alertSource(options: {
       shows,
       urgency: "card",
       covers: told.map(({ key }) => key),
-      join: () => alerts.join(alert),
+      join: now - createdAt < ownCardMs ? undefined : () => alerts.join(alert),
     };
     return { messages: [card, ...told], waitMs };
   }

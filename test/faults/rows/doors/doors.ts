@@ -165,6 +165,7 @@ export const doorRows: readonly Row[] = [
     fault: "the gateway is killed right after it wrote the request of a proposal",
     must: "pressed again, it is not run again: one request, one call",
     unknown: "none",
+    asksNothing: true,
     run: () =>
       onDoor({}, async (stage, [vm = ""]) => {
         const [first] = stage.gateways();
