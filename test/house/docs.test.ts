@@ -122,7 +122,10 @@ describe("the documents", () => {
     // It is named beside HTTPS_PROXY, which it stands in for
     const ofSources = "DOOR_SECRET_<NAME>";
     expect([...table, "HTTP_PROXY"].toSorted()).toEqual([...ours, ofSources].toSorted());
-    const known = new Set([...ours, ...files, "NODE_EXTRA_CA_CERTS", "REDIS_PASSWORD"]);
+    // Read by `propose` in a pipeline, not by Gatehouse
+    const callers = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN", "GATEHOUSE_TOKEN_FILE"];
+    const foreign = ["NODE_EXTRA_CA_CERTS", "REDIS_PASSWORD", ...callers];
+    const known = new Set([...ours, ...files, ...foreign]);
     const families = new Set(ours.map((name) => name.split("_")[0] ?? ""));
     const others = [...documents, ".env.example", "compose.yaml"].flatMap((document) =>
       [...textOf(document).matchAll(/\b([A-Z]{2,})_[A-Z0-9_]+\b/g)]
