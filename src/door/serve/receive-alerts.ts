@@ -26,18 +26,20 @@ export function alertRoute(behind: {
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
     methods: ["POST"],
+    // Alertmanager never repeats what was answered with 429
+    busy: 503,
     async handle(call, named) {
       const { policy, inventory } = gatewayNow();
       const called = call.path.slice("/alerts/".length);
       const source = Object.hasOwn(policy.sources, called) ? policy.sources[called] : undefined;
-      const proven = isGenuine(source, source ? secretsOf(called) : [], call, await alerts.now());
+      const proven = isGenuine(
+        source,
+        source ? config.sourceSecrets(called) : [],
+        call,
+        await alerts.now(),
+      );
       if (!source || !proven) throw unauthorized();
-      await named(`source ${called}`, perMinute).catch((error: unknown) => {
-        if (!(error instanceof Problem) || error.status !== 429) throw error;
-        // Alertmanager never repeats what was answered with 429
-        const title = "Too many deliveries within a minute; repeat it.";
-        throw new Problem(503, title, undefined, {}, error.headers);
-      });
+      await named(`source ${called}`, perMinute);
       const delivery = readAlerts(jsonOf(call.body), source);
       if ("field" in delivery) {
         const { field, text } = delivery;
@@ -52,15 +54,6 @@ export function alertRoute(behind: {
       return { status: 202, body: { alert: taken.id, changed: taken.isChanged } };
     },
   };
-
-  function secretsOf(called: string): readonly string[] {
-    try {
-      return config.sourceSecrets(called);
-    } catch (error) {
-      log.error("alert.secret-unreadable", { source: called, error });
-      return [];
-    }
-  }
 }
 
 /** Takes as long without a source or a secret as with them. */
