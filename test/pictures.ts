@@ -120,6 +120,11 @@ await sees("olivia", " of 20 · 3 in progress");
 await take("rollout", { ...ops, words: "in progress" });
 await sees("olivia", "Restart of 20 VMs has ended");
 
+await weather.turn({ switch: "alert", on: true });
+await sees("olivia", "HighCpu");
+await take("alert", { ...ops, words: "HighCpu" });
+await weather.turn({ switch: "alert", on: false });
+
 await weather.turn({ switch: "lost", on: true });
 const broken = { ...ops, words: "a new worker runs it, once", isWeatherOpen: true };
 await takeBoth("weather", broken);

@@ -98,7 +98,13 @@ export function renderAlert(view: View): Message {
   return message(
     news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
     section(head),
-    only ? buttons(controlsOf(view, only)) : rowsOf(view, labels),
+    // What interrupts is below what looks: a thumb slips
+    ...(only
+      ? [true, false].map((looks) => {
+          const offered = view.offered.filter((command) => isChange(command) !== looks);
+          return buttons(controlsOf({ ...view, offered }, only));
+        })
+      : [rowsOf(view, labels)]),
     presses.length > 0
       ? section(
           lines(...presses.map(({ by, did, at }) => md`👤 ${by} is on it: ${did}, ${atTime(at)}`)),

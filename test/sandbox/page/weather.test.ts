@@ -3,6 +3,7 @@ import { demoGuide } from "../../../sandbox/demo-guide.ts";
 import { demoWorld } from "../../../sandbox/demo-world.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
+import { doorEnv, doorPolicy } from "../../../sandbox/programs.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
 import { seedLedger } from "../../../sandbox/compute/seed.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
@@ -23,7 +24,8 @@ describe("the weather of the page", () => {
   beforeAll(async () => {
     world = await startWorld({
       // While Slack is away nobody can be looked up who wasn't before
-      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s"),
+      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + doorPolicy,
+      env: doorEnv,
       pace: { ...testPace, peopleCacheMs: 60_000 },
       roles: ["gateway"],
       // Long enough to be seen rebooting
@@ -127,6 +129,13 @@ describe("the weather of the page", () => {
     seedLedger(world.compute.edit);
     const demo = createPageWeather({ ...world, redis, worker });
     expect(ids(demo)).toEqual(expect.arrayContaining(["image", "debugging", "lists"]));
+  });
+
+  it("fires an alert, whose message has buttons, and ends it", async () => {
+    await turn("alert", true);
+    await said("Restart…");
+    await turn("alert", false);
+    await said("Ended: HighCpu on web-2");
   });
 
   it("loses an answer, and what was done is found out", async () => {
