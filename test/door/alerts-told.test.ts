@@ -163,7 +163,7 @@ describe("the message of a group", () => {
     await using world = await startAlertWorld();
     await fire(world, [{ vm: "worker-1" }]);
     const card = await hears(world.olivia, "ops", /worker-1 in staging is STOPPED now/);
-    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\] \[Start\]/);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]\s+\[Start\]/);
   });
 
   it("follows a VM that is renamed after the alert, and no other one of its name", async () => {

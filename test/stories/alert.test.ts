@@ -9,7 +9,7 @@ describe("an alert at night", () => {
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
     expect(card.text).toBe("🔥 HighCpu on web-2: CPU above 95% for 5 min");
     expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING now/);
-    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\] \[Restart…\] \[Snapshot\]/);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]\s+\[Restart…\] \[Snapshot\]/);
     await world.olivia.presses("Restart…", { in: card.ts });
     const result = await hears(world.olivia, "ops", /web-2 runs again|RUNNING → RUNNING|Restarted/);
     expect(result.threadTs).toBe(card.ts);
