@@ -74,15 +74,19 @@ function imageOptions(): readonly string[] {
 }
 
 /** Gatehouse as it runs in production, in this world; with a request URL where it is started for HTTP. */
-export async function startGatehouse(world: World, role?: "gateway" | "worker"): Promise<Program> {
+export async function startGatehouse(
+  world: World,
+  role?: "gateway" | "worker",
+): Promise<Program & { doorPort: number }> {
   const args = [...imageOptions(), "gatehouse.mjs", ...(role ? [role] : [])];
   const env = { ...world.env, LOG_LEVEL: "info" };
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;
-    return Number(/"port":(\d+)/.exec(line)?.[1]);
+    const portOf = (which: string) => Number(new RegExp(`"${which}":(\\d+)`).exec(line)?.[1]);
+    return { port: portOf("port"), doorPort: portOf("doorPort") };
   });
-  if (role !== "worker") await introduce(world, program.told);
-  return program;
+  if (role !== "worker") await introduce(world, program.told.port);
+  return { ...program, doorPort: program.told.doorPort };
 }
 
 /** Tells the sandbox Slack where the app is, or waits until it has come by itself. */

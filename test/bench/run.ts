@@ -9,6 +9,7 @@ import { measureRefreshAndDigest } from "./refresh.ts";
 import { measureRestart } from "./restart.ts";
 import { measureIdle } from "./idle.ts";
 import { measureRollouts } from "./rollouts.ts";
+import { measureStorm } from "./storm.ts";
 import { measureThroughput } from "./throughput.ts";
 import { measureAfterBurst, measureTold } from "./told.ts";
 import { measureVerifying } from "./verify.ts";
@@ -18,6 +19,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   restart: measureRestart,
   told: measureTold,
   burst: measureAfterBurst,
+  storm: measureStorm,
   idle: measureIdle,
   demo: measureDemo,
   socket: () => measureAcks("socket", 10),

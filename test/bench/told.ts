@@ -99,7 +99,7 @@ export async function measureAfterBurst(): Promise<readonly Figure[]> {
   ];
 }
 
-const running = (world: World) =>
+export const running = (world: World) =>
   Object.values(world.compute.truth().vms)
     .filter(({ status }) => status === "RUNNING")
     .map(({ name }) => name);
@@ -107,7 +107,7 @@ const running = (world: World) =>
 const burst = async (count: number, where: readonly string[]) =>
   (await play(Array.from({ length: count }, (_, n) => where[n % where.length] ?? ""))).map(seconds);
 
-const seconds = ({ typedAt, toldAt = Infinity }: Asked) => (toldAt - typedAt) / 1000;
+export const seconds = ({ typedAt, toldAt = Infinity }: Asked) => (toldAt - typedAt) / 1000;
 
 /** One restart for each channel named, all within a second, of another VM each, by two people in turn. */
 async function play(where: readonly string[]): Promise<readonly Asked[]> {
@@ -126,16 +126,16 @@ async function play(where: readonly string[]): Promise<readonly Asked[]> {
   return await tell(world, ask(world, vms, where, 800)); // the world must outlive it
 }
 
-/** Types them all over so many milliseconds. */
-function ask(
+/** Types them all over so many milliseconds, one person after the other. */
+export function ask(
   world: World,
   vms: readonly string[],
   where: readonly string[],
   overMs: number,
+  who: readonly string[] = ["olivia", "amir"],
 ): Asked[] {
-  const people = [world.slack.person("olivia"), world.slack.person("amir")] as const;
   return where.map((channelId, n) => {
-    const person = people[n % 2] ?? people[0];
+    const person = world.slack.person(who[n % who.length] ?? "");
     const vm = vms[n] ?? "";
     const asked: Asked = { vm, by: person.id, channelId, typedAt: 0 };
     const type = async () => {
@@ -150,7 +150,7 @@ function ask(
 }
 
 /** Looks ten times a second until all are told. */
-async function tell(world: World, asked: readonly Asked[]): Promise<readonly Asked[]> {
+export async function tell(world: World, asked: readonly Asked[]): Promise<readonly Asked[]> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
     const failed = asked.find(({ failure }) => failure !== undefined);

@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { startWorld, type World } from "../../sandbox/world.ts";
+import { type AlertGroup, parseAlert, parseOverview } from "../../src/door/alerts.ts";
+import { createKeys } from "../../src/redis/redis.ts";
+import { type Figure, quantile } from "./figure.ts";
+import { startGatehouse } from "./process.ts";
+import { ask, running, seconds, tell } from "./told.ts";
+
+const sources = ["alerts-a", "alerts-b", "alerts-c"] as const;
+const secret = "test-secret-one";
+const people = Array.from({ length: 10 }, (_, n) => `oncall${n}`);
+const policy = `access: { operate: [${people.map((_, n) => `U0ONCALL${n}`).join(", ")}, S01ONCALL] }
+sources:
+${sources.map((source) => `  ${source}: { format: alertmanager, channel: C01OPS }`).join("\n")}
+`;
+const env = {
+  DOOR_PORT: "0",
+  ...Object.fromEntries(
+    sources.map((source) => [`DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`, secret]),
+  ),
+};
+const key = createKeys();
+
+const single = 20;
+const groups = 500;
+const alertsOfGroup = 20;
+/** Each group is delivered so often, every time with more alerts, as Alertmanager does. */
+const rounds = 4;
+const stormMs = 60_000;
+const quietMs = 15_000;
+const patienceMs = 120_000;
+
+/** An alert's way into its channel, alone and in a storm, with Slack's own limits. */
+export async function measureStorm(): Promise<readonly Figure[]> {
+  await using world = await startWorld({
+    roles: [],
+    policy,
+    env,
+    compute: { world: { projects: 20, vmsPerProject: 40 }, transitionMs: 300 },
+    slack: { rateLimits: "slack" },
+  });
+  for (const [n, name] of people.entries()) {
+    world.slack.edit.addPerson({ id: `U0ONCALL${n}`, name });
+    for (const channel of ["ops", "status"]) world.slack.edit.join(name, channel);
+  }
+  await using programs = new AsyncDisposableStack();
+  const gatehouse = programs.use(await startGatehouse(world));
+  const redis = new Redis(world.redisUrl);
+  programs.defer(() => redis.disconnect());
+  const vms = running(world);
+  const deliver = (group: string, count: number, source = 0, from = 0) =>
+    post(gatehouse.doorPort, sources[source % sources.length] ?? "", group, count, (n) => {
+      // The last are restarted meanwhile
+      return vms[(from + n) % (vms.length - 20)] ?? "";
+    });
+
+  await tell(world, ask(world, [vms.at(-1) ?? ""], ["C01OPS"], 0));
+  const alone: number[] = [];
+  for (let n = 0; n < single; n += 1) {
+    const began = performance.now();
+    await deliver(`Single${n}`, 1, n, n);
+    await world.slack.until(() => isShown(world, `Single${n}`), patienceMs);
+    alone.push((performance.now() - began) / 1000);
+    await sleep(2_000); // the limits have forgotten it
+  }
+  await deliver("Hundred", 100);
+  await world.slack.until(() => isShown(world, "Hundred"), patienceMs);
+  const ofHundred = await memoryOf(redis, "Hundred");
+
+  await sleep(quietMs);
+  const before = gatehouse.rssMb();
+  const said = botMessages(world).length;
+  const storm = Array.from({ length: groups * rounds }, async (_, n) => {
+    await sleep((n * stormMs) / (groups * rounds));
+    const count = (alertsOfGroup / rounds) * (Math.floor(n / groups) + 1);
+    const group = n % groups;
+    await deliver(`Storm${group}`, count, group, group * alertsOfGroup);
+  });
+  const restarts = async () => {
+    await sleep(stormMs / 3);
+    const where = [...people.map(() => "C02STATUS"), "C01OPS"];
+    return await tell(world, ask(world, vms.slice(-19), where, stormMs / 3, people));
+  };
+  const [told] = await Promise.all([restarts(), ...storm]);
+  const ended = performance.now();
+  const outbox = async () => await redis.zcard(key("alerts", "outbox"));
+  while ((await outbox()) > 0 && performance.now() - ended < patienceMs) await sleep(100);
+  const drainedMs = performance.now() - ended;
+  await sleep(quietMs);
+  const added = gatehouse.rssMb() - before;
+
+  const elsewhere = told.filter(({ channelId }) => channelId === "C02STATUS").map(seconds);
+  const same = told.filter(({ channelId }) => channelId === "C01OPS").map(seconds);
+  const within = { unit: "s", bound: 8 };
+  return [
+    {
+      name: `${single} alerts, one by one, to their messages: p50`,
+      value: quantile(alone, 0.5),
+      unit: "s",
+    },
+    { name: "… p95", value: quantile(alone, 0.95), unit: "s", bound: 2 },
+    { name: "a group of 100 alerts in Redis", value: ofHundred / 1000, unit: "kB" },
+    {
+      name: `${(groups * alertsOfGroup).toLocaleString("en")} alerts in ${groups} groups within a minute, in one channel: groups neither shown nor counted`,
+      value: groups - (await countShown(redis)),
+      unit: "",
+      bound: 0,
+    },
+    {
+      name: "… groups that the channel's messages neither show nor count",
+      value: groups - countInWords(world),
+      unit: "",
+      bound: 0,
+    },
+    { name: "… messages about them", value: botMessages(world).length - said, unit: "" },
+    { name: "… from the last delivery until Slack shows it", value: drainedMs / 1000, unit: "s" },
+    {
+      name: "… ten restarts in another channel meanwhile, typed to told: p95",
+      value: quantile(elsewhere, 0.95),
+      ...within,
+    },
+    { name: "… one in the same channel", value: quantile(same, 0.5), ...within },
+    {
+      name: `… memory beyond that before, after ${quietMs / 1000} s of quiet`,
+      value: added,
+      unit: "MB",
+      bound: 60,
+    },
+  ];
+}
+
+/** As Alertmanager does: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config */
+async function post(
+  port: number,
+  source: string,
+  name: string,
+  count: number,
+  vmOf: (n: number) => string,
+): Promise<void> {
+  const alerts = Array.from({ length: count }, (_, n) => ({
+    status: "firing",
+    labels: { alertname: name, vm: vmOf(n), severity: "critical", job: "node", cluster: "eu-1" },
+    annotations: { summary: `${name} has been true on ${vmOf(n)} for more than 5 minutes` },
+    startsAt: "2026-11-25T03:00:00Z",
+    endsAt: "0001-01-01T00:00:00Z",
+    generatorURL: `http://prometheus.example/graph?g0.expr=${name}`,
+    fingerprint: `${name}-${n}`,
+  }));
+  const answer = await fetch(`http://127.0.0.1:${port}/alerts/${source}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${secret}` },
+    body: JSON.stringify({ version: "4", groupKey: `{}:{alertname="${name}"}`, alerts }),
+  });
+  const text = await answer.text();
+  if (answer.status !== 202) throw new Error(`${answer.status} for ${name}: ${text}`);
+}
+
+const botMessages = (world: World) =>
+  world.slack
+    .messages()
+    .filter(({ channelId, botId, threadTs }) => channelId === "C01OPS" && botId && !threadTs);
+
+const isShown = (world: World, name: string) =>
+  botMessages(world).some(({ text }) => new RegExp(`\\b${name}\\b`).test(text));
+
+/** Groups of the storm that have a message of their own, or are members of one that Slack has. */
+async function countShown(redis: Redis): Promise<number> {
+  const shown = new Set<string>();
+  for (const hash of await redis.keys(key("alert", "*"))) {
+    const [id, fields] = [hash.slice(key("alert", "").length), await redis.hgetall(hash)];
+    const overview = parseOverview(id, fields);
+    if (overview?.delivered.card) overview.memberIds.forEach((member) => shown.add(member));
+    const alert = parseAlert(id, fields);
+    if (alert?.delivered.card && isOf("Storm", alert.record.group)) shown.add(id);
+  }
+  return shown.size;
+}
+
+const isOf = (name: string, { alerts }: AlertGroup) =>
+  Object.values(alerts).some(({ detail }) => detail?.name.startsWith(name));
+
+/** The same by what people read. */
+function countInWords(world: World): number {
+  return botMessages(world).reduce((sum, { text }) => {
+    const [, shared] = /^🔥 (\d+) alert groups? firing/.exec(text) ?? [];
+    return sum + (shared === undefined ? Number(/^🔥 Storm/.test(text)) : Number(shared));
+  }, 0);
+}
+
+/** Bytes of its record. */
+async function memoryOf(redis: Redis, name: string): Promise<number> {
+  for (const hash of await redis.keys(key("alert", "*"))) {
+    const alert = parseAlert(hash, await redis.hgetall(hash));
+    if (alert && isOf(name, alert.record.group)) return (await redis.memory("USAGE", hash)) ?? 0;
+  }
+  throw new Error(`no group ${name}`);
+}
