@@ -79,7 +79,7 @@ export function alertSource(options: {
     const told = events.map((event, n): Owed => {
       const render = async () => renderEvent(event, await view());
       const key = `event:${n}`;
-      return { key, mark: said[key], place: thread, render, urgency: "card" };
+      return { key, mark: said[key], place: thread, render, urgency: "alert" };
     });
     const card: Owed = {
       key: "card",
@@ -87,7 +87,7 @@ export function alertSource(options: {
       place: { channelId },
       render: async () => renderAlert(await view()),
       shows,
-      urgency: "card",
+      urgency: "alert",
       covers: told.map(({ key }) => key),
       join: now - createdAt < ownCardMs ? undefined : () => alerts.join(alert),
     };

@@ -317,6 +317,34 @@ describe("a storm of alerts", () => {
     await hears(world.olivia, "ops", /All \d+ alert groups of this message have ended/, 30_000);
   }, 90_000);
 
+  it("whose threads wait for their turns is overtaken by the card of a restart", async () => {
+    await using world = await startAlertWorld();
+    const names = ["One", "Two", "Three", "Four"];
+    const tell = (vms: readonly string[]) =>
+      Promise.all(
+        names.map((name) =>
+          fire(
+            world,
+            vms.map((vm) => ({ name, vm })),
+            { groupKey: name },
+          ),
+        ),
+      );
+    await tell(["web-2"]);
+    for (const name of names) await hears(world.olivia, "ops", new RegExp(`^🔥 ${name} on web-2`));
+    await tell(["web-2", "gone-1"]);
+    await tell(["web-2", "gone-1", "gone-2"]);
+    await tell(["web-2", "gone-1", "gone-2", "gone-3"]);
+    const joined = () =>
+      world.ada.seesChannel("ops").messages.filter((one) => wordsOf(one).endsWith(" too.")).length;
+    const before = joined();
+    await world.olivia.types("ops", "/vm restart db-1");
+    await hears(world.olivia, "ops", /db-1 in payments|Restart(ing)? db-1|restart db-1/);
+    expect(joined() - before).toBeLessThan(names.length);
+    await isQuiet(world);
+    expect(joined()).toBe(3 * names.length);
+  }, 60_000);
+
   it("over the limit of its source is repeated by it: 503, never 429", async () => {
     await using world = await startAlertWorld();
     const at = Date.now();

@@ -12,8 +12,8 @@ import { isShutOut, listAt, type Place, textAt, type Web } from "../web.ts";
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs. */
-export const urgencies = ["decision", "result", "card"] as const;
+/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs, then alerts. */
+export const urgencies = ["decision", "result", "card", "alert"] as const;
 export type Urgency = (typeof urgencies)[number];
 
 export interface Turn {
@@ -121,13 +121,14 @@ export function createRateLimiter(
     limits: Limit,
     { id, urgency = "result", isJoining = false, mark }: Turn,
   ): Promise<Taken> => {
+    const rank = urgencies.indexOf(urgency);
     const [waitMs, takenAt] = (await runTake(
       [...["pace", "line", "turns"].map((kind) => key(kind, ...place)), mark.hash],
       [
         limits.interval,
         limits.burst,
-        urgency === "card" ? limits.reserve : 0,
-        urgencies.indexOf(urgency),
+        rank >= urgencies.indexOf("card") ? limits.reserve : 0,
+        rank,
         id,
         isJoining ? 1 : 0,
         mark.field,

@@ -45,6 +45,15 @@ it("who waits is told when its turn comes, decisions first, then results, then c
   expect(await at.post("card", "card")).toBe(6);
 });
 
+it("an alert waits behind cards that came later, and leaves as much room as they do", async () => {
+  await using at = await limiting();
+  expect([await at.post("a", "alert"), await at.post("b", "alert")]).toEqual([0, 0]);
+  expect(await at.post("alert", "alert")).toBe(1);
+  expect(await at.post("card", "card")).toBe(1);
+  expect(await at.post("alert", "alert")).toBe(2);
+  expect([await at.post("c", "result"), await at.post("d", "result")]).toEqual([0, 0]);
+});
+
 it("who did not come for its turn holds up no one", async () => {
   await using at = await limiting();
   for (const id of ["a", "b", "c", "d"]) await at.post(id, "result");
