@@ -21,12 +21,16 @@ import {
   type Posted,
   type StoredAlert,
 } from "./alerts.ts";
-import { renderAlert, renderEvent, renderOverview, type View } from "./render-alert.ts";
+import {
+  mostWithControls,
+  renderAlert,
+  renderEvent,
+  renderOverview,
+  type View,
+} from "./render-alert.ts";
 
 /** The minimum between edits that only show progress: Slack allows 50 edits a minute for the workspace. */
 const usualEditMs = 4000;
-/** VMs of one message that are read; the rest are as the inventory knows them. */
-const mostRead = 5;
 /** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
@@ -74,7 +78,7 @@ export function alertSource(options: {
     if (channelId === "" || events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
     const look = `${state}${frozenBy === undefined ? "" : "-frozen"}`;
     const { waitMs, shows } = showsOf(alert, `${revision}`, look, now);
-    const view = async () => viewOf(alert, frozenBy, mostRead);
+    const view = (reads = 0) => viewOf(alert, frozenBy, reads);
     const thread = { channelId: standsAt?.channelId ?? channelId, threadTs: standsAt?.ts };
     const told = events.map((event, n): Owed => {
       const render = async () => renderEvent(event, await view());
@@ -85,7 +89,7 @@ export function alertSource(options: {
       key: "card",
       mark: said["card"],
       place: { channelId },
-      render: async () => renderAlert(await view()),
+      render: async () => renderAlert(await view(mostWithControls)),
       shows,
       urgency: "alert",
       covers: told.map(({ key }) => key),
@@ -102,7 +106,7 @@ export function alertSource(options: {
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = showsOf(overview, version, "overview", now);
     const render = async () => {
-      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, frozenBy, 0));
+      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, frozenBy, 1));
       return renderOverview(
         await Promise.all(views),
         firing.length,
@@ -135,7 +139,7 @@ export function alertSource(options: {
     return { shows, waitMs };
   }
 
-  /** The first `reads` VMs are read from the compute service. */
+  /** So many of its VMs are read from the compute service: those that can have controls. */
   async function viewOf(alert: StoredAlert, frozenBy: string | undefined, reads: number) {
     const { policy, commands } = options;
     const { source, channelId, vms } = alert.record;

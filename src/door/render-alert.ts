@@ -45,7 +45,7 @@ export interface View {
   policy: Pick<Policy, "confirm">;
 }
 
-const mostWithControls = 10;
+export const mostWithControls = 10;
 const mostInWords = 20;
 const mostNames = 3;
 

@@ -150,11 +150,11 @@ export async function start(
 
   async function openDoor({ port }: { port: number }, on: Services, to: Gateway) {
     const { createDoor, doorRoutes } = await import("../door/serve/routes.ts");
-    const routes = doorRoutes({ ...on, gatewayNow: to.contextNow });
-    const onLimit = async (caller: string, perMinute: number) => {
+    const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);
-      await on.tell("audit", `door-limit-${caller}-${hour}`, overLimit(caller, perMinute));
+      await on.tell("audit", `door-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
+    const routes = doorRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
     const door = createDoor({ routes, store: on.store, telemetry, onLimit, log });
     const where = { variable: "DOOR_PORT", port, host: options.host, log };
@@ -195,9 +195,9 @@ function watchSecrets(config: Config, log: Log): void {
   }
 }
 
-const overLimit = (caller: string, perMinute: number): Message =>
+const overLimit = (caller: string, limit: string): Message =>
   notice(
-    md`🚪 ${plain(caller, 80)} calls more often than ${perMinute} times a minute, its limit; Gatehouse refuses the rest. Check what it runs.`,
+    md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
   );
 
 /** Loaded only where traces are wanted. */

@@ -159,11 +159,33 @@ describe("the message of a group", () => {
     expect(record.threadTs).toBe(card.ts);
   });
 
-  it("says that a VM which was stopped meanwhile is, and offers what fits", async () => {
+  it("says of every VM with controls how it is now, whatever the inventory last heard", async () => {
     await using world = await startAlertWorld();
-    await fire(world, [{ vm: "worker-1" }]);
-    const card = await hears(world.olivia, "ops", /worker-1 in staging is STOPPED now/);
-    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]\s+\[Start\]/);
+    const vms = ["web-1", "web-2", "db-1", "worker-1", "train-7", "gpu-1"];
+    world.compute.edit.setStatus({ vm: "gpu-1", status: "STOPPED" });
+    world.compute.edit.setStatus({ vm: "web-2", status: "STOPPED" });
+    await fire(
+      world,
+      vms.map((vm, n) => ({ vm, startsAt: minute(n) })),
+    );
+    await hears(world.olivia, "ops", /web-2 in payments is STOPPED now[^]*gpu-1 in ml is STOPPED/);
+    await fire(world, [{}], { groupKey: "alone" });
+    const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    expect(wordsOf(card)).toMatch(/STOPPED now[^]*\[Show\] \[Metrics\]\s+\[Start\]/);
+  });
+
+  it("opens the form of a command that has one, whose result comes into its thread", async () => {
+    const offering = sources.replace("[vm.snapshot]", "[vm.resize]");
+    await using world = await startAlertWorld({ policy: `${testPolicy}${offering}` });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await world.olivia.presses("Resize…", { in: card.ts });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
+    expect(world.compute.writes()).toEqual([]);
+    await world.olivia.submits({ CPU: "4", Memory: "8" });
+    const { record } = await world.ended("vm resize");
+    expect([record.threadTs, record.target.id]).toEqual([card.ts, "vm-payments-web-2"]);
+    await hears(world.olivia, "ops", /👤 olivia is on it: Resize web-2/);
   });
 
   it("follows a VM that is renamed after the alert, and no other one of its name", async () => {
@@ -318,7 +340,7 @@ describe("a storm of alerts", () => {
   }, 90_000);
 
   it("whose threads wait for their turns is overtaken by the card of a restart", async () => {
-    await using world = await startAlertWorld();
+    await using world = await startAlertWorld({ compute: { transitionMs: 20_000 } });
     const names = ["One", "Two", "Three", "Four"];
     const tell = (vms: readonly string[]) =>
       Promise.all(
@@ -334,22 +356,20 @@ describe("a storm of alerts", () => {
     for (const name of names) await hears(world.olivia, "ops", new RegExp(`^🔥 ${name} on web-2`));
     await tell(["web-2", "gone-1"]);
     await tell(["web-2", "gone-1", "gone-2"]);
-    await tell(["web-2", "gone-1", "gone-2", "gone-3"]);
     const joined = () =>
       world.ada.seesChannel("ops").messages.filter((one) => wordsOf(one).endsWith(" too.")).length;
     const before = joined();
     await world.olivia.types("ops", "/vm restart db-1");
-    await hears(world.olivia, "ops", /db-1 in payments|Restart(ing)? db-1|restart db-1/);
+    await hears(world.olivia, "ops", /Restarting db-1/);
     expect(joined() - before).toBeLessThan(names.length);
-    await isQuiet(world);
-    expect(joined()).toBe(3 * names.length);
+    await expect.poll(joined, { timeout: 30_000 }).toBe(2 * names.length);
   }, 60_000);
 
   it("over the limit of its source is repeated by it: 503, never 429", async () => {
     await using world = await startAlertWorld();
     const at = Date.now();
     const places = Array.from({ length: 3_000 }, (_, n) => [at + n / 1_000, `before-${n}`]).flat();
-    await world.client.zadd(world.key("rate", "door", "source prometheus"), ...places.map(String));
+    await world.client.zadd(world.key("rate", "door", "sources.prometheus"), ...places.map(String));
     const sent = await send(world, "prometheus", alertmanagerBody([{}]), bearer());
     expect(sent.status).toBe(503);
   });

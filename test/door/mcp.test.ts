@@ -227,6 +227,40 @@ describe("Slackbot at the door", () => {
     expect(nobody.said.result).toMatchObject({ isError: true });
   });
 
+  it("proposes to that person alone, who runs it in Gatehouse's own message", async () => {
+    await using world = await withSlackbot();
+    const call = async (user: string, tool: string, args: object) => {
+      const { said } = await askAsSlackbot(world, tool, args, { user });
+      return said.result;
+    };
+    const asked = { command: "vm restart web-1", reason: "it hangs", key: "once" };
+    const ids = [];
+    for (const args of [asked, asked, { ...asked, key: "twice" }]) {
+      const result = await call("U0OLIVIA", "propose", args);
+      expect(result?.structuredContent).toMatchObject({ state: "open", final: false });
+      ids.push((result?.structuredContent as { id: string }).id);
+    }
+    const [id = "", same, other] = ids;
+    expect(same).toBe(id);
+    expect(other).not.toBe(id);
+    expect(await call("U0AMIR", "get_request", { id })).toMatchObject({ isError: true });
+    for (const user of ["U0VERA", "U0GINA", "U0DEPLOYBOT"])
+      expect(await call(user, "propose", { ...asked, key: user })).toMatchObject({ isError: true });
+    expect(world.compute.writes()).toEqual([]);
+
+    const own = world.slack.messages().filter(({ text }) => text.startsWith("Proposed in your"));
+    const mine = own.find(({ blocks }) => JSON.stringify(blocks).includes(id));
+    expect(own).toHaveLength(2);
+    expect(new Set(own.map(({ channelId }) => channelId)).size).toBe(1);
+    await world.olivia.presses("Run", { in: mine?.ts ?? "" });
+    const request = await world.ended("vm restart");
+    expect(request.record).toMatchObject({ requester: { id: "U0OLIVIA" }, proposal: id });
+    await expect
+      .poll(async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent)
+      .toMatchObject({ state: "done", final: true, by: "olivia" });
+    expect(world.compute.writes()).toHaveLength(1);
+  });
+
   it("is believed only with Slack's signature of just now, for a person of this workspace", async () => {
     await using world = await withSlackbot();
     const status = async (how: SlackCall) =>

@@ -49,9 +49,9 @@ it("/gatehouse status says who came in last, and when", async () => {
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   const now = await world.store.now();
   await world.client.hset(world.key("door", "last"), {
-    "alerts prometheus": now - 4 * 60_000,
+    "alerts sources.prometheus": now - 4 * 60_000,
     "reads deploy": now - 60_000,
-    "proposals deploy": now - 2 * 3_600_000,
+    "proposals services.deploy": now - 2 * 3_600_000,
   });
   expect(await statusOf(world)).toContain(
     "last alert from prometheus 4 min ago, no alert yet from grafana, deploy proposed 2 h ago, no call yet from agent",
@@ -148,7 +148,7 @@ it("a caller over its limit is named in the audit channel, once an hour", async 
   await using world = await startWorld({ env, policy: usualPolicy + callers });
   const now = await world.store.now();
   const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
-  await world.client.zadd(world.key("rate", "door", "source prometheus"), ...places.flat());
+  await world.client.zadd(world.key("rate", "door", "sources.prometheus"), ...places.flat());
   const post = () =>
     fetch(`http://127.0.0.1:${world.processes[0]?.doorPort}/alerts/prometheus`, {
       method: "POST",
@@ -159,7 +159,7 @@ it("a caller over its limit is named in the audit channel, once an hour", async 
     expect(answer.status).toBe(503);
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
   }
-  const words = /source prometheus calls more often than 3000 times a minute, its limit/;
+  const words = /sources\.prometheus is at its limit of 3000 calls a minute/;
   await hears(world.ada, "audit", words);
   await world.settled();
   const { messages } = world.ada.seesChannel("audit");

@@ -144,6 +144,7 @@ describe("a service at the door", () => {
         detail: expect.stringContaining("Wait until one is run or dismissed"),
       },
     });
+    await hears(world.ada, "audit", /services\.deploy is at its limit of 2 open proposals/);
     const card = await hears(world.olivia, "ops", new RegExp(first.body.id));
     await world.olivia.presses("Run", { in: card.ts });
     await expect.poll(async () => (await world.settled()).length).toBe(1);

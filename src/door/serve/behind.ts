@@ -12,6 +12,8 @@ export interface Behind {
   alerts: Alerts;
   proposals: Proposals;
   log: Log;
+  /** A caller is over its limit, such as `60 calls a minute`: whoever operates Gatehouse is told. */
+  onLimit(caller: string, limit: string): Promise<void>;
   /** Failpoint around the write of an alert or a proposal. */
   at?:
     | ((

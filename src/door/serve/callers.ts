@@ -1,8 +1,9 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
-import type { Policy, ServiceRule } from "../../config/policy-file.ts";
+import type { ServiceRule } from "../../config/policy-file.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { type GatewayContext, seenBy, seenByService } from "../../slack/conversation/authorize.ts";
+import { proposerName } from "../proposals.ts";
+import { type Call, type Handle, unauthorized } from "./door.ts";
 
 /** A program that gatehouse.yml names. */
 export interface ServiceCaller {
@@ -19,17 +20,24 @@ export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContex
     ? seenBy({ userId: caller.person.id, teamId: caller.person.teamId }, gateway)
     : seenByService(caller.rule.view, gateway);
 
-/** The service whose bearer token this is. Compared with every hash, so that the time tells nothing about which is near. */
-export function serviceOf(
-  headers: IncomingHttpHeaders,
-  { services }: Pick<Policy, "services">,
-): ServiceCaller | undefined {
+/**
+ * The service whose bearer token this is, counted by its name. Compared with every hash, so that the time tells nothing about which
+ * is near. Throws Problem.
+ */
+export async function serviceOf(
+  { headers }: Call,
+  named: Parameters<Handle>[1],
+  { services }: GatewayContext["policy"],
+): Promise<ServiceCaller> {
   const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
-  if (token === undefined) return undefined;
+  if (token === undefined) throw unauthorized();
   const given = Buffer.from(`sha256:${hash("sha256", token)}`);
   const isIt = (known: string) => timingSafeEqual(Buffer.from(known), given);
   const [found] = Object.entries(services)
     .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
     .filter(({ is }) => is);
-  return found && { service: found.service, rule: found.rule };
+  if (!found) throw unauthorized();
+  const { service, rule } = found;
+  await named(proposerName({ service }), rule.limits.requestsPerMinute);
+  return { service, rule };
 }

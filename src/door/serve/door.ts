@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError, messageOf } from "../../errors.ts";
-import type { Log } from "../../log/log.ts";
 import type { Telemetry } from "../../log/telemetry.ts";
 import { redisTrouble } from "../../redis/redis.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
 import { createUnverified, readBody } from "../../slack/receive/app.ts";
 import { parseJson } from "../../text/parse-json.ts";
+import type { Behind } from "./behind.ts";
 
 /** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
 export interface Call {
@@ -78,13 +77,9 @@ const bodyWithinMs = 4_000;
 /** So long the rest of an unwanted body is still read: otherwise a reset overtakes the answer. */
 const lingerMs = 1_000;
 
-interface DoorOptions {
+interface DoorOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
   routes: readonly Route[];
-  store: Pick<Journal, "takeDoorPlace" | "noteDoorCall">;
   telemetry: Pick<Telemetry, "doorCalls">;
-  /** A caller is over its limit. */
-  onLimit?: (caller: string, perMinute: number) => Promise<void>;
-  log: Log;
 }
 
 /** Answers what comes through the door: one route for each kind of caller, and problems in one form. */
@@ -108,7 +103,7 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
       caller = who;
       const waitMs = await store.takeDoorPlace(who, randomUUID(), perMinute);
       if (waitMs === 0) return;
-      await onLimit?.(who, perMinute);
+      await onLimit(who, `${perMinute} calls a minute`);
       throw tooMany(route?.busy ?? 429, waitMs);
     };
     try {

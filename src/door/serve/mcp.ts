@@ -81,12 +81,8 @@ async function callerOf(
   { config, gatewayNow }: Behind,
 ): Promise<Caller | undefined> {
   const gateway = gatewayNow();
-  if (call.headers["x-slack-signature"] === undefined) {
-    const caller = serviceOf(call.headers, gateway.policy);
-    if (!caller) throw unauthorized();
-    await named(caller.service, caller.rule.limits.requestsPerMinute);
-    return caller;
-  }
+  if (call.headers["x-slack-signature"] === undefined)
+    return serviceOf(call, named, gateway.policy);
   const secret = config.door?.signingSecret();
   const signed = readSignature(call.headers, gateway.now());
   if (!secret || typeof signed === "string" || !isSignedBy(secret, signed, call.body))
@@ -153,14 +149,12 @@ function serverFor(caller: Caller | undefined, behind: Behind): Server {
   async function proposalResult(by: Caller, name: string, input: Input): Promise<CallToolResult> {
     const stood =
       name === "propose"
-        ? await propose(by, inWords(parsed(proposed, input)), behind)
+        ? await propose(by, parsed(proposedByTool, input), behind)
         : await stateOf(by, parsed(named, input).id, behind);
     const structuredContent = withoutUnseen(stood);
     return { content: [asData(`${stood.id}: ${stood.state}`)], structuredContent };
   }
 }
-
-const inWords = ({ command, reason }: z.output<typeof proposed>) => ({ words: command, reason });
 
 function parsed<T>(schema: z.ZodType<T>, input: Input): T {
   const read = schema.safeParse(input);
@@ -168,6 +162,9 @@ function parsed<T>(schema: z.ZodType<T>, input: Input): T {
   throw new UserError(`That can't be read: ${z.prettifyError(read.error)}`);
 }
 
+const proposedByTool = proposed.extend({
+  key: z.string().min(1).max(200).optional().describe("a call with the same key can be repeated"),
+});
 const named = z.strictObject({ id: z.string().min(1).max(60) });
 
 function proposeTool(
@@ -183,7 +180,7 @@ function proposeTool(
   return {
     name: "propose",
     description: `Propose a change. It runs only if a person with the right presses Run in Gatehouse's own message in Slack; get_request tells what became of it. Commands: ${usages.join("; ") || "none"}.`,
-    inputSchema: outputSchema(proposed),
+    inputSchema: outputSchema(proposedByTool),
     outputSchema: outputSchema(stateShape),
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
   };

@@ -15,7 +15,7 @@ import {
   resolveSeveral,
   withSnapshotId,
 } from "../../requests/submit/submit.ts";
-import { changeNamed, type GatewayContext } from "../../slack/conversation/authorize.ts";
+import { authorize, changeNamed, type GatewayContext } from "../../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../../slack/conversation/submit.ts";
 import {
   hasExpired,
@@ -28,11 +28,12 @@ import {
 } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
-import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
+import { type Call, type Handle, jsonOf, Problem, type Route } from "./door.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
-  words: string;
+  /** Its words. */
+  command: string;
   reason: string;
   /** The same key is the same proposal, however often it is sent. */
   key?: string | undefined;
@@ -62,7 +63,7 @@ const termsOf = (caller: Caller, { policy }: GatewayContext) =>
 /** Puts a change before people; it is made once one of them runs it. Throws Problem, and UserError for names. */
 export async function propose(
   caller: Caller,
-  { words: typed, reason, key }: Wanted,
+  { command: typed, reason, key }: Wanted,
   behind: Behind,
 ): Promise<ProposalState> {
   const { proposals, gatewayNow, at } = behind;
@@ -74,12 +75,14 @@ export async function propose(
   const known = await proposals.get(id);
   if (known) return same(known);
   const { target, ...change } = await readChange(caller, words, seenFrom(caller, gateway));
-  if ((await proposals.openOf(proposerName(by))) >= most)
+  if ((await proposals.openOf(proposerName(by))) >= most) {
+    await behind.onLimit(proposerName(by), `${most} open proposals`);
     throw new Problem(
       429,
       `${most} of your proposals are open, which is the limit.`,
       "Wait until one is run or dismissed, or expires. `limits.openProposals` of the service in gatehouse.yml sets this limit.",
     );
+  }
   const now = await proposals.now();
   const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
   const when = { channelId: place, expiresAt: now + expiresMs };
@@ -113,6 +116,8 @@ async function readChange(
   refuseUnlessListed(caller, invocation);
   const target = await oneTarget(invocation, gateway);
   refuseUnlessListed(caller, invocation, target);
+  const asked = { command, input: invocation.input, targets: [target], channelId: "" };
+  if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
   const { snapshots, inventory } = gateway;
   const exact = await withSnapshotId(invocation.command, invocation.input, target, gateway);
   const input = withTarget(command, exact, target);
@@ -255,8 +260,7 @@ function wantedIn({ headers, body }: Call): Wanted {
     const title = "Idempotency-Key must be up to 200 characters without spaces.";
     throw wrong(title, undefined, { field: "Idempotency-Key" });
   }
-  const { command: words, reason } = read.data;
-  return { words, reason, ...(key === undefined ? {} : { key: String(key) }) };
+  return { ...read.data, ...(key === undefined ? {} : { key: String(key) }) };
 }
 
 /** The longest that a call waits for the next state (s). */
@@ -264,12 +268,8 @@ const longestWait = 30;
 
 /** For services; a person's agent comes in over MCP. */
 export function proposalRoutes(behind: Behind): readonly Route[] {
-  const known = async ({ headers }: Call, named: Parameters<Handle>[1]) => {
-    const caller = serviceOf(headers, behind.gatewayNow().policy);
-    if (!caller) throw unauthorized();
-    await named(caller.service, caller.rule.limits.requestsPerMinute);
-    return caller;
-  };
+  const known = (call: Call, named: Parameters<Handle>[1]) =>
+    serviceOf(call, named, behind.gatewayNow().policy);
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
     const state = await propose(caller, wantedIn(call), behind);

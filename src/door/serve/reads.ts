@@ -13,7 +13,7 @@ import { errorReply } from "../../slack/error-reply.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { describeDoor, programArguments, withJson } from "./describe.ts";
-import { type Call, Problem, type Route, unauthorized } from "./door.ts";
+import { type Call, Problem, type Route } from "./door.ts";
 
 /**
  * The plain reads that this caller may run: others change Gatehouse, or are for the eyes of whoever asks. A service has those
@@ -89,9 +89,7 @@ export function readRoutes(behind: Behind): readonly Route[] {
         ...route,
         path,
         async handle(call, named) {
-          const caller = serviceOf(call.headers, behind.gatewayNow().policy);
-          if (!caller) throw unauthorized();
-          await named(caller.service, caller.rule.limits.requestsPerMinute);
+          const caller = await serviceOf(call, named, behind.gatewayNow().policy);
           const input = { ...Object.fromEntries(call.query), ...inPath(call, path, key) };
           try {
             const body = await (await readFor(caller, command, input, behind)).data();

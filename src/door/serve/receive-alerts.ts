@@ -39,7 +39,7 @@ export function alertRoute(behind: {
         await alerts.now(),
       );
       if (!source || !proven) throw unauthorized();
-      await named(`source ${called}`, perMinute);
+      await named(`sources.${called}`, perMinute);
       const delivery = readAlerts(jsonOf(call.body), source);
       if ("field" in delivery) {
         const { field, text } = delivery;

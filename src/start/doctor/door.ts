@@ -58,20 +58,18 @@ export function callsInWords(
   calls: ReadonlyMap<string, number>,
   now: number,
 ): string {
-  /** A caller is named with its section or without. */
-  const ago = (routes: string, name: string) => {
-    const its = new RegExp(`^(${routes}) (sources?[ .]|services?[ .])?${name}$`);
-    const times = [...calls].flatMap(([call, at]) => (its.test(call) ? at : []));
+  const ago = (caller: string, ...routes: readonly string[]) => {
+    const times = routes.flatMap((route) => calls.get(`${route} ${caller}`) ?? []);
     return times.length === 0 ? undefined : `${duration(now - Math.max(...times))} ago`;
   };
   const ofSources = Object.keys(sources).map((source) => {
-    const last = ago("alerts", source);
+    const last = ago(`sources.${source}`, "alerts");
     return last === undefined ? `no alert yet from ${source}` : `last alert from ${source} ${last}`;
   });
   const ofServices = Object.keys(services).map((service) => {
-    const proposed = ago("proposals", service);
+    const proposed = ago(`services.${service}`, "proposals");
     if (proposed !== undefined) return `${service} proposed ${proposed}`;
-    const last = ago("mcp|reads", service);
+    const last = ago(`services.${service}`, "mcp", "reads");
     return last === undefined ? `no call yet from ${service}` : `${service} called ${last}`;
   });
   return (
