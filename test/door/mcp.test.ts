@@ -238,7 +238,7 @@ describe("Slackbot at the door", () => {
     for (const args of [asked, asked, { ...asked, key: "twice" }]) {
       const result = await call("U0OLIVIA", "propose", args);
       expect(result?.structuredContent).toMatchObject({ state: "open", final: false });
-      ids.push((result?.structuredContent as { id: string }).id);
+      ids.push(String(result?.structuredContent?.["id"]));
     }
     const [id = "", same, other] = ids;
     expect(same).toBe(id);
