@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
+import { textAt } from "../../src/slack/web.ts";
 import type { TestWorld } from "../support/start-world.ts";
 import { addressOf, startDoorWorld, token } from "./asking.ts";
 
@@ -238,9 +239,9 @@ describe("Slackbot at the door", () => {
     for (const args of [asked, asked, { ...asked, key: "twice" }]) {
       const result = await call("U0OLIVIA", "propose", args);
       expect(result?.structuredContent).toMatchObject({ state: "open", final: false });
-      ids.push(String(result?.structuredContent?.["id"]));
+      ids.push(textAt(result?.structuredContent, "id"));
     }
-    const [id = "", same, other] = ids;
+    const [id = "", same, other = ""] = ids;
     expect(same).toBe(id);
     expect(other).not.toBe(id);
     expect(await call("U0AMIR", "get_request", { id })).toMatchObject({ isError: true });
