@@ -11,7 +11,7 @@ import {
   type ReadPolicy,
 } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
-import { listsFor, whoAre, allRights, rightsOver } from "../policy/access.ts";
+import { listsFor, scopeOfView, whoAre, allRights, rightsOver } from "../policy/access.ts";
 import {
   mayNeedApproval,
   operationsOf,
@@ -19,7 +19,15 @@ import {
   decide as decideAsked,
 } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/refusal.ts";
-import { targetArgument, type Command, dottedName, type Target } from "../registry/define.ts";
+import {
+  targetArgument,
+  type Command,
+  dottedName,
+  isChange,
+  type Target,
+} from "../registry/define.ts";
+import { mayPropose } from "../door/proposals.ts";
+import { withJson } from "../door/serve/describe.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
@@ -38,7 +46,7 @@ export const policyUsage = `usage: node gatehouse.mjs policy <what>
                                 a target is project/vm or project, as in vm.restore payments/db-1 or, for a new
                                 name, project.update pay --name payments; --vms names the VMs of a project, which
                                 rules hold for too; without --groups, Slack says which groups they are in, where
-                                SLACK_BOT_TOKEN is set
+                                SLACK_BOT_TOKEN is set; --as services.<name> asks what that program may read or propose
   test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals, votes
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
@@ -229,6 +237,7 @@ function decide(asked: Question, file: PolicyFile) {
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
   const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
+  if (who.startsWith("services.")) return decideForService(who, command, targets, policy, line);
   const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
   const input = newName === undefined ? {} : { name: newName };
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
@@ -255,6 +264,36 @@ function decide(asked: Question, file: PolicyFile) {
       : "";
   const said = `${how}: ${why}.${place}${approvers} ${by}${unknown}`;
   return { allowed: true, approvals: required, votes, why: said };
+}
+
+/** What a program may see or propose: whoever runs a proposal needs the right themselves. */
+function decideForService(
+  who: string,
+  command: Command,
+  targets: readonly Target[],
+  { services }: Policy,
+  line: (at: readonly PropertyKey[]) => string,
+) {
+  const found = Object.entries(services).find(([name]) => `services.${name}` === who);
+  if (!found) throw new UserError(`gatehouse.yml names no ${who}.`);
+  const [name, rule] = found;
+  const say = (allowed: boolean, list: "propose" | "view", note = "") => {
+    const start = allowed
+      ? `allowed: ${who}.${list} names`
+      : `refused: ${who}.${list} doesn't name`;
+    const why = `${start} it ${line(["services", name, list])}.${note}`;
+    return { allowed, approvals: 0, votes: [], why };
+  };
+  if (isChange(command)) {
+    const note = " It only proposes: whoever runs it needs the right to, and approvals as ever.";
+    return say(mayPropose(rule, command, targets[0]), "propose", note);
+  }
+  if (withJson([command]).length === 0)
+    return { ...say(false, "view"), why: `refused: no program can read /${command.name}.` };
+  const scope = scopeOfView(rule.view);
+  const isSeen = ({ id, name: called = "" }: ReturnType<typeof ownerOf>) =>
+    scope?.sees({ id, name: called }) ?? true;
+  return say(rule.view.length > 0 && targets.map(ownerOf).every(isSeen), "view");
 }
 
 /** The entry of each access list that lets them; of several teams each must. */

@@ -40,6 +40,49 @@ function written(name: string, text: string): string {
 
 const onCall = ["--as", "U0OLIVIA", "--groups", "S01ONCALL"];
 
+describe("policy explain of a service", () => {
+  const file = () =>
+    written(
+      "services.yml",
+      `services:
+  deploy:
+    tokens: ["sha256:${"0".repeat(64)}"]
+    view: [payments]
+    propose: [{ operations: [vm.snapshot], targets: ["db-*"] }]
+    channel: C01OPS
+`,
+    );
+  const explain = (...words: readonly string[]) =>
+    typed(["explain", "--as", "services.deploy", ...words], file());
+
+  it("says what it may propose, and that whoever runs it decides", async () => {
+    const { code, said } = await explain("vm.snapshot", "payments/db-1");
+    expect(code).toBe(0);
+    expect(said).toMatch(
+      /^allowed: services\.deploy\.propose names it \(.*line 5\)\. It only proposes/,
+    );
+    for (const [command = "", target = ""] of [
+      ["vm.restart", "payments/db-1"],
+      ["vm.snapshot", "payments/web-1"],
+    ])
+      expect(await explain(command, target)).toMatchObject({
+        code: 1,
+        said: expect.stringContaining("refused: services.deploy.propose doesn't name it"),
+      });
+  });
+
+  it("says what it sees, and what no program reads", async () => {
+    expect((await explain("vm.show", "payments/db-1")).said).toMatch(/^allowed: .*view names it/);
+    expect((await explain("vm.show", "ml/gpu-1")).said).toMatch(/^refused: .*view doesn't name it/);
+    expect(await explain("gatehouse.audit")).toMatchObject({
+      code: 1,
+      said: "refused: no program can read /gatehouse audit.\n",
+    });
+    const other = await typed(["explain", "--as", "services.other", "vm.show"], file());
+    expect(other.said).toContain("gatehouse.yml names no services.other.");
+  });
+});
+
 describe("policy check", () => {
   it("says what a file without problems holds", async () => {
     expect(await typed(["check"])).toMatchObject({
