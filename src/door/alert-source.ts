@@ -11,11 +11,11 @@ import { type Command, dottedName, type Target } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { targetOf } from "../requests/submit/submit.ts";
 import type { Owes, Source } from "../slack/deliver/deliver.ts";
-import { isSaid, type Owed, type Shows } from "../slack/deliver/post-once.ts";
+import { sharedBy } from "../redis/due-list.ts";
+import { isSaid, type Owed, paced } from "../slack/deliver/post-once.ts";
 import {
   type Alerts,
   type Overview,
-  overviewOf,
   parseAlert,
   parseOverview,
   type Posted,
@@ -29,8 +29,6 @@ import {
   type View,
 } from "./render-alert.ts";
 
-/** The minimum between edits that only show progress: Slack allows 50 edits a minute for the workspace. */
-const usualEditMs = 4000;
 /** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
@@ -52,7 +50,7 @@ export function alertSource(options: {
   visibilityTimeoutMs: number;
   editMs?: number;
 }): Source {
-  const { alerts, visibilityTimeoutMs, editMs = usualEditMs } = options;
+  const { alerts, visibilityTimeoutMs } = options;
   let reading = 0;
 
   const read: Source["read"] = async (id, fields) => {
@@ -60,7 +58,7 @@ export function alertSource(options: {
     const alert = parseAlert(id, fields);
     const { revision, createdAt } = overview ?? alert ?? {};
     if (revision === undefined || createdAt === undefined) return undefined;
-    const shared = alert && overviewOf(alert);
+    const shared = alert && sharedBy(alert.delivered);
     if (shared !== undefined) await alerts.touch(shared);
     const frozenBy = (await options.store.freezeState())?.by;
     const now = await alerts.now();
@@ -77,7 +75,7 @@ export function alertSource(options: {
     // Nowhere to tell it, or nothing: its end came first, or Slack has refused it
     if (channelId === "" || events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
     const look = `${state}${frozenBy === undefined ? "" : "-frozen"}`;
-    const { waitMs, shows } = showsOf(alert, `${revision}`, look, now);
+    const { waitMs, shows } = pacedBy(alert, `${revision}`, look, now);
     const view = (reads = 0) => viewOf(alert, frozenBy, reads);
     const thread = { channelId: standsAt?.channelId ?? channelId, threadTs: standsAt?.ts };
     const told = events.map((event, n): Owed => {
@@ -104,7 +102,7 @@ export function alertSource(options: {
     const firing = members.filter(({ state }) => state === "firing");
     const facts = [frozenBy, ...members.map(({ id, revision }) => [id, revision])];
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
-    const { waitMs, shows } = showsOf(overview, version, "overview", now);
+    const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
       const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, frozenBy, 1));
       return renderOverview(
@@ -126,18 +124,9 @@ export function alertSource(options: {
     return { messages: [card], waitMs } satisfies Partial<Owes>;
   }
 
-  /** What a card shows now, and how long an edit that shows no other state must wait (ms). */
-  function showsOf({ delivered }: Posted, version: string, look: string, now: number) {
-    const { card: standsAt, shown: before } = delivered;
-    const [shownVersion, shownLook, shownAt] = before.split(" ");
-    const isSame = shownVersion === version && shownLook === look;
-    const leftMs = Math.min(editMs, Number(shownAt) + editMs - now);
-    const waitMs = standsAt && !isSame && shownLook === look ? Math.max(0, leftMs) : 0;
-    const next = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
-    // Never the last: results of requests go first
-    const shows: Shows = { field: "shown", before, now: next, standsAt, isLast: false };
-    return { shows, waitMs };
-  }
+  /** Never the last: results of requests go first. */
+  const pacedBy = ({ delivered }: Posted, version: string, look: string, now: number) =>
+    paced(delivered, { version, look, isLast: false }, now, options.editMs);
 
   /** So many of its VMs are read from the compute service: those that can have controls. */
   async function viewOf(alert: StoredAlert, frozenBy: string | undefined, reads: number) {

@@ -1,6 +1,6 @@
-import { createOutbox, placeIn, shownIn } from "../redis/due-list.ts";
+import { createOutbox, membersIn, placeIn, sharedBy, shownIn } from "../redis/due-list.ts";
 import { createRecords } from "../redis/record.ts";
-import { type Fields, fieldsNamed, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
 /** What is known of one alert. Without details: it is only counted. */
@@ -95,7 +95,7 @@ export interface Posted {
   id: string;
   revision: number;
   createdAt: number;
-  delivered: ReturnType<typeof shownIn> & { shown: string };
+  delivered: ReturnType<typeof shownIn>;
 }
 
 export interface StoredAlert extends Posted {
@@ -108,7 +108,7 @@ const postedOf = (id: string, fields: Fields): Posted => ({
   id,
   revision: Number(fields["revision"]),
   createdAt: Number(fields["createdAt"]),
-  delivered: { ...shownIn(fields), shown: fields["shown"] ?? "" },
+  delivered: shownIn(fields),
 });
 
 /** Undefined for one that is gone. */
@@ -134,13 +134,8 @@ export interface Overview extends Posted {
 export function parseOverview(id: string, fields: Fields): Overview | undefined {
   const { channel: channelId } = fields;
   if (!channelId) return undefined;
-  const members = fieldsNamed("member:", fields).toSorted(([, a], [, b]) => Number(a) - Number(b));
-  return { ...postedOf(id, fields), channelId, memberIds: members.map(([member]) => member) };
+  return { ...postedOf(id, fields), channelId, memberIds: membersIn(fields) };
 }
-
-/** The overview that shows this group. */
-export const overviewOf = ({ delivered }: Posted): string | undefined =>
-  /^shared (.+)/.exec(delivered.said["card"] ?? "")?.[1];
 
 /** What a delivery means here and now. */
 export interface Meaning {
@@ -287,7 +282,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
 
     /** Where the group is told: its own message, or one with others. */
     async placeOf(alert: StoredAlert) {
-      const overview = overviewOf(alert);
+      const overview = sharedBy(alert.delivered);
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
     },
 

@@ -45,7 +45,7 @@ export interface StoredProposal {
   /** The request made of it, once that is known to be there. */
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
-  delivered: ReturnType<typeof shownIn> & { shown: string };
+  delivered: ReturnType<typeof shownIn>;
 }
 
 /** The interaction that makes its request. */
@@ -174,7 +174,7 @@ function auditOf({ id, by, command, target: { kind, id: targetId, name } }: Prop
 
 /** Undefined for one that is gone. */
 export function parseProposal(fields: Fields): StoredProposal | undefined {
-  const { record, state, request, dismissal, shown = "" } = fields;
+  const { record, state, request, dismissal } = fields;
   if (!record || !state) return undefined;
   return {
     record: JSON.parse(record) as ProposalRecord,
@@ -186,6 +186,6 @@ export function parseProposal(fields: Fields): StoredProposal | undefined {
     ...(dismissal
       ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }
       : {}),
-    delivered: { ...shownIn(fields), shown },
+    delivered: shownIn(fields),
   };
 }

@@ -6,13 +6,12 @@ import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
-import { startRounds } from "../redis/due-list.ts";
+import { sharedBy, startRounds } from "../redis/due-list.ts";
 import { targetArgument, type ChangeCommand } from "../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { RequestRecord, State, StoredRequest } from "../requests/journal/record.ts";
-import { sharedCardOf } from "../requests/journal/switches.ts";
 import { hasNoCard, isDecidedElsewhere } from "../requests/render/render-result.ts";
 import { isGlob } from "../text/glob.ts";
 import type { OutageStore, Past, RefusedInteraction, Watch } from "./outages.ts";
@@ -103,7 +102,7 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
     const undelivered = await store.outbox.among(ids);
     // Read after that: a request leaves its outbox only once its shared card is on that one's
     const requests = await store.getMany(ids);
-    const shared = requests.map((request) => sharedCardOf(request) ?? "");
+    const shared = requests.map((request) => sharedBy(request.delivered) ?? "");
     const pending = await store.sharedCards.outbox.among(shared);
     for (const [n, { record }] of requests.entries())
       if (pending.has(shared[n] ?? "")) undelivered.add(record.id);

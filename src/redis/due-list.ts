@@ -93,11 +93,29 @@ export function placeIn(field = ""): { channelId: string; ts: string } | undefin
   return channelId && ts ? { channelId, ts } : undefined;
 }
 
-/** What Slack shows, as a hash says: the marks of its messages by their keys, and where its card is. */
+/**
+ * What Slack shows, as a hash says: the marks of its messages by their keys, where its card is, and, of one that is edited as things
+ * go on, what that shows.
+ */
 export function shownIn(fields: Fields) {
-  const card = placeIn(fields["card"]);
-  return { said: Object.fromEntries(fieldsNamed("said:", fields)), ...(card ? { card } : {}) };
+  const { card: at, shown = "" } = fields;
+  const card = placeIn(at);
+  return {
+    said: Object.fromEntries(fieldsNamed("said:", fields)),
+    shown,
+    ...(card ? { card } : {}),
+  };
 }
+
+/** The ID of the message for several that shows this one. */
+export const sharedBy = ({ said }: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
+  /^shared (.+)/.exec(said["card"] ?? "")?.[1];
+
+/** The IDs of what a message for several shows, in the order in which they joined. */
+export const membersIn = (fields: Fields): readonly string[] =>
+  fieldsNamed("member:", fields)
+    .toSorted(([, a], [, b]) => Number(a) - Number(b))
+    .map(([member]) => member);
 
 /**
  * Messages owed to Slack: a due list of IDs, and for each ID a hash that also says what Slack shows of it. Every script

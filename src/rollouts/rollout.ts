@@ -115,7 +115,6 @@ export interface StoredRollout {
   delivered: {
     said: Record<string, string>;
     card?: { channelId: string; ts: string };
-    /** Revision, state and time (Redis) of what the card shows: `7 running 1763600000000`. */
     shown?: string;
     /** The bot can't post in the channel. */
     isElsewhere: boolean;

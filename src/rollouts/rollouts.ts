@@ -126,7 +126,6 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
     progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
     delivered: {
       ...shownIn(fields),
-      ...(fields["shown"] ? { shown: fields["shown"] } : {}),
       isElsewhere: fields["elsewhere"] === "1",
     },
   };

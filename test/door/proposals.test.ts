@@ -147,7 +147,7 @@ describe("a service at the door", () => {
     await hears(world.ada, "audit", /services\.deploy is at its limit of 2 open proposals/);
     const card = await hears(world.olivia, "ops", new RegExp(first.body.id));
     await world.olivia.presses("Run", { in: card.ts });
-    await expect.poll(async () => (await world.settled()).length).toBe(1);
+    await world.ended("vm snapshot");
     await hears(world.olivia, "ops", /Run by olivia/);
     expect((await job.proposes("vm snapshot db-1 c")).status).toBe(202);
     await job.asks(first.body.id);

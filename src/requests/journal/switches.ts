@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { isOlderPolicy } from "../../audit/sealer.ts";
 import { createTrail } from "../../audit/trail.ts";
 import {
@@ -7,11 +8,8 @@ import {
   redisNow,
   redisTimeLua,
   type Fields,
-  fieldsNamed,
 } from "../../redis/redis.ts";
-import { randomBytes } from "node:crypto";
-import { createOutbox, type Outbox, shownIn } from "../../redis/due-list.ts";
-import type { StoredRequest } from "./record.ts";
+import { createOutbox, membersIn, type Outbox, shownIn } from "../../redis/due-list.ts";
 
 /** Why Gatehouse freezes by itself: what a person must know first comes last. A person's own reason weighs less than each. */
 const causes = [
@@ -216,11 +214,7 @@ export interface SharedCard {
   memberIds: readonly string[];
   /** Its requests get messages of their own again. */
   isDissolved: boolean;
-  delivered: {
-    said: Readonly<Record<string, string>>;
-    card?: { channelId: string; ts: string };
-    face: string;
-  };
+  delivered: ReturnType<typeof shownIn>;
 }
 
 /** Undefined when it is gone. */
@@ -231,17 +225,10 @@ export function parseSharedCard(id: string, fields: Fields): SharedCard | undefi
     place: JSON.parse(fields["place"]) as SharedCard["place"],
     createdAt: Number(fields["createdAt"]),
     revision: Number(fields["revision"]),
-    memberIds: fieldsNamed("member:", fields)
-      .toSorted(([, a], [, b]) => Number(a) - Number(b))
-      .map(([member]) => member),
+    memberIds: membersIn(fields),
     isDissolved: fields["size"] === dissolved,
-    delivered: { ...shownIn(fields), face: fields["face"] ?? "" },
+    delivered: shownIn(fields),
   };
-}
-
-/** The id of the shared card that shows this request. */
-export function sharedCardOf({ delivered }: Pick<StoredRequest, "delivered">): string | undefined {
-  return /^shared (.+)/.exec(delivered.said["card"] ?? "")?.[1];
 }
 
 export type SharedCards = ReturnType<typeof createSharedCards>;

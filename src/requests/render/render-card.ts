@@ -47,7 +47,7 @@ import {
   isDecidedElsewhere,
   askWhetherDone,
 } from "./render-result.ts";
-import { sharedCardOf } from "../journal/switches.ts";
+import { sharedBy } from "../../redis/due-list.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {
@@ -347,7 +347,7 @@ function lineOf({ request, command, note }: Member): Markdown {
   const { sign: symbol, text } = outcomeOf(request, command, note);
   if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
-  if (sharedCardOf(request) === undefined && state === "unknown")
+  if (sharedBy(request.delivered) === undefined && state === "unknown")
     return md`${what}: outcome unknown, see its own message (${who})`;
   const since = when(progress.sentAt ?? record.createdAt, "{time}");
   const why = state === "authorized" && progress.why ? md`: ${progress.why}` : md``;

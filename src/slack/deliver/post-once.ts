@@ -1,7 +1,7 @@
 import { inWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
 import { sharedOutside, type Message } from "../../messages/message.ts";
-import type { Outbox } from "../../redis/due-list.ts";
+import type { Outbox, shownIn } from "../../redis/due-list.ts";
 import {
   type SharedChannels,
   isBecauseOfUs,
@@ -66,6 +66,28 @@ export interface Shows {
   /** Where the message is, once it was posted. */
   standsAt: { channelId: string; ts: string } | undefined;
   isLast: boolean;
+}
+
+/** The minimum between edits that only show progress (ms): Slack allows 50 edits a minute for the workspace. */
+const usualEditMs = 4_000;
+
+/**
+ * Of a card that is edited as things go on: what it shows now, and how long the edit must wait (ms). A `look` that nobody saw yet is
+ * news and waits for nothing.
+ */
+export function paced(
+  { card: standsAt, shown: before = "" }: Partial<ReturnType<typeof shownIn>>,
+  { version, look, isLast }: { version: string; look: string; isLast: boolean },
+  now: number,
+  editMs = usualEditMs,
+): { shows: Shows; waitMs: number } {
+  const [shownVersion, shownLook, shownAt] = before.split(" ");
+  const isSame = shownVersion === version && shownLook === look;
+  const sinceMs = now - Number(shownAt);
+  const isProgress = standsAt && !isSame && shownLook === look && sinceMs >= 0;
+  const waitMs = isProgress ? Math.max(0, editMs - sinceMs) : 0;
+  const shown = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
+  return { shows: { field: "shown", before, now: shown, standsAt, isLast }, waitMs };
 }
 
 /** What can't be looked up after a lost answer: sent at most once. */

@@ -8,7 +8,8 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
-import { type SharedCard, sharedCardOf } from "../../requests/journal/switches.ts";
+import { sharedBy } from "../../redis/due-list.ts";
+import type { SharedCard } from "../../requests/journal/switches.ts";
 import { end } from "../../requests/perform/perform.ts";
 import {
   type Above,
@@ -100,7 +101,7 @@ export function requestSource(options: {
       return read(id, await outbox.get(id));
     }
     const { revision, record } = request;
-    const sharedId = sharedCardOf(request);
+    const sharedId = sharedBy(request.delivered);
     if (sharedId !== undefined && request.state === "unknown") {
       await store.sharedCards.leave(id, sharedId);
       return read(id, await outbox.get(id));

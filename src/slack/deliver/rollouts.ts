@@ -6,11 +6,8 @@ import { parseRollout, type Rollouts } from "../../rollouts/rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
 import { isBecauseOfUs, type Place, type Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
-import type { Owed, Shows } from "./post-once.ts";
+import { type Owed, paced } from "./post-once.ts";
 import { uploadFile } from "./upload.ts";
-
-/** The minimum between edits that only show progress: Slack allows 50 edits a minute for the workspace. */
-const usualEditMs = 4000;
 
 /**
  * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its
@@ -24,7 +21,7 @@ export function rolloutSource(options: {
   log: Log;
   editMs?: number;
 }): Source {
-  const { rollouts, log, editMs = usualEditMs } = options;
+  const { rollouts, log } = options;
   const { outbox } = rollouts;
 
   async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
@@ -33,28 +30,21 @@ export function rolloutSource(options: {
     if (!rollout || !command) return undefined;
     const { revision, record } = rollout;
     const now = await rollouts.now();
-    const waitMs = untilNextEdit(rollout, now, editMs);
-    const messages = waitMs > 0 ? [] : owedOf(rollout, command, now);
-    return { createdAt: record.createdAt, revision, messages, waitMs };
+    return { createdAt: record.createdAt, revision, ...owedOf(rollout, command, now) };
   }
 
-  function owedOf(rollout: StoredRollout, command: ChangeCommand, now: number): Owed[] {
+  function owedOf(rollout: StoredRollout, command: ChangeCommand, now: number) {
     const { record, delivered, revision, state, final } = rollout;
-    const { card: standsAt, shown: before = "", said } = delivered;
-    const [shownRevision, shownState] = before.split(" ");
+    const { shown = "", said } = delivered;
     const place = placeOf(rollout);
     const closed = async () => {
       if (delivered.isElsewhere) return undefined;
       await outbox.remember(record.id, { elsewhere: "1" });
       return 0;
     };
-    const shows: Shows = {
-      field: "shown",
-      before,
-      now: shownRevision === String(revision) ? before : `${revision} ${state} ${now}`,
-      standsAt,
-      isLast: final || shownState !== state,
-    };
+    const isLast = final || shown.split(" ")[1] !== state;
+    const looks = { version: String(revision), look: state, isLast };
+    const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const card = () => renderRollout(rollout, command);
     const end = () => renderRolloutEnd(rollout, command);
     const file = () => list(rollout, command, place);
@@ -63,7 +53,7 @@ export function rolloutSource(options: {
       { key: "end", mark: said["end"], place, render: end, closed },
       { key: "file", mark: said["file"], sentMark: "1", prepare: file },
     ];
-    return final ? owed : owed.slice(0, 1);
+    return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }
 
   async function list(rollout: StoredRollout, command: ChangeCommand, place: Place) {
@@ -84,15 +74,6 @@ export function rolloutSource(options: {
   }
 
   return { kind: "rollout", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };
-}
-
-/** How long an edit that only shows progress must wait (ms); 0 for any other. */
-function untilNextEdit(rollout: StoredRollout, now: number, editMs: number): number {
-  const { delivered, revision, state } = rollout;
-  const [shownRevision, shownState, shownAt] = (delivered.shown ?? "").split(" ");
-  if (!delivered.card || shownRevision === String(revision) || shownState !== state) return 0;
-  const ago = now - Number(shownAt);
-  return ago >= 0 && ago < editMs ? editMs - ago : 0;
 }
 
 /** In the thread of its card; where the channel is closed, the requester's direct messages. */

@@ -1,21 +1,20 @@
 import { hash } from "node:crypto";
 import { workOnRequests } from "../../log/log.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { sharedBy } from "../../redis/due-list.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { parseSharedCard, type SharedCard, sharedCardOf } from "../../requests/journal/switches.ts";
+import { parseSharedCard, type SharedCard } from "../../requests/journal/switches.ts";
 import {
   type Member,
   renderSharedCard,
   renderSharedResult,
 } from "../../requests/render/render-card.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { isSaid, type Owed } from "./post-once.ts";
+import { isSaid, type Owed, paced } from "./post-once.ts";
 
-/** The minimum between edits that only show progress. */
-const usualEditMs = 3000;
 type Shown = NonNullable<SharedCard["delivered"]["card"]>;
 
 /**
@@ -33,7 +32,7 @@ export function sharedCardSource(options: {
   editMs?: number;
   at?: ((point: "shared-posting" | "shared-posted", id: string) => Promise<void>) | undefined;
 }): Source {
-  const { store, editMs = usualEditMs } = options;
+  const { store } = options;
   const { sharedCards } = store;
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
@@ -41,7 +40,7 @@ export function sharedCardSource(options: {
     if (!shared) return undefined;
     const { createdAt, revision, delivered } = shared;
     const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
-    const staying = members.filter(({ request }) => sharedCardOf(request) === id);
+    const staying = members.filter(({ request }) => sharedBy(request.delivered) === id);
     if (shared.isDissolved) {
       const told = resultsOf(staying, delivered.said).filter(({ key }) =>
         isSaid(delivered.said[key]),
@@ -80,16 +79,14 @@ export function sharedCardSource(options: {
     now: number,
   ): Pick<Owes, "messages" | "waitMs"> {
     const { place, delivered } = shared;
-    const { card: standsAt, said, face } = delivered;
+    const { card: standsAt, said } = delivered;
     const results = resultsOf(staying, said);
     const isWhole = staying.length > 0 && staying.every(({ request }) => request.final);
     const closed = async () => ((await sharedCards.dissolve(shared)) ? 1 : undefined);
     const shown = renderSharedCard(members);
     const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
-    const [shownPrint, shownAt] = face.split(" ");
-    const isSame = shownPrint === print;
-    const sinceMs = now - Number(shownAt);
-    const waitMs = standsAt && !isSame && !isWhole && sinceMs >= 0 ? editMs - sinceMs : 0;
+    const looks = { version: print, look: isWhole ? "whole" : "running", isLast: isWhole };
+    const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const threadTs = place.threadTs ?? standsAt?.ts;
     const card: Owed = {
       key: "card",
@@ -99,13 +96,7 @@ export function sharedCardSource(options: {
         isWhole && !isSaid(said["card"])
           ? renderSharedCard(members, await Promise.all(results.map(({ theirs }) => noted(theirs))))
           : shown,
-      shows: {
-        field: "face",
-        before: face,
-        now: isSame || waitMs > 0 ? face : `${print} ${now}`,
-        standsAt,
-        isLast: isWhole,
-      },
+      shows,
       // It stands for many cards
       urgency: "result",
       covers: isWhole ? results.map(({ key }) => key) : [],

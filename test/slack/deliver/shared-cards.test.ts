@@ -4,7 +4,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { sharedCardOf } from "../../../src/requests/journal/switches.ts";
+import { sharedBy } from "../../../src/redis/due-list.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
@@ -247,7 +247,7 @@ describe.concurrent("a shared card", () => {
       }, within)
       .toEqual(asked.map(({ record }) => record.id).toSorted());
     const stored = await at.store.getMany(asked.map(({ record }) => record.id));
-    expect(new Set(stored.map(sharedCardOf)).size).toBe(1);
+    expect(new Set(stored.map(({ delivered }) => sharedBy(delivered))).size).toBe(1);
     expect(at.said().filter((said) => said.startsWith("card"))).toHaveLength(1);
   });
 });
