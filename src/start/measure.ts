@@ -14,6 +14,7 @@ const owedLists = [
   ["outbox", "request", "changedAt"],
   ["notices", "notice", "at"],
   ["shared-cards", "shared", "createdAt"],
+  ["alerts:outbox", "alert", "createdAt"],
 ] as const;
 
 /**
@@ -59,8 +60,8 @@ export function createMeasure(
     const lists = owedLists.map(async ([list, kind, field]) => {
       const ids = await redis.zrange(key(list), 0, `${maxOwed - 1}`);
       const found = await Promise.all(ids.map((id) => redis.hmget(key(kind, id), field, "card")));
-      // A shared card that was posted is on its list for what changed since, which has no time
-      const dated = found.filter(([at, card]) => at && !(kind === "shared" && card));
+      // What was posted is on its list for what changed since its creation, which has no time
+      const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
       const oldest = dated.map(([at]) => ({ at: Number(at) }));
       return { many: await redis.zcard(key(list)), oldest };
     });

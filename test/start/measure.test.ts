@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { createAlerts } from "../../src/door/alerts.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
 import { createPolls } from "../../src/requests/journal/limits.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
@@ -67,6 +68,12 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const { announce } = createNotices({ redis, key });
   await announce({ id: "n-1", channelId: "C01OPS", message: sentence(md`Something happened.`) });
   await redis.hset(key("notice", "n-1"), "at", now - 2 * minuteMs);
+  const alert = { key: "1", at: 0, name: "HighCpu", summary: "", severity: "", vm: "", since: 0 };
+  await createAlerts(redis, key).take(
+    "prometheus",
+    { groupKey: "g", alerts: [alert], omitted: 0 },
+    { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" },
+  );
   const seal = ["id", `${now - minuteMs}-0`, "at", now - minuteMs, "payload", "x", "hash", "y"];
   await redis.xadd(key("audit", "seals"), "7-0", ...seal);
 
@@ -75,7 +82,7 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
     'open_requests{state="draft"}': 2,
     'open_requests{state="unknown"}': 1,
     'open_requests{state="uncounted"}': 0,
-    outbox_messages: 4,
+    outbox_messages: 5,
     audit_records_total: 7,
     frozen: 1,
   });
