@@ -188,25 +188,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
-  /** Its message looks different now, without a change of its own. `more` is written in the same step. */
-  async function touch(id: string, more: Fields = {}): Promise<void> {
-    const at = await now();
-    const steps = redis.multi().hincrby(alertKey(id), "revision", 1).zadd(outbox.list, at, id);
-    if (Object.keys(more).length > 0)
-      steps
-        .hset(alertKey(id), more)
-        .hsetnx(alertKey(id), "createdAt", at)
-        .pexpire(alertKey(id), keptMs);
-    await steps.exec();
-    outbox.ring();
-  }
-
   return {
     outbox,
     now,
     get,
     getMany,
-    touch,
+    touch: records.touch,
+    refresh: records.refresh,
 
     /**
      * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the
@@ -276,7 +264,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async join({ id, record: { channelId } }: StoredAlert): Promise<boolean> {
       const at = await now();
       const overview = `o-${shortHash(channelId, String(Math.floor(at / gathersMs)))}`;
-      await touch(overview, { channel: channelId, [`member:${id}`]: String(at) });
+      await redis
+        .multi()
+        .hset(alertKey(overview), { channel: channelId, [`member:${id}`]: String(at) })
+        .hsetnx(alertKey(overview), "createdAt", at)
+        .pexpire(alertKey(overview), keptMs)
+        .exec();
+      await records.touch(overview);
       return outbox.mark(id, "said:card", "", `shared ${overview}`);
     },
 
@@ -284,11 +278,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async placeOf(alert: StoredAlert) {
       const overview = sharedBy(alert.delivered);
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
-    },
-
-    /** Messages of open groups look different now: changes were frozen, or are allowed again. */
-    async refresh(): Promise<void> {
-      for (const id of await records.openIds()) await touch(id);
     },
 
     /** What fires now, for digests and the Home tab. */

@@ -8,7 +8,7 @@ import type { Web } from "../slack/web.ts";
 import { hasExpired, parseProposal, type Proposals, requestOf } from "./proposals.ts";
 import { renderProposal } from "./render-proposal.ts";
 
-/** How often an open one is looked at again: it may expire, be frozen, or have been taken by a process that died. */
+/** How often one is looked at again that was taken, perhaps by a process that died. */
 const lookEveryMs = 5_000;
 /** While its request, or the message to link to, is on its way. */
 const soonMs = 250;
@@ -59,8 +59,9 @@ export function proposalSource(options: {
     const messages = [
       { key: "card", mark: said["card"], place, render, shows, urgency: "decision" as const },
     ];
-    const isTaken = state === "running" && now < changedAt + linkWithinMs;
-    const waitMs = isOpen ? (isTaken ? soonMs : lookEveryMs) : 0;
+    const untilEndMs = Math.max(soonMs, record.expiresAt - now);
+    const takenMs = now < changedAt + linkWithinMs ? soonMs : lookEveryMs;
+    const waitMs = state === "open" ? untilEndMs : isOpen ? takenMs : 0;
     return { createdAt, revision, messages, waitMs };
   }
 

@@ -127,6 +127,7 @@ export function createProposals(
     outbox,
     get,
     now: () => redisNow(redis),
+    refresh: records.refresh,
 
     /** False where one of this ID is on record. */
     propose: (record: ProposalRecord): Promise<boolean> =>

@@ -1,4 +1,4 @@
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "./redis.ts";
+import { type Keys, defineScript, type RedisClient, redisNow, redisTimeLua } from "./redis.ts";
 import type { Outbox } from "./due-list.ts";
 
 /**
@@ -48,7 +48,22 @@ export interface Move {
  */
 export function createRecords(redis: RedisClient, key: Keys, open: string, outbox: Outbox) {
   const run = defineScript(redis, "gatehouseMoveRecord", moveScript);
+  const openIds = (): Promise<string[]> => redis.zrange(open, 0, "-1");
+
+  async function touch(id: string): Promise<void> {
+    const at = await redisNow(redis);
+    await redis.multi().hincrby(outbox.hashOf(id), "revision", 1).zadd(outbox.list, at, id).exec();
+    outbox.ring();
+  }
+
   return {
+    openIds,
+    /** Its message looks different now, without a change of its own. */
+    touch,
+    /** The same of all open ones: changes were frozen, or are allowed again. */
+    async refresh(): Promise<void> {
+      for (const id of await openIds()) await touch(id);
+    },
     async move({ id, revision, state, final, keptMs, audit, fields }: Move) {
       const keys = [outbox.hashOf(id), open, key("audit"), outbox.list];
       const [read, record] = [revision === 0 ? "" : revision, audit ? JSON.stringify(audit) : ""];
@@ -59,6 +74,5 @@ export function createRecords(redis: RedisClient, key: Keys, open: string, outbo
       outbox.ring();
       return { revision: next, now };
     },
-    openIds: (): Promise<string[]> => redis.zrange(open, 0, "-1"),
   };
 }

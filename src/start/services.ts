@@ -227,12 +227,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async freeze(freeze) {
       const isNew = await journal.freeze(freeze);
       if (isNew) await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze));
-      if (isNew) await alerts.refresh();
+      if (isNew) await showFreeze();
       return isNew;
     },
     async thaw(by) {
       const isThawed = await journal.thaw(by);
-      if (isThawed) await alerts.refresh();
+      if (isThawed) await showFreeze();
       return isThawed;
     },
   };
@@ -268,6 +268,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const rollouts = createRollouts(redis, key, queues.wake);
   const alerts = createAlerts(redis, key);
   const proposals = createProposals(redis, key, at);
+  /** On the cards whose buttons it takes away, and gives back. */
+  const showFreeze = () => Promise.all([alerts.refresh(), proposals.refresh()]);
   const changes = requestable(commands);
   const onTold = observeTold({ log, telemetry });
   const requests = requestSource({

@@ -246,7 +246,7 @@ describe("a deploy job that proposes", () => {
     await using world = await startDoor();
     const { card, state } = await proposed(world);
     await world.ada.types("random", "/gatehouse freeze the storage is failing");
-    await hears(world.vera, "ops", /All changes are frozen by ada: the storage is failing/, 10_000);
+    await hears(world.vera, "ops", /All changes are frozen by ada: the storage is failing/, 3_000);
     await world.olivia.presses("Run", { in: card });
     await expect.poll(state).toBe("cancelled");
     expect(writes(world)).toEqual([]);
