@@ -13,19 +13,25 @@ export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void>
 
 export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
 
+/** Resolves with what `look` finds, on a connection of its own. */
+export async function withRedis<T>(
+  { redisUrl }: Config,
+  look: (redis: RedisClient, key: Keys) => Promise<T>,
+): Promise<T> {
+  const key = createKeys();
+  const how = { namespace: key.namespace, patienceMs: 3_000 };
+  const redis = await connectRedis(redisUrl, "commands", silentLog(), how);
+  try {
+    return await look(redis, key);
+  } finally {
+    redis.disconnect();
+  }
+}
+
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config): Promise<RedisFacts> {
-  const key = createKeys();
   try {
-    const redis = await connectRedis(config.redisUrl, "commands", silentLog(), {
-      namespace: key.namespace,
-      patienceMs: 3_000,
-    });
-    try {
-      return await factsOf(redis, key, config);
-    } finally {
-      redis.disconnect();
-    }
+    return await withRedis(config, (redis, key) => factsOf(redis, key, config));
   } catch (error) {
     const isConfig = error instanceof ConfigError;
     return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };
