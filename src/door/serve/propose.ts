@@ -52,12 +52,14 @@ const termsOf = (caller: Caller, { policy }: GatewayContext) =>
         channelId: caller.rule.channel ?? "",
         expiresMs: caller.rule.expires,
         most: caller.rule.limits.openProposals,
+        setBy: ` \`services.${caller.service}.limits.openProposals\` in gatehouse.yml sets this limit.`,
       }
     : {
         by: { person: { ...caller.person } } as Proposer,
         channelId: caller.person.id,
         expiresMs: policy.timing.approvalExpiresMs,
         most: personsOpen,
+        setBy: "",
       };
 
 /** Puts a change before people; it is made once one of them runs it. Throws Problem, and UserError for names. */
@@ -68,7 +70,7 @@ export async function propose(
 ): Promise<ProposalState> {
   const { proposals, gatewayNow, at } = behind;
   const gateway = gatewayNow();
-  const { by, channelId, expiresMs, most } = termsOf(caller, gateway);
+  const { by, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
   const words = typed.trim().replace(/^\/+/, "");
   const keyed = hash("sha256", JSON.stringify([proposerName(by), key])).slice(0, 16);
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
@@ -80,7 +82,7 @@ export async function propose(
     throw new Problem(
       429,
       `${most} of your proposals are open, which is the limit.`,
-      "Wait until one is run or dismissed, or expires. `limits.openProposals` of the service in gatehouse.yml sets this limit.",
+      `Wait until one is run or dismissed, or expires.${setBy}`,
     );
   }
   const now = await proposals.now();
