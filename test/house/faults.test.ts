@@ -83,12 +83,12 @@ describe("docs/faults.md", () => {
     expect(told).toBe(
       [
         "Hold with every count at zero (requests/faults): S1 3/2.",
+        "Hold, with outcomes left to a person (requests/faults/unknown): A2 3/2/1.",
         "Hold, not judged by the checker: R2.",
         "The others, with the counts that aren't zero:",
         [
           "| row | result | seen |",
           "| --- | --- | --- |",
-          "| A2 | holds | 3/2, unknown 1 |",
           "| S4 | BROKEN | 3/2, lost 1 |",
           "| R8c | not run | it takes long |",
         ].join("\n"),

@@ -13,8 +13,8 @@ export interface Line {
   result: Result;
   seen: string;
   seconds: number;
-  /** What docs/faults.md lists of it instead: it holds with every count at zero, or with nothing counted. */
-  listed?: { as: "zero" | "not judged"; item: string };
+  /** What docs/faults.md lists of it instead: it holds with nothing counted but outcomes that may be unknown, or with nothing to count. */
+  listed?: { as: "zero" | "unknown" | "not judged"; item: string };
 }
 
 /** After kill -9, requests in hand must have moved on within (ms, 95th percentile). */
@@ -31,12 +31,10 @@ export function rowLine({ row, outcome, seconds: took }: Done): Line {
   const line = { id: row.id, result: resultOf(outcome), seen, seconds: took };
   if (line.result !== "holds") return line;
   if (!verdict) return { ...line, listed: { as: "not judged", item: row.id } };
-  if (isKept(verdict, "none") && verdict.unknown === 0)
-    return {
-      ...line,
-      listed: { as: "zero", item: `${row.id} ${verdict.operations}/${verdict.faults}` },
-    };
-  return line;
+  if (!isKept(verdict, "any")) return line;
+  const item = `${row.id} ${verdict.operations}/${verdict.faults}`;
+  if (verdict.unknown === 0) return { ...line, listed: { as: "zero", item } };
+  return { ...line, listed: { as: "unknown", item: `${item}/${verdict.unknown}` } };
 }
 
 /** What was wrong with a campaign; nothing when it holds. */
@@ -94,7 +92,7 @@ export function recoveryLine(recoveries: readonly number[]): Line {
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
-/** What docs/faults.md says of a run: what needs no word, in two lists, and the rest as a table, without counts of zero. */
+/** What docs/faults.md says of a run: what needs no word, in three lists, and the rest as a table, without counts of zero. */
 export function renderRun(lines: readonly Line[]): string {
   const list = (what: string, as: string) => {
     const items = lines.flatMap(({ listed }) => (listed?.as === as ? [listed.item] : []));
@@ -105,6 +103,7 @@ export function renderRun(lines: readonly Line[]): string {
     .map(({ id, result, seen }) => `| ${id} | ${result} | ${cell(briefly(seen)).slice(0, 280)} |`);
   return [
     ...list("Hold with every count at zero (requests/faults)", "zero"),
+    ...list("Hold, with outcomes left to a person (requests/faults/unknown)", "unknown"),
     ...list("Hold, not judged by the checker", "not judged"),
     "The others, with the counts that aren't zero:",
     ["| row | result | seen |", "| --- | --- | --- |", ...rest].join("\n"),
