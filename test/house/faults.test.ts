@@ -82,8 +82,8 @@ describe("docs/faults.md", () => {
     ]);
     expect(told).toBe(
       [
-        "Hold with every count at zero (requests/faults): S1 3/2.",
-        "Hold, with outcomes left to a person (requests/faults/unknown): A2 3/2/1.",
+        "Hold with every count at zero: S1.",
+        "Hold, with outcomes left to a person (of so many requests): A2 1 of 3.",
         "Hold, not judged by the checker: R2.",
         "The others, with the counts that aren't zero:",
         [

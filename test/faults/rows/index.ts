@@ -82,84 +82,22 @@ export const rows: readonly Row[] = [
 
 /** What the letters of an id mean. */
 export const families = [
-  {
-    letter: "S",
-    name: "Slack",
-    about: "Slack repeats, delays, refuses, or loses what it should carry, in either direction.",
-  },
-  { letter: "R", name: "Redis", about: "Redis dies, hangs, forgets, is full, or takes no writes." },
-  {
-    letter: "A",
-    name: "API of the compute service",
-    about: "The service loses its answers, answers late or wrongly, or changes things by itself.",
-  },
-  {
-    letter: "D",
-    name: "dependencies",
-    about: "What people are told when an outage is over (Slack's: S10b).",
-  },
-  {
-    letter: "P",
-    name: "processes",
-    about:
-      "Gateways and workers are killed, frozen, stopped, and replaced, at chosen points and at random.",
-  },
-  {
-    letter: "U",
-    name: "audit",
-    about: "The audit trail, the ledger of sends, and secrets.",
-  },
-  {
-    letter: "C",
-    name: "clocks",
-    about: "The clock of a worker, a gateway, or Redis is wrong or steps.",
-  },
-  {
-    letter: "N",
-    name: "network",
-    about: "Connections break, slow down, and split; addresses and certificates are wrong.",
-  },
-  {
-    letter: "I",
-    name: "input",
-    about: "Names, IDs, numbers, and flags that are hostile or only odd.",
-  },
-  {
-    letter: "X",
-    name: "malicious users",
-    about:
-      "People try what they aren't allowed to, forge what they can, or press at the wrong moment.",
-  },
-  {
-    letter: "G",
-    name: "digests",
-    about: "Their worker dies, or their time passes.",
-  },
-  {
-    letter: "RO",
-    name: "rollouts",
-    about: "Their processes die.",
-  },
-  {
-    letter: "E",
-    name: "doors",
-    about: "Processes, Redis, and Slack fail while alerts and proposals come in.",
-  },
-  {
-    letter: "V",
-    name: "attestation",
-    about: "Processes die while pins, endorsements, and rollouts change; lists expire.",
-  },
-  {
-    letter: "M",
-    name: "mechanisms",
-    about: "One safeguard each that no other row would miss.",
-  },
-  {
-    letter: "F",
-    name: "fuzz",
-    about: "Generated inputs for everything that reads input.",
-  },
+  { letter: "S", name: "Slack" },
+  { letter: "R", name: "Redis" },
+  { letter: "A", name: "API of the compute service" },
+  { letter: "D", name: "dependencies" },
+  { letter: "P", name: "processes" },
+  { letter: "U", name: "audit" },
+  { letter: "C", name: "clocks" },
+  { letter: "N", name: "network" },
+  { letter: "I", name: "input" },
+  { letter: "X", name: "malicious users" },
+  { letter: "G", name: "digests" },
+  { letter: "RO", name: "rollouts" },
+  { letter: "E", name: "doors" },
+  { letter: "V", name: "attestation" },
+  { letter: "M", name: "mechanisms" },
+  { letter: "F", name: "fuzz" },
 ] as const;
 
 export const familyOf = (id: string): string => /^[A-Z]*/.exec(id)?.[0] ?? "";

@@ -1,5 +1,4 @@
 import { families, familyOf, rows } from "../rows/index.ts";
-import { cell } from "./report.ts";
 
 export const documentFile = "docs/faults.md";
 
@@ -62,20 +61,11 @@ export function explainRows(): string {
 /** Which outcomes may be left to a person; docs/faults.md explains the signs. */
 const marks = { none: "", "no trace": "†", any: "‡", "not judged": "°" } as const;
 
-function explainFamily({ letter, name, about }: (typeof families)[number]): string {
+function explainFamily({ letter, name }: (typeof families)[number]): string {
   const ours = rows.filter(({ id }) => familyOf(id) === letter);
   const lines = ours.map(({ id, fault, must, unknown }) => {
     const first = ours.find((row) => row.must === must)?.id ?? id;
-    const what = first === id ? cell(must) : `as in ${first}`;
-    return `| ${id}${marks[unknown]} | ${cell(fault)} | ${what} |`;
+    return `- **${id}${marks[unknown]}** ${fault} → ${first === id ? must : `as in ${first}`}`;
   });
-  return [
-    `### ${letter}: ${name}`,
-    "",
-    about,
-    "",
-    "| row | fault | what must hold |",
-    "| --- | --- | --- |",
-    ...lines,
-  ].join("\n");
+  return [`### ${letter}: ${name}`, "", ...lines].join("\n");
 }

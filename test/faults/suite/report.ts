@@ -32,9 +32,9 @@ export function rowLine({ row, outcome, seconds: took }: Done): Line {
   if (line.result !== "holds") return line;
   if (!verdict) return { ...line, listed: { as: "not judged", item: row.id } };
   if (!isKept(verdict, "any")) return line;
-  const item = `${row.id} ${verdict.operations}/${verdict.faults}`;
-  if (verdict.unknown === 0) return { ...line, listed: { as: "zero", item } };
-  return { ...line, listed: { as: "unknown", item: `${item}/${verdict.unknown}` } };
+  if (verdict.unknown === 0) return { ...line, listed: { as: "zero", item: row.id } };
+  const item = `${row.id} ${verdict.unknown} of ${verdict.operations}`;
+  return { ...line, listed: { as: "unknown", item } };
 }
 
 /** What was wrong with a campaign; nothing when it holds. */
@@ -102,8 +102,8 @@ export function renderRun(lines: readonly Line[]): string {
     .filter(({ listed }) => listed === undefined)
     .map(({ id, result, seen }) => `| ${id} | ${result} | ${cell(briefly(seen)).slice(0, 280)} |`);
   return [
-    ...list("Hold with every count at zero (requests/faults)", "zero"),
-    ...list("Hold, with outcomes left to a person (requests/faults/unknown)", "unknown"),
+    ...list("Hold with every count at zero", "zero"),
+    ...list("Hold, with outcomes left to a person (of so many requests)", "unknown"),
     ...list("Hold, not judged by the checker", "not judged"),
     "The others, with the counts that aren't zero:",
     ["| row | result | seen |", "| --- | --- | --- |", ...rest].join("\n"),
@@ -125,4 +125,4 @@ export function renderTable(lines: readonly Line[]): string {
   return ["| row | result | seen | took |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-export const cell = (text: string) => text.replaceAll("|", "·").replaceAll("\n", " ");
+const cell = (text: string) => text.replaceAll("|", "·").replaceAll("\n", " ");
