@@ -171,10 +171,7 @@ function createLookups<T>(
   };
 }
 
-interface Home {
-  teamId: string;
-  enterpriseId?: string | undefined;
-}
+type Home = Pick<BotIdentity, "teamId" | "enterpriseId">;
 
 /**
  * The kind of person by Slack's user object (https://docs.slack.dev/reference/objects/user-object). Only who passes every
@@ -348,20 +345,10 @@ export function createNames(options: {
   let groups = new Map<string, string>();
   const people = new Map<string, string>();
   let askedAt = -Infinity;
-  let readAt = -Infinity;
-  let reading: Promise<void> | undefined;
 
-  /** Undefined when they were just read. */
-  function groupsAgain(): Promise<void> | undefined {
-    if (performance.now() - readAt < againAfterMs) return reading;
-    return (reading ??= readGroups().finally(() => {
-      readAt = performance.now();
-      reading = undefined;
-    }));
-  }
-
-  async function readGroups(): Promise<void> {
-    const answer = await web.call("usergroups.list");
+  const lookups = { now: () => performance.now(), limitedMs: againAfterMs };
+  const lists = createLookups<void>(lookups, async (method) => {
+    const answer = await web.call(method);
     if (!answer.ok) return log.debug("slack.groups-unnamed", {});
     groups = new Map(
       listAt(answer.data, "usergroups").map((group) => [
@@ -369,7 +356,8 @@ export function createNames(options: {
         `@${textAt(group, "handle") || textAt(group, "name")}`,
       ]),
     );
-  }
+  });
+  const groupsAgain = () => lists.get("usergroups.list", againAfterMs);
 
   async function learn(id: string): Promise<void> {
     const found = await person(id).catch(() => undefined);
