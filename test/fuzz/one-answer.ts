@@ -304,9 +304,9 @@ async function act(
     replace: async ({ text }) => (said.push(text), true),
     open: async (view) => {
       opened.push(...textsIn(view));
-      return { id: "V1", hash: "h" };
+      return "V1";
     },
-    update: async (_id, view) => (opened.push(...textsIn(view)), true),
+    update: async (_id, view) => void opened.push(...textsIn(view)),
   };
   const gateway = contextOf(policy, person, here);
   const conversation = createConversation(() => gateway, { refused: () => undefined });

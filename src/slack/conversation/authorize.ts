@@ -208,8 +208,7 @@ export function outdated(): UserError {
 
 /** Throws UserError where the trigger was too old. */
 export async function openOr({ reply }: Pick<Act, "reply">, view: ModalView): Promise<void> {
-  if (await reply.open(view)) return;
-  throw tooSlow();
+  if ((await reply.open(view)) === undefined) throw tooSlow();
 }
 
 export function tooSlow(): UserError {

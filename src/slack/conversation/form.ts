@@ -131,13 +131,13 @@ async function openView(
   make: () => Promise<ModalView>,
   { reply, gateway }: Act,
 ): Promise<boolean> {
-  const opened = await reply.open(modal(title, [section(md`Loading the current state…`)]));
-  if (!opened) return false;
+  const viewId = await reply.open(modal(title, [section(md`Loading the current state…`)]));
+  if (viewId === undefined) return false;
   try {
-    await reply.update(opened.id, await make());
+    await reply.update(viewId, await make());
   } catch (error) {
     const { text } = errorReply(error, gateway.log);
-    await reply.update(opened.id, modal(title, [section(md`${text}`)]));
+    await reply.update(viewId, modal(title, [section(md`${text}`)]));
   }
   return true;
 }

@@ -1,4 +1,4 @@
-import type { ModalView } from "@slack/types";
+import type { ViewResponseAction } from "@slack/bolt";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import { during, workOnInteraction, type Log } from "../../log/log.ts";
@@ -106,16 +106,9 @@ export function createDeliveries(options: DeliveryOptions) {
       await finishing(interaction, (reply) => handlers.handle(interaction, reply));
     });
 
-  async function takeOver(
-    { interaction, sealedResponseUrl, tooLate }: LeftInteraction,
-    reply: Reply,
-  ): Promise<void> {
-    if (tooLate) return handlers.tooLate(reply);
-    log.info("intake.taken-over", {
-      interaction: interaction.id,
-      kind: interaction.kind,
-      answerable: sealedResponseUrl !== undefined,
-    });
+  async function takeOver(interaction: Interaction, reply: Reply): Promise<void> {
+    const { id, kind, responseUrl } = interaction;
+    log.info("intake.taken-over", { interaction: id, kind, answerable: responseUrl !== undefined });
     if (interaction.kind === "submission") {
       const result = await handlers.submit(interaction);
       // Its modal is closed, so its errors go into a message
@@ -257,9 +250,9 @@ export function createDeliveries(options: DeliveryOptions) {
     takeOver(left: LeftInteraction): void {
       const responseUrl = left.sealedResponseUrl && options.openUrl(left.sealedResponseUrl);
       const interaction = { ...left.interaction, ...(responseUrl && { responseUrl }) };
-      track(interaction, () =>
-        finishing(interaction, (reply) => takeOver({ ...left, interaction }, reply)),
-      );
+      const work: Work = (reply) =>
+        left.tooLate ? handlers.tooLate(reply) : takeOver(interaction, reply);
+      track(interaction, () => finishing(interaction, work));
     },
     running: () => running.size,
     /** Waits until nothing runs, at most `deadlineMs`; resolves with how many still run. */
@@ -292,18 +285,16 @@ function optionOf({ label, value, description }: Suggestion) {
   };
 }
 
-/** What an ack of a submission may carry (https://docs.slack.dev/surfaces/modals#handling_submissions). */
-type SubmissionAck =
-  | { response_action: "errors"; errors: Record<string, string> }
-  | { response_action: "update"; view: ModalView };
-
-/** What keeps the modal open, because the submission can't be handled; undefined closes it. */
+/**
+ * What keeps the modal open, because the submission can't be handled; undefined closes it
+ * (https://docs.slack.dev/surfaces/modals#handling_submissions).
+ */
 async function refusalAck(
   result: Promise<SubmissionResult | undefined>,
   view: unknown,
   withinMs: number,
   log: Log,
-): Promise<SubmissionAck | undefined> {
+): Promise<ViewResponseAction | undefined> {
   try {
     const answer = await within(withinMs, result, () => "late" as const);
     if (answer === "late") {
@@ -322,7 +313,7 @@ async function refusalAck(
 }
 
 /** On the first field, so that the input stays; a view without fields is replaced. */
-function problemAck(view: unknown, sentence: string): SubmissionAck {
+function problemAck(view: unknown, sentence: string): ViewResponseAction {
   const field = listAt(view, "blocks").find((block) => textAt(block, "type") === "input");
   const blockId = textAt(field, "block_id");
   if (blockId !== "") return { response_action: "errors", errors: { [blockId]: sentence } };

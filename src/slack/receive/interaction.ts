@@ -77,12 +77,7 @@ export type Interaction =
       viewId: string;
       values: Record<string, InputValue>;
     })
-  | (InteractionBase & {
-      kind: "shortcut";
-      callback: string;
-      messageText?: string;
-      messageTs?: string;
-    })
+  | (InteractionBase & { kind: "shortcut"; callback: string; messageText?: string })
   | (InteractionBase & { kind: "home" });
 
 export type Submission = Extract<Interaction, { kind: "submission" }>;
@@ -135,9 +130,9 @@ export interface Reply {
   instead(message: Message): Promise<void>;
   /** The same without the private answer: false when nothing was replaced. */
   replace(message: Message): Promise<boolean>;
-  /** Opens a modal with the interaction's trigger; undefined when the trigger was too old. */
-  open(view: View): Promise<{ id: string; hash: string } | undefined>;
-  update(viewId: string, view: View, hash?: string): Promise<boolean>;
+  /** Opens a modal with the interaction's trigger: its ID; undefined when the trigger was too old. */
+  open(view: View): Promise<string | undefined>;
+  update(viewId: string, view: View, hash?: string): Promise<void>;
 }
 
 /**
@@ -170,7 +165,6 @@ function readCommand(body: unknown, now: number): Interaction {
   return {
     ...base("command", body, now, { user: textAt(body, "user_id"), team: textAt(body, "team_id") }),
     channelId: textAt(body, "channel_id"),
-    kind: "command",
     text: words.trim(),
   };
 }
@@ -186,7 +180,6 @@ function readButton(body: unknown, now: number): Interaction | undefined {
   return {
     ...base("button", body, now),
     ...(threadTs === "" ? {} : { threadTs }),
-    kind: "button",
     action: textAt(action, "action_id"),
     value: [valueOf(action) ?? ""].flat().join(","),
     ...(messageTs === "" ? {} : { messageTs }),
@@ -212,7 +205,6 @@ function readSubmission(body: unknown, now: number): Interaction {
     ...base("submission", body, now),
     // Submit pressed again after a late ack has a new trigger but the same view: one submission.
     ...(viewId === "" ? {} : { id: `submission:${viewId}:${hash}:${textAt(body, "user", "id")}` }),
-    kind: "submission",
     callback,
     privateMetadata,
     viewId,
@@ -226,11 +218,8 @@ function readShortcut(body: unknown, now: number): Interaction {
   return {
     ...base("shortcut", body, now),
     ...(threadTs === "" ? {} : { threadTs }),
-    kind: "shortcut",
     callback: textAt(body, "callback_id"),
-    ...(onMessage
-      ? { messageText: textAt(body, "message", "text"), messageTs: textAt(body, "message", "ts") }
-      : {}),
+    ...(onMessage ? { messageText: textAt(body, "message", "text") } : {}),
   };
 }
 
@@ -240,7 +229,7 @@ function readEvent(body: unknown, us: { botUserId: string }, now: number): Inter
   const team = textAt(event, "user_team") || textAt(event, "team") || textAt(body, "team_id");
   const type = textAt(event, "type");
   if (type === "app_home_opened" && textAt(event, "tab") !== "messages" && user !== us.botUserId) {
-    return { ...base("home", body, now, { user, team }), channelId: "", kind: "home" };
+    return { ...base("home", body, now, { user, team }), channelId: "" };
   }
   // In a direct message with the app, words need no mention
   const isToApp = type === "message" && textAt(event, "channel_type") === "im";
@@ -257,20 +246,19 @@ function readEvent(body: unknown, us: { botUserId: string }, now: number): Inter
     // What only one person sees shows in a thread only where the thread has replies: else the channel is the place
     // (https://docs.slack.dev/reference/methods/chat.postEphemeral)
     ...(threadTs === "" ? {} : { threadTs }),
-    kind: "mention",
     text: said,
   };
 }
 
-function base(
-  kind: Interaction["kind"],
+function base<Kind extends Interaction["kind"]>(
+  kind: Kind,
   body: unknown,
   now: number,
   who = {
     user: textAt(body, "user", "id"),
     team: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
   },
-): InteractionBase {
+): InteractionBase & { kind: Kind } {
   const triggerId = textAt(body, "trigger_id");
   const responseUrl =
     textAt(body, "response_url") || textAt(listAt(body, "response_urls")[0], "response_url");
@@ -280,6 +268,7 @@ function base(
     textAt(body, "event_id") ||
     crypto.hash("sha256", triggerId || JSON.stringify(body)).slice(0, 32);
   return {
+    kind,
     id: `${kind}:${id}`,
     at: now,
     userId: who.user,
@@ -434,16 +423,10 @@ export function createReply(options: ReplyOptions): Reply {
         trigger_id: interaction.triggerId,
         view,
       });
-      if (!answer.ok) return undefined;
-      return { id: textAt(answer.data, "view", "id"), hash: textAt(answer.data, "view", "hash") };
+      return answer.ok ? textAt(answer.data, "view", "id") : undefined;
     },
-    async update(viewId: string, view: View, hash?: string) {
-      const answer = await call("views.update", {
-        view_id: viewId,
-        view,
-        ...(hash === undefined ? {} : { hash }),
-      });
-      return answer.ok;
+    async update(viewId, view, hash) {
+      await call("views.update", { view_id: viewId, view, ...(hash && { hash }) });
     },
   };
 }

@@ -266,16 +266,16 @@ describe("an answer to whoever asked", () => {
       blocks: [],
     };
     slack.webSays({ ok: true, data: { view: { id: "V1", hash: "h1" } } });
-    expect(await slack.reply.open(view)).toEqual({ id: "V1", hash: "h1" });
-    expect(await slack.reply.update("V1", view, "h1")).toBe(true);
+    expect(await slack.reply.open(view)).toBe("V1");
+    await slack.reply.update("V1", view, "h1");
     slack.webSays({ ok: false, kind: "refused", error: "expired_trigger_id", detail: [] });
     expect(await slack.reply.open(view)).toBeUndefined();
-    expect(await slack.reply.update("V1", view)).toBe(false);
-    expect(slack.calls.map(([method]) => method)).toEqual([
-      "views.open",
-      "views.update",
-      "views.open",
-      "views.update",
+    await slack.reply.update("V1", view);
+    expect(slack.calls).toEqual([
+      ["views.open", { view, trigger_id: expect.any(String) }],
+      ["views.update", { view, view_id: "V1", hash: "h1" }],
+      ["views.open", { view, trigger_id: expect.any(String) }],
+      ["views.update", { view, view_id: "V1" }],
     ]);
     await using modal = await world((base) => ({
       ...base,

@@ -252,7 +252,6 @@ describe("what else Slack sends", () => {
     expect(named).toMatchObject({
       callback: "show-vms",
       messageText: "db-1 and web-2 look odd",
-      messageTs: ts,
       channelId: "C01OPS",
     });
     expect(changes).toBe(0);
