@@ -12,7 +12,6 @@ import {
   Markdown,
   md,
   name,
-  duration,
   when,
   howToOpen,
 } from "../../messages/message.ts";
@@ -236,15 +235,15 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const target = { kind: "vm", id: vm.id, name: vm.name };
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
   await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
-  const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
-  const isShown = await show();
+  const isShown = await reply.replace(addressMessage(vm.name, session.url, until));
   const open = consoleOpened(vm.name, person.name, until);
   await postToChannel(open, { ...act, reply: { ...reply, privately: async () => undefined } });
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
   // Also when Slack didn't confirm showing the address: it may
-  later(until - now, () => (isShown ? reply.instead(gone) : reply.replace(gone)));
+  const hide = () => (isShown ? reply.instead(gone) : reply.replace(gone));
+  setTimeout(() => void hide(), until - now).unref();
   if (!isShown) {
     // In another message it could not be removed when it expires
     throw new UserError(
@@ -252,8 +251,6 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
       "It closes automatically. `/vm console` offers another.",
     );
   }
-  // A response URL works five times: the address, two countdown updates, and its end
-  for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
 }
 
 /**
@@ -408,12 +405,8 @@ export function consoleOpened(vmName: string, by: string, until: number): Messag
   );
 }
 
-function later(ms: number, show: () => Promise<unknown>): void {
-  setTimeout(() => void show(), ms).unref();
-}
-
-function addressMessage(vmName: string, url: string, until: number, now: number): Message {
-  const what = md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it is removed automatically.`;
+function addressMessage(vmName: string, url: string, until: number): Message {
+  const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
   const address = new Markdown(`\`\`\`${shownUrl(url)}\`\`\``);
   const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
   return message(`Console on ${vmName}`, section(what), section(address), context(how));
