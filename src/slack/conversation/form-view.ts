@@ -243,18 +243,26 @@ function inputBlock(
   input: Input,
   snapshots: DialogFacts["snapshots"],
 ): KnownBlock {
-  const { key, description, isSwitch } = argument;
+  const { key, label, description, isSwitch } = argument;
   const { showWhen = {}, watches = [] } = command.dialog ?? {};
   const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
-  return {
-    type: "input",
-    block_id: `arg:${key}`,
-    label: plainText(argument.label),
+  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, snapshots), {
+    hint: isSwitch ? undefined : description,
     optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
-    ...(description && !isSwitch ? { hint: plainText(description) } : {}),
-    ...(steers ? { dispatch_action: true } : {}),
-    element: elementFor(argument, input[key], steers, snapshots),
-  };
+    dispatch_action: steers,
+  });
+}
+
+/** An input of a form; what it holds comes back under its ID. */
+export function field(
+  id: string,
+  label: string,
+  element: InputBlock["element"],
+  how: { hint?: string | undefined; optional?: boolean; dispatch_action?: boolean } = {},
+): InputBlock {
+  const { hint, ...more } = how;
+  const block = { type: "input" as const, block_id: id, label: plainText(label), element, ...more };
+  return hint ? { ...block, hint: plainText(hint) } : block;
 }
 
 function elementFor(
@@ -313,13 +321,7 @@ export function textInput(
   label: string,
   { hint, ...limits }: Omit<PlainTextInput, "type" | "action_id"> & { hint?: string },
 ): InputBlock {
-  return {
-    type: "input",
-    block_id: id,
-    label: plainText(label),
-    ...(hint === undefined ? {} : { hint: plainText(hint) }),
-    element: { type: "plain_text_input", action_id: id, ...limits },
-  };
+  return field(id, label, { type: "plain_text_input", action_id: id, ...limits }, { hint });
 }
 
 export function reasonInput(hint: string, initial?: string): KnownBlock {
@@ -356,15 +358,10 @@ function rollingInputs({ options }: RolloutRecord): KnownBlock[] {
   const most = { hint, max_length: 5, initial_value: String(options.maxUnavailable) };
   const failures = { max_length: 4, initial_value: String(options.stopOnFailure) };
   const onlyIf = "Start with one VM; continue only if it succeeds";
+  const canary = checkbox("roll:canary", onlyIf, options.canary);
   return [
     textInput("roll:most", "Max unavailable", most),
-    {
-      type: "input",
-      block_id: "roll:canary",
-      optional: true,
-      label: plainText("Canary"),
-      element: checkbox("roll:canary", onlyIf, options.canary),
-    },
+    field("roll:canary", "Canary", canary, { optional: true }),
     textInput("roll:failures", "Stop after this many failures", failures),
   ];
 }

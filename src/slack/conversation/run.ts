@@ -1,4 +1,4 @@
-import type { KnownBlock, ModalView } from "@slack/types";
+import type { ModalView } from "@slack/types";
 import { hash } from "node:crypto";
 import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
@@ -64,7 +64,7 @@ import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
 import { answer, asksFirst } from "./answer.ts";
 import { authorize, emergency, type Act, frozenLine, personOf } from "./authorize.ts";
-import { formMeta, modal, titleOf } from "./form-view.ts";
+import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { makesOne, placeOf, submitChange } from "./submit.ts";
 
@@ -277,63 +277,46 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   const person = await personOf(act);
   await authorize({ command, targets: [], person, channelId: interaction.channelId }, gateway);
   const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
-  const view = pickerFor(lacks.named, interaction, frozen);
-  if (view && (await reply.open(view))) return;
-  const example = !view && md`For example: ${name(command.example)}.`;
-  const action = `run:${dottedName(command)}`;
+  if ((await reply.open(pickerFor(lacks.named, interaction, frozen))) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
-  const choose = view ? [{ label, action, value: JSON.stringify(input) }] : [];
-  await reply.privately(sentence(lines(md`${lacks.message}`, example), buttons(choose)));
+  const choose = { label, action: `run:${dottedName(command)}`, value: JSON.stringify(input) };
+  await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
 }
 
 export const pickCallback = "pick-target";
 
 const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
 
-/** Longer ones are refused by Slack (https://docs.slack.dev/reference/views). */
-const maxMetadata = 2900;
-
-/** With the channel for the result where it wasn't opened in one. Undefined when it can't carry the arguments. */
+/** With the channel for the result where it wasn't opened in one. */
 function pickerFor(
   { command, input }: Named,
   { channelId, threadTs }: Pick<Interaction, "channelId" | "threadTs">,
   frozen: Markdown | undefined,
-): ModalView | undefined {
+): ModalView {
   const { kind, label } = kindOf(targetArgument(command));
   const place = { channelId, ...(threadTs ? { threadTs } : {}) };
   const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
-  if (JSON.stringify(metadata).length > maxMetadata) return undefined;
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
   const what = lines(frozen, md`${command.summary}.`, interrupts);
-  const picker: KnownBlock = {
-    type: "input",
-    block_id: kind,
-    label: plainText(label === "VM" ? label : "Project"),
-    element: {
-      type: "external_select",
-      action_id: `pick:${kind}`,
-      min_query_length: 0,
-      placeholder: plainText("Type a name"),
-    },
-  };
+  const picker = field(kind, label === "VM" ? label : "Project", {
+    type: "external_select",
+    action_id: `pick:${kind}`,
+    min_query_length: 0,
+    placeholder: plainText("Type a name"),
+  });
   const submit = isChange(command) ? command.say.verb : "Show";
   const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
   const blocks = [section(what), picker, ...(channelId === "" ? [channelPicker] : [])];
   return modal(title, blocks, { callback: pickCallback, metadata, submit });
 }
 
-const channelPicker: KnownBlock = {
-  type: "input",
-  block_id: "channel",
-  label: plainText("Channel for the result"),
-  element: {
-    type: "conversations_select",
-    action_id: "pick:channel",
-    default_to_current_conversation: true,
-    filter: { include: ["public", "private"], exclude_bot_users: true },
-  },
-};
+const channelPicker = field("channel", "Channel for the result", {
+  type: "conversations_select",
+  action_id: "pick:channel",
+  default_to_current_conversation: true,
+  filter: { include: ["public", "private"], exclude_bot_users: true },
+});
 
 function kindOf(target: Argument | undefined) {
   return target?.target === "project"
@@ -366,8 +349,7 @@ type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
 export async function shortcut({ interaction, reply, gateway }: Act<Shortcut>): Promise<void> {
   if (interaction.callback === "restart-vm") {
     const frozen = await frozenLine(gateway);
-    const picker = pickerFor({ command: restart, input: {} }, interaction, frozen);
-    if (picker) await reply.open(picker);
+    await reply.open(pickerFor({ command: restart, input: {} }, interaction, frozen));
   }
   if (interaction.callback !== "show-vms") return;
   const person = await personOf({ interaction, gateway });
