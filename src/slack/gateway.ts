@@ -88,12 +88,10 @@ export async function startGateway(
     ourTeamId: identity.teamId,
     person: people.person,
     async membersOf(entries) {
-      const known = new Map<string, readonly string[]>();
-      for (const group of entries.filter((entry) => entry.startsWith("S"))) {
-        const members = await people.members(group).catch(() => undefined);
-        if (members) known.set(group, members);
-      }
-      return (group) => known.get(group);
+      const groups = entries.filter((entry) => entry.startsWith("S"));
+      const read = (group: string) => people.members(group).catch(() => undefined);
+      const members = await Promise.all(groups.map(read));
+      return (group) => members[groups.indexOf(group)];
     },
     seal: (url) => sealResponseUrl(url, botToken),
     now: Date.now,

@@ -330,13 +330,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const getRollout: Rollouts["get"] = async (id) => {
     const rollout = await rollouts.get(id);
     if (!rollout || !(await scope()) || rollout.record.requester.id === viewer.id) return rollout;
-    const ofProjects = Map.groupBy(
-      rollout.targets,
-      ({ projectId, projectName }) => `${projectId}\n${projectName}`,
-    );
-    const isSeen = await Promise.all(
-      [...ofProjects.values()].map(async ([one]) => one && sees(one)),
-    );
+    const isSeen = await Promise.all(rollout.targets.map(sees));
     return isSeen.length > 0 && isSeen.every(Boolean) ? rollout : undefined;
   };
 

@@ -30,7 +30,7 @@ import {
   type SuggestRequest,
   type Suggestion,
 } from "../receive/interaction.ts";
-import { parseJson, textAt } from "../web.ts";
+import { parseJson, payloadOf, textAt } from "../web.ts";
 import { answerWithoutRedis } from "./answer.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
@@ -40,6 +40,7 @@ import {
   type GatewayContext,
   orSayWhy,
   seenBy,
+  frozenLine,
   maySeeNames,
   changeNamed,
   personOf,
@@ -82,19 +83,15 @@ interface FormHandler {
   submit?(act: Act<Submission>): Promise<void>;
 }
 
-const forms: Readonly<Record<string, FormHandler>> = {
-  [dialogCallback]: { check: checkForm, submit: submitForm },
-  [rolloutCallback]: { check: checkForm, submit: submitForm },
-  [pickCallback]: { submit: targetChosen },
-  [denialCallback]: { check: giveReason },
-  [outcomeCallback]: { check: recordOutcome },
-  [reviewCallback]: { check: signReview },
-  [dismissalCallback]: { check: dismissProposal },
-};
-
-function handlerOf({ callback }: Submission): FormHandler {
-  return (Object.hasOwn(forms, callback) ? forms[callback] : undefined) ?? {};
-}
+const forms = new Map<string, FormHandler>([
+  [dialogCallback, { check: checkForm, submit: submitForm }],
+  [rolloutCallback, { check: checkForm, submit: submitForm }],
+  [pickCallback, { submit: targetChosen }],
+  [denialCallback, { check: giveReason }],
+  [outcomeCallback, { check: recordOutcome }],
+  [reviewCallback, { check: signReview }],
+  [dismissalCallback, { check: dismissProposal }],
+]);
 
 export function createConversation(
   contextNow: () => GatewayContext,
@@ -120,7 +117,7 @@ export function createConversation(
           return shortcut(by(interaction));
         case "submission": {
           const act = { ...by(interaction), reply: replyWhereOpened(by(interaction)) };
-          return orSayWhy(act, async () => handlerOf(interaction).submit?.(act));
+          return orSayWhy(act, async () => forms.get(interaction.callback)?.submit?.(act));
         }
       }
     },
@@ -132,7 +129,7 @@ export function createConversation(
     },
 
     async submit(interaction: Submission): Promise<SubmissionResult | undefined> {
-      const { check, submit } = handlerOf(interaction);
+      const { check, submit } = forms.get(interaction.callback) ?? {};
       try {
         return await check?.({ interaction, gateway: seenNow(interaction) });
       } catch (error) {
@@ -203,7 +200,7 @@ function wordsFor(interaction: Interaction, reply: Reply, { commands }: GatewayC
   if (interaction.kind !== "mention" || isDirect(interaction)) return reply;
   const reworded = ({ text, blocks }: Message): Message => ({
     text: mentionWords(text, commands),
-    blocks: blocks.map((block) => withWords(block, commands)),
+    blocks: withWords(blocks, commands),
   });
   return {
     ...reply,
@@ -227,13 +224,12 @@ export function mentionWords(text: string, commands: readonly Command[]): string
 }
 
 /** Only mrkdwn: labels and cells of tables are names. */
-function withWords(block: Block, commands: readonly Command[]): Block {
-  return JSON.parse(JSON.stringify(block), (_key, value: unknown) => {
-    if (typeof value !== "object" || value === null) return value;
-    const { type, text } = value as { type?: unknown; text?: unknown };
-    if (type !== "mrkdwn" || typeof text !== "string") return value;
-    return { ...value, text: mentionWords(text, commands) };
-  }) as Block;
+function withWords(blocks: readonly Block[], commands: readonly Command[]): Block[] {
+  return JSON.parse(JSON.stringify(blocks), (_key, value: unknown) =>
+    textAt(value, "type") === "mrkdwn"
+      ? { ...payloadOf(value), text: mentionWords(textAt(value, "text"), commands) }
+      : value,
+  ) as Block[];
 }
 
 const maxOfEach = 8;
@@ -325,7 +321,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     store.openCount(),
     store.recentIds({ requesterId: person.id }, maxOfEach).then((ids) => store.getMany(ids)),
     gateway.inventory.state(),
-    store.freezeState(),
+    frozenLine(gateway),
     gateway.digests.drift.failing(),
     gateway.alerts.firing(),
   ]);
@@ -334,7 +330,11 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const askingRows =
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
-      : waiting.slice(0, maxOfEach).flatMap((request) => rowOfAsking(request, gateway));
+      : waiting.slice(0, maxOfEach).flatMap((request) => {
+          const command = changeNamed(request.record.command, gateway);
+          // The same facts as on the card in the channel: a vote from here counts as much
+          return command ? askingRow(request, command, { mayVote: true }) : [];
+        });
   if (openCount > maxRead) {
     const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
     askingRows.push(context(more));
@@ -352,14 +352,13 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const { refreshedAt } = state;
   const read = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
   const age = `${read}${state.stale ? ", may be old" : ""}`;
-  const why = frozen?.reason ? md`: ${frozen.reason}` : "";
   const list = (requests: readonly StoredRequest[], none: Markdown) =>
     section(requests.length > 0 ? lines(...requests.map((one) => row(one, gateway.now()))) : none);
   const troubleRows = await Promise.all(
     trouble.map((vm) => troubleRow(vm, failing.get(vm.id), person, gateway)),
   );
   return [
-    ...(frozen ? [section(md`🧊 *All changes are frozen* by ${frozen.by}${why}.`), divider] : []),
+    ...(frozen ? [section(frozen), divider] : []),
     asked,
     ...askingRows,
     ...(firing.length > 0 ? [header("Alerts")] : []),
@@ -398,14 +397,8 @@ async function troubleRow(
   return [section(what, look), ...buttons(change ? [change] : [])];
 }
 
-/** The same facts as on the card in the channel: a vote from here counts as much. */
-function rowOfAsking(request: StoredRequest, gateway: GatewayContext): Block[] {
-  const command = changeNamed(request.record.command, gateway);
-  return command ? askingRow(request, command, { mayVote: true }) : [];
-}
-
 function row({ record, state, changedAt }: StoredRequest, now: number) {
-  return md`• ${record.command} ${quoted(record.target.name)}: ${stateWords(state)}, ${duration(Math.max(1000, now - changedAt))} ago (${quoted(record.id)})`;
+  return md`• ${record.command} ${quoted(record.target.name)}: ${stateWords(state)}, ${duration(now - changedAt)} ago (${quoted(record.id)})`;
 }
 
 const maxOptions = 50;
@@ -418,25 +411,30 @@ export async function suggest(
   const person = await gateway.person(request.userId, request.teamId);
   if (!maySeeNames(person, gateway)) return [];
   const { inventory } = gateway;
-  const { typed } = request;
+  const typed = request.typed.trim();
   switch (request.action.split(":")[1]) {
     case "vm": {
-      const vms = typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions);
-      return (await vms)
-        .slice(0, maxOptions)
-        .map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
+      const vms = await inventory.suggestVms(typed, maxOptions);
+      return vms.map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
     }
     case "project": {
-      const projects =
-        typed === "" ? inventory.projects() : inventory.suggestProjects(typed, maxOptions);
-      return (await projects)
-        .slice(0, maxOptions)
-        .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
+      const projects = await inventory.suggestProjects(typed, maxOptions);
+      return projects.map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
     }
-    case "snapshot":
-      return snapshotsFor(request, gateway);
-    case "region":
-      return regionsFor(typed.trim(), gateway);
+    case "snapshot": {
+      const targetId = textAt(parseJson(request.privateMetadata), "targetId");
+      const known = await gateway.snapshots.of(targetId);
+      const options = known
+        .filter(({ id }) => id !== "")
+        .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway)));
+      // An unknown ID may be valid: the compute service can't list snapshots
+      return fitting(typed, options, option(typed, `Use the ID ${typed}`));
+    }
+    case "region": {
+      const options = (await regionsKnown(gateway)).map((one) => option(one, one));
+      const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
+      return fitting(typed, options, unknown);
+    }
     default:
       return [];
   }
@@ -447,33 +445,15 @@ function option(value: string, label: string, description?: string): Suggestion 
   return description === undefined ? one : { ...one, description: plain(description, 70) };
 }
 
-async function snapshotsFor(request: SuggestRequest, gateway: GatewayContext) {
-  const targetId = textAt(parseJson(request.privateMetadata), "targetId");
-  const typed = request.typed.trim();
-  const known = await gateway.snapshots.of(targetId);
-  const wanted = known.filter(
-    ({ id, name }) =>
-      id !== "" && (typed === "" || `${name} ${id}`.toLowerCase().includes(typed.toLowerCase())),
-  );
-  const options = wanted
-    .slice(0, maxOptions)
-    .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway.now())));
-  // An unknown id may be valid: the compute service can't list snapshots
-  const isNew = typed.length > 2 && typed.length <= 75 && !wanted.some(({ id }) => id === typed);
-  return isNew ? [...options, option(typed, `Use the ID ${typed}`)] : options;
+/** Those that have what was typed, and then that itself, which may be new. */
+function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
+  const found = options
+    .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))
+    .slice(0, maxOptions);
+  const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
+  return isNew ? [...found, asTyped] : found;
 }
 
-/** Those in use, and what was typed: a region may be new. */
-async function regionsFor(typed: string, gateway: GatewayContext): Promise<Suggestion[]> {
-  const known = await regionsKnown(gateway);
-  const fitting = known.filter((one) => one.toLowerCase().includes(typed.toLowerCase()));
-  const options = fitting.slice(0, maxOptions).map((one) => option(one, one));
-  const isNew = typed !== "" && typed.length <= 60 && !known.includes(typed);
-  const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
-  return isNew ? [...options, unknown] : options;
-}
-
-function describe({ at, id, isSafety }: KnownSnapshot, now: number): string {
-  const age = duration(Math.max(1000, now - at));
-  return `${isSafety ? "safety snapshot, " : ""}${age} old, ${id}`;
+function describe({ at, id, isSafety }: KnownSnapshot, { now }: GatewayContext): string {
+  return `${isSafety ? "safety snapshot, " : ""}${duration(now() - at)} old, ${id}`;
 }

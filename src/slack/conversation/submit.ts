@@ -110,7 +110,7 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const command = changeNamed(request?.record.command, gateway);
   if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
   const { verb, done } = command.say;
-  const ago = duration(Math.max(1000, (await gateway.store.now()) - request.changedAt));
+  const ago = duration((await gateway.store.now()) - request.changedAt);
   const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
   const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
   const value = JSON.stringify({ request: id });
