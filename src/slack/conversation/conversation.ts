@@ -319,7 +319,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const [open, openCount, mine, state, frozen, failing, alerts] = await Promise.all([
     store.recentIds({ open: true }, maxRead).then((ids) => store.getMany(ids.toReversed())),
     store.openCount(),
-    store.recentIds({ requesterId: person.id }, maxOfEach).then((ids) => store.getMany(ids)),
+    recentRequests({ requesterId: person.id, most: maxOfEach }, store),
     gateway.inventory.state(),
     frozenLine(gateway),
     gateway.digests.drift.failing(),

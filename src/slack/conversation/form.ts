@@ -9,7 +9,6 @@ import {
   csv,
   hintOf,
   lines,
-  type Markdown,
   md,
   name,
   plain,
@@ -67,7 +66,6 @@ import {
 } from "./form-view.ts";
 import {
   gatherFacts,
-  type Needed,
   neededApprovals,
   notNow,
   pinnedAmong,
@@ -105,7 +103,7 @@ export async function proposeRollout(
   person: Person,
   act: Act,
 ): Promise<void> {
-  const { interaction, reply, gateway } = act;
+  const { reply, gateway } = act;
   const { command } = invocation;
   const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
   const make = async () => {
@@ -117,7 +115,7 @@ export async function proposeRollout(
     ]);
     return formOfMany(command, record, targets, { frozen, pinned, hasFile });
   };
-  if (interaction.kind !== "mention" && (await openView(title, make, act))) return;
+  if (await openView(title, make, act)) return;
   const { record } = await planRollout(invocation, several, person, act);
   await reply.privately(pressToReview(record, command));
 }
@@ -174,24 +172,17 @@ async function viewOfOne(
   const rule = neededApprovals(command, facts, gateway);
   const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
   // No form for what would be refused once it is filled in
-  const { refused: few, ...byWhom } = await approversOf(needed, requesterId, gateway);
+  const { refused: few, who, needs } = await approversOf(needed, requesterId, gateway);
   const refused = notNow(command, facts) ?? few;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
-  const approvals = approvalWords(needed, byWhom, gateway);
+  const { required, votes, raised } = needed;
+  const names = who?.map((one) => one.name);
+  const from = needs ? needsWords(votes, gateway.nameOf) : mustApprove(required, names);
+  const more = raised ? ` One more than usual: ${raised}.` : "";
+  const approvals = required > 0 ? md`${from}${more}` : undefined;
   const frozen = await frozenLine(gateway);
   return formOfOne({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
-}
-
-function approvalWords(
-  { required, votes, raised }: Needed,
-  { who, needs }: Omit<Awaited<ReturnType<typeof approversOf>>, "refused">,
-  { nameOf }: GatewayContext,
-): Markdown | undefined {
-  if (required === 0) return undefined;
-  const more = raised ? ` One more than usual: ${raised}.` : "";
-  const names = who?.map((one) => one.name);
-  return md`${needs ? needsWords(votes, nameOf) : mustApprove(required, names)}${more}`;
 }
 
 /** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */

@@ -212,16 +212,12 @@ function once(
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     }
-    const isTold = isDirect(interaction) && userId === request.record.requester.id;
-    const place = isTold ? whereAsked(request) : {};
+    const { requester, channelId, threadTs } = request.record;
+    const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
+    // What was told in a direct message goes on where others see it, if it was requested there
+    const place = isTold ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
     return handle({ ...pressed, act: { ...act, interaction: { ...interaction, ...place, id } } });
   };
-}
-
-/** What was told in a direct message goes on where others see it, if it was requested there. */
-function whereAsked({ record }: StoredRequest): Partial<Press> {
-  const { channelId, threadTs } = record;
-  return isChannel(channelId) ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
 }
 
 async function showRequest({ request, command, act }: Pressed): Promise<void> {

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
+import { asked } from "../../door/render-alert.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { takenAt } from "../../inventory/snapshots.ts";
@@ -117,29 +118,28 @@ export async function run(
   const { command, input } = invocation;
   const { interaction, reply, gateway } = act;
   const { channelId } = interaction;
-  const breakGlass = command.kind === "change" ? invocation.breakGlass : undefined;
-  if (breakGlass !== undefined && interaction.kind !== "command") {
+  const isEmergency = invocation.breakGlass !== undefined;
+  if (isEmergency && interaction.kind !== "command") {
     throw new UserError(
       "--break-glass works only in a slash command: a message doesn't prove who wrote it.",
     );
   }
   try {
-    const person = await personOf(act, { fresh: breakGlass !== undefined });
-    const how = breakGlass === undefined ? {} : emergency;
+    const person = await personOf(act, { fresh: isEmergency });
+    const how = isEmergency ? emergency : {};
     await authorize({ command, input, targets: [], person, channelId, ...how }, gateway);
     const isRequested = await asksFirst(invocation, person, act);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));
-    if (asksForChange(invocation)) await change(invocation, breakGlass, person, act);
+    if (asksForChange(invocation)) await change(invocation, person, act);
     else if (!isRequested) await answer(invocation, person, act);
   } catch (error) {
-    if (error instanceof PickSnapshot && breakGlass === undefined)
+    if (error instanceof PickSnapshot && !isEmergency)
       return await reply.privately(snapshotList(command, error));
     if (!(error instanceof PickOne)) throw error;
     const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
-    const picks = breakGlass === undefined ? pickList(invocation, error, act) : say(exactly);
-    await reply.privately(picks);
+    await reply.privately(isEmergency ? say(exactly) : pickList(invocation, error, act));
   }
 }
 
@@ -148,12 +148,11 @@ export async function run(
  * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
  */
 async function change(
-  invocation: ChangeInvocation,
-  breakGlass: string | undefined,
+  invocation: ChangeInvocation & { breakGlass?: string },
   person: Person,
   act: Act,
 ): Promise<void> {
-  const { command, input } = invocation;
+  const { command, input, breakGlass } = invocation;
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const several = isEmergency ? undefined : await resolveSeveral(invocation, gateway);
@@ -203,9 +202,7 @@ function requested({ say: { verb } }: ChangeCommand, target: Target): Message {
   return say(md`✓ ${verb} ${what}: requested. Its message will show the result.`);
 }
 
-/** What a press has confirmed: a button that asks by itself says so in its action. */
-const asked = ":asked";
-
+/** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {
   if (interaction.kind === "submission") return true;
   return interaction.kind === "button" && interaction.action.endsWith(asked);

@@ -199,14 +199,13 @@ export function labelsOf(facts: DialogFacts): Pick<Submission, "labels" | "snaps
   return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
 }
 
-type Turn = Pick<Submission, "person" | "target" | "interactionId" | "breakGlass" | "approval"> & {
-  command: Command;
-  /** Of the request: what waits for approval takes one of its requester's places. */
-  id?: string;
-};
+type Counted = "person" | "target" | "interactionId" | "breakGlass" | "approval" | "id";
 
-/** Throws UserError over a limit of policy, and records it. */
-export async function takeTurn(asked: Turn, gateway: GatewayContext): Promise<void> {
+/** What waits for approval takes one of its requester's places. Throws UserError over a limit of policy, and records it. */
+export async function takeTurn(
+  asked: Pick<Submission, Counted> & { command: Command },
+  gateway: GatewayContext,
+): Promise<void> {
   const { command, person, target, interactionId, breakGlass, approval, id } = asked;
   const { store, policy } = gateway;
   const { limits } = policy;
@@ -349,7 +348,7 @@ export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal |
   return seen && effect.notNow?.(seen);
 }
 
-export type Needed = NeededApprovals & { raised?: string };
+type Needed = NeededApprovals & { raised?: string };
 
 /** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
 export function neededApprovals(
