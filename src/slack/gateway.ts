@@ -117,9 +117,9 @@ export async function startGateway(
     web: options.web,
     intake: {
       ...intake,
-      async accept(interaction, how) {
+      async accept(interaction, sealedUrl) {
         const work = workOnInteraction(interaction.id);
-        const taken = await during(work, () => intake.accept(interaction, how));
+        const taken = await during(work, () => intake.accept(interaction, sealedUrl));
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at?.("intake", interaction.id);

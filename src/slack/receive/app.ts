@@ -157,10 +157,8 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (typeof body === "string") return refuse(request, response, body);
     if (!isSignedBy(valueOf(options.signingSecret), signed, body))
       return refuse(request, response, "signature");
-    const type = contentTypeOf(request);
-    if (type === undefined) return refuse(request, response, "content-type");
-    const delivery = parseDelivery(type, body.toString());
-    if (delivery === undefined) return refuse(request, response, "body");
+    const delivery = parseDelivery(request.headers, body.toString());
+    if (typeof delivery === "string") return refuse(request, response, delivery);
     await deliver(delivery, response);
   }
 
@@ -210,20 +208,19 @@ function answer(response: ServerResponse, status: number): void {
   response.end();
 }
 
-function contentTypeOf(request: IncomingMessage): string | undefined {
-  const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-  return type === "application/x-www-form-urlencoded" || type === "application/json"
-    ? type
-    : undefined;
-}
-
-/** JSON, or a form that is the delivery or has it as JSON in `payload`; undefined for anything but an object. */
-function parseDelivery(type: string, body: string): Record<string, unknown> | undefined {
-  const form = type === "application/json" ? undefined : querystring.parse(body);
-  const json = form === undefined ? body : form["payload"];
-  if (typeof json !== "string") return form;
-  const parsed = json.trimStart().startsWith("{") ? parseJson(json) : undefined;
-  return parsed === undefined ? undefined : { ...payloadOf(parsed) };
+/** JSON, or a form that is the delivery or has it as JSON in `payload`; or why it is neither. */
+function parseDelivery(
+  headers: IncomingHttpHeaders,
+  body: string,
+): Record<string, unknown> | "content-type" | "body" {
+  const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  const isForm = type === "application/x-www-form-urlencoded";
+  if (!isForm && type !== "application/json") return "content-type";
+  const form = isForm ? querystring.parse(body) : { payload: body };
+  const { payload } = form;
+  if (typeof payload !== "string") return form;
+  const parsed = payload.trimStart().startsWith("{") ? parseJson(payload) : undefined;
+  return parsed === undefined ? "body" : { ...payloadOf(parsed) };
 }
 
 type BodyRead = Buffer | "too-large" | "slow" | "crowded";

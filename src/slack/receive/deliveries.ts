@@ -158,8 +158,8 @@ export function createDeliveries(options: DeliveryOptions) {
     if (interaction === undefined || interaction.userId === "") return undefined;
     const { responseUrl } = interaction;
     try {
-      const sealed = responseUrl && { sealedResponseUrl: options.sealUrl(responseUrl) };
-      const isNew = (await intake.accept(interaction, sealed || {})) === "new";
+      const sealedUrl = responseUrl === undefined ? undefined : options.sealUrl(responseUrl);
+      const isNew = (await intake.accept(interaction, sealedUrl)) === "new";
       if (isNew) return { interaction, isNew, goOn: () => handle(interaction) };
       const repeated = () => answer(interaction, (reply) => handlers.repeated(interaction, reply));
       return { interaction, goOn: repeated };

@@ -156,13 +156,10 @@ export function createIntake(options: IntakeOptions) {
    * Throws IntakeDown within about a second when Redis doesn't store it or too many are pending, and UserError when it is too
    * large.
    */
-  async function accept(
-    interaction: Interaction,
-    { sealedResponseUrl }: { sealedResponseUrl?: string | undefined } = {},
-  ): Promise<"new" | "seen"> {
+  async function accept(interaction: Interaction, sealedUrl?: string): Promise<"new" | "seen"> {
     const { id, kind } = interaction;
     const isKept = keptKinds.has(kind);
-    const record = isKept ? toRecord(interaction, sealedResponseUrl) : "";
+    const record = isKept ? toRecord(interaction, sealedUrl) : "";
     if (Buffer.byteLength(record) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     const stamp = `${gateway}/${(count += 1)}`;

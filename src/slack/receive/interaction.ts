@@ -19,8 +19,10 @@ import {
   isBecauseOfUs,
   postMessage,
   postResponse,
+  type Place,
   type Web,
   type WebAnswer,
+  type WebData,
 } from "../web.ts";
 import type { Log } from "../../log/log.ts";
 import { typedOf } from "../../registry/invocation.ts";
@@ -346,28 +348,21 @@ export function createReply(options: ReplyOptions): Reply {
   let uses = 0;
 
   async function respond(response: EphemeralPost): Promise<boolean> {
-    if (
-      interaction.responseUrl === undefined ||
-      uses >= maxUses ||
-      now() - interaction.at > usableForMs
-    )
-      return false;
+    const { responseUrl: url, at: receivedAt } = interaction;
+    if (!url || uses >= maxUses || now() - receivedAt > usableForMs) return false;
     uses += 1;
-    const outcome = await postResponse(interaction.responseUrl, response, { apiUrl });
+    const outcome = await postResponse(url, response, { apiUrl });
     if (outcome !== "done")
       log.info("slack.response-url", { interaction: interaction.id, outcome, uses });
     return outcome === "done";
   }
 
-  async function call(method: string, args: Record<string, unknown>): Promise<WebAnswer> {
+  /** Logs failures. */
+  async function call(method: string, args?: WebData): Promise<WebAnswer> {
     const answer = await web.call(method, args);
-    noteFailure(method, answer);
-    return answer;
-  }
-
-  function noteFailure(method: string, answer: WebAnswer): void {
     if (!answer.ok)
       log.warn("slack.reply-failed", { method, interaction: interaction.id, ...answer });
+    return answer;
   }
 
   /**
@@ -376,20 +371,17 @@ export function createReply(options: ReplyOptions): Reply {
    */
   async function post(message: Message): Promise<void> {
     const { channelId, threadTs, userId } = interaction;
+    const postIn = (there: Place) => showOrSay(message, (one) => postMessage({ call }, there, one));
     let answer: WebAnswer | undefined;
-    if (isDirect(interaction)) {
-      answer = await showOrSay(message, (one) => postMessage(web, { channelId, threadTs }, one));
-      noteFailure("chat.postMessage", answer);
-    } else if (channelId !== "") {
+    if (isDirect(interaction)) answer = await postIn({ channelId, threadTs });
+    else if (channelId !== "") {
       const place = { channel: channelId, user: userId, ...(threadTs && { thread_ts: threadTs }) };
       answer = await showOrSay(message, ({ text, blocks }) =>
         call("chat.postEphemeral", { ...place, text, blocks }),
       );
     }
-    if (answer === undefined || (!answer.ok && answer.kind === "refused")) {
-      answer = await showOrSay(message, (one) => postMessage(web, { channelId: userId }, one));
-      noteFailure("chat.postMessage", answer);
-    }
+    if (answer === undefined || (!answer.ok && answer.kind === "refused"))
+      answer = await postIn({ channelId: userId });
     if (answer.ok || (answer.kind === "refused" && !isBecauseOfUs(answer.error))) return;
     try {
       await options.onLostReply?.(interaction);

@@ -82,8 +82,8 @@ describe("what was acked", () => {
     const url = "https://hooks.slack.com/commands/T01/123/verysecret";
     const asked = interaction("command:1.2.3", { triggerId: "1.2.3.trigger", responseUrl: url });
     const sealedResponseUrl = sealResponseUrl(url, "xoxb-secret");
-    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("new");
-    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
+    expect(await intake.accept(asked, sealedResponseUrl)).toBe("new");
+    expect(await intake.accept(asked, sealedResponseUrl)).toBe("seen");
     const stored = await dump(shared.redis, shared.key.prefix);
     expect(stored).toContain("vm list");
     expect(stored).not.toMatch(/verysecret|hooks\.slack|1\.2\.3\.trigger/);
@@ -100,7 +100,7 @@ describe("what was acked", () => {
     const [dead, ...others] = all;
     for (let count = 0; count < 30; count += 1) {
       const asked = interaction(`command:${count}`);
-      await dead?.accept(asked, { sealedResponseUrl: `1.${count}` });
+      await dead?.accept(asked, `1.${count}`);
     }
     dead?.start();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
