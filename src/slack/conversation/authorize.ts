@@ -7,7 +7,7 @@ import {
   seesUnder,
 } from "../../policy/access.ts";
 import { decide, mayMeet, needsOf } from "../../policy/approval-rule.ts";
-import { accessRefusal, type Asked, type PolicyRefusal, ownerOf } from "../../policy/refusal.ts";
+import { accessRefusal, type Asked, ownerOf } from "../../policy/refusal.ts";
 import {
   type Command,
   type ChangeCommand,
@@ -36,7 +36,6 @@ import type { StoredRequest } from "../../requests/journal/record.ts";
 
 /** `vmNames` are those known now, unless others are meant. */
 export interface AskedFor extends Omit<Asked, keyof Rules> {
-  command: Command;
   /** It ends or holds something: never refused because the policy is an old one. */
   isStop?: boolean;
   /** Prefix of the rule in the audit trail. */
@@ -58,12 +57,14 @@ export async function authorize(asked: AskedFor, gateway: GatewayContext): Promi
   await authorizeRights({ ...asked, targets: [] }, gateway);
   if (asked.targets.length === 0) return;
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
-  await stop(decide({ ...rules(asked, gateway), vmNames }).refused, asked, gateway);
+  const { refused } = decide({ ...rules(asked, gateway), vmNames });
+  if (refused) await refuse(asked, refused, gateway);
 }
 
 /** Rights over the targets alone: what `protect` says doesn't matter to what ends something. */
 export async function authorizeRights(asked: AskedFor, gateway: GatewayContext): Promise<void> {
-  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+  const refused = accessRefusal(rules(asked, gateway));
+  if (refused) await refuse(asked, refused, gateway);
 }
 
 /** Reads go on, and what stops changes. */
@@ -87,18 +88,11 @@ export function rules(asked: AskedFor, { policy, ourTeamId, nameOf }: Rules): As
   return { ...asked, policy, ourTeamId, nameOf };
 }
 
-async function stop(
-  refused: PolicyRefusal | undefined,
-  asked: AskedFor,
-  gateway: Pick<GatewayContext, "store">,
-): Promise<void> {
-  if (refused)
-    await refuse(asked, { ...refused, rule: `${asked.notedAs ?? ""}${refused.rule}` }, gateway);
-}
+type Noted = Pick<AskedFor, "command" | "person" | "targets" | "notedAs">;
 
 /** Records in the audit trail that a rule refused it. Throws Refused. */
 export async function refuse(
-  asked: Pick<AskedFor, "command" | "person" | "targets">,
+  asked: Noted,
   { rule, text, hint }: { rule: string; text: string; hint?: string | undefined },
   gateway: Pick<GatewayContext, "store">,
 ): Promise<never> {
@@ -112,17 +106,17 @@ export function maySeeNames(person: Person, { policy, ourTeamId }: GatewayContex
 }
 
 export async function noteRefusal(
-  asked: Pick<AskedFor, "command" | "person" | "targets">,
+  { command, person, targets, notedAs = "" }: Noted,
   rule: string,
-  gateway: Pick<GatewayContext, "store">,
+  { store }: Pick<GatewayContext, "store">,
 ): Promise<void> {
-  await gateway.store.note({
+  await store.note({
     what: "refusal",
-    who: asked.person.id,
-    team: asked.person.teamId,
-    command: asked.command.name,
-    targets: asked.targets.map(({ id }) => id),
-    rule,
+    who: person.id,
+    team: person.teamId,
+    command: command.name,
+    targets: targets.map(({ id }) => id),
+    rule: `${notedAs}${rule}`,
   });
 }
 
