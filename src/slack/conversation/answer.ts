@@ -52,6 +52,7 @@ import {
   underNewPolicy,
 } from "../../requests/perform/gate.ts";
 import { placeOf, submitChange, takeTurn } from "./submit.ts";
+import { moveOr } from "./vote.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(
@@ -360,18 +361,11 @@ async function openOnce(
   const progress = { ...approved.progress, sentAt: await store.now() };
   const actor = person.id;
   // The claim: from here on no vote counts, and nobody opens it a second time
-  const claimed = await store.move(approved, {
-    state: "sending",
-    attempt: approved.attempt + 1,
-    progress,
-    why: "opened by its requester",
-    actor,
-  });
-  if (claimed.is !== "moved") throw new UserError("Its state just changed.", "Check its message.");
+  const claim = { state: "sending", attempt: approved.attempt + 1, progress, actor } as const;
+  const claimed = await moveOr(approved, { ...claim, why: "opened by its requester" }, gateway);
   const end = async (state: "done" | "rejected" | "unclear", why: string) => {
-    const after = progress.before ? { after: progress.before } : {};
-    const to = { state, progress: { ...progress, ...(state === "done" ? after : {}), why }, why };
-    await store.move(claimed.request, { ...to, actor });
+    const after = state === "done" && progress.before ? { after: progress.before } : {};
+    await store.move(claimed, { state, progress: { ...progress, ...after, why }, why, actor });
   };
   try {
     const session = await gateway.compute.vms.console(vm.id);

@@ -251,10 +251,11 @@ async function foundAs(
   return { answer: { class: "unclear", ...progress.answer, snapshotId: id } };
 }
 
-/** Throws UserError where it moved meanwhile. */
+/** The request as it is then. Throws UserError where it moved meanwhile. */
 export async function moveOr(request: StoredRequest, to: Move, { store }: GatewayContext) {
   const moved = await store.move(request, to);
-  if (moved.is !== "moved") throw new UserError("Its state just changed. Check the message again.");
+  if (moved.is === "moved") return moved.request;
+  throw new UserError("Its state just changed. Check the message again.");
 }
 
 export function alreadyResolved({ state }: StoredRequest): UserError {

@@ -231,7 +231,8 @@ export async function readBody(
   how: { withinMs: number; maxBytes: number; unverified: ReturnType<typeof createUnverified> },
 ): Promise<BodyRead> {
   const { promise, resolve, reject } = Promise.withResolvers<BodyRead>();
-  const held = how.unverified.begin(request, () => resolve("crowded"));
+  const { unverified } = how;
+  unverified.begin(request, () => resolve("crowded"));
   const timer = setTimeout(resolve, how.withinMs, "slow").unref();
   const chunks: Buffer[] = [];
   let size = 0;
@@ -239,7 +240,7 @@ export async function readBody(
     size += chunk.length;
     if (size > how.maxBytes) return resolve("too-large");
     chunks.push(chunk);
-    held.add(chunk);
+    unverified.add(request, chunk);
   };
   request.on("data", onData);
   request.once("end", () => resolve(Buffer.concat(chunks)));
@@ -252,7 +253,7 @@ export async function readBody(
     return await promise;
   } finally {
     clearTimeout(timer);
-    held.end();
+    unverified.end(request);
     request.off("data", onData);
   }
 }
@@ -300,6 +301,7 @@ export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {
   const held = new Map<IncomingMessage, { bytes: number; leave(): void }>();
   let bytes = 0;
 
+  /** It was checked, or it is gone. */
   function end(request: IncomingMessage): void {
     bytes -= held.get(request)?.bytes ?? 0;
     held.delete(request);
@@ -316,27 +318,22 @@ export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {
 
   return {
     /** `crowdedOut`: it must make room; maybe at once. */
-    begin(request: IncomingMessage, crowdedOut: () => void) {
-      const one = {
-        bytes: 0,
-        leave() {
-          end(request);
-          crowdedOut();
-        },
+    begin(request: IncomingMessage, crowdedOut: () => void): void {
+      const leave = () => {
+        end(request);
+        crowdedOut();
       };
-      held.set(request, one);
+      held.set(request, { bytes: 0, leave });
       makeRoom();
-      return {
-        /** Bytes that have arrived. */
-        add(chunk: Buffer): void {
-          if (!held.has(request)) return;
-          one.bytes += chunk.length;
-          bytes += chunk.length;
-          makeRoom();
-        },
-        /** It was checked, or it is gone. */
-        end: () => end(request),
-      };
     },
+    /** Bytes that have arrived. */
+    add(request: IncomingMessage, { length }: Buffer): void {
+      const one = held.get(request);
+      if (!one) return;
+      one.bytes += length;
+      bytes += length;
+      makeRoom();
+    },
+    end,
   };
 }

@@ -8,10 +8,10 @@ function holding(limits: { most: number; mostBytes: number }) {
   const out: string[] = [];
   const begin = (name: string) => {
     const request = { name } as unknown as IncomingMessage;
-    const one = unverified.begin(request, () => void out.push(name));
+    unverified.begin(request, () => void out.push(name));
     return (bytes: number) => {
-      if (bytes === 0) one.end();
-      else one.add(Buffer.alloc(bytes));
+      if (bytes === 0) unverified.end(request);
+      else unverified.add(request, Buffer.alloc(bytes));
     };
   };
   return { begin, out };
