@@ -156,11 +156,7 @@ const neverLeft = new Set([
  * is posted up to 10 times when answers are lost), a timeout (by default none), and never `headers`: the client would put
  * its token there.
  */
-export function clientOptions(options: {
-  apiUrl: string;
-  log: Log;
-  timeoutMs?: number | undefined;
-}) {
+export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "timeoutMs">) {
   return {
     slackApiUrl: options.apiUrl,
     retryConfig: { retries: 0 },

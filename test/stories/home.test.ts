@@ -32,7 +32,7 @@ describe("the Home tab", () => {
   it("shows what is in trouble, with buttons for what this person may do, and how fresh it is", async () => {
     const olivia = await opens(world.olivia, /train-7 in ml is ERROR/);
     expect(olivia).toMatch(/\[Show\] \[Restart\]|\[Show\][^]*\[Restart\]/);
-    expect(olivia).toMatch(/8 VMs in 6 projects, read \d+ s ago/);
+    expect(olivia).toMatch(/8 VMs in 6 projects\. Statuses read \d+ s ago/);
     const vera = await opens(world.vera, /train-7 in ml is ERROR/);
     expect(vera).not.toContain("[Restart]");
     expect(vera).toContain("You have no requests yet");

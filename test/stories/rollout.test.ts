@@ -242,7 +242,7 @@ describe("a roll of many", () => {
     const dialog = await dialogOf(world.olivia);
     expect(dialog).toContain("CPU 4 → 8, memory 16 → 32");
     expect(dialog).toContain(
-      "118 RUNNING, 2 STOPPED, in 1 project. The list of them is in your direct messages.",
+      "2 STOPPED, 118 RUNNING, in 1 project. The list of them is in your direct messages.",
     );
     expect(dialog).toContain("Type 120 to confirm");
     await world.olivia.submits({ "roll:number": "120" });

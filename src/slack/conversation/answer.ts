@@ -14,6 +14,7 @@ import {
   name,
   when,
   howToOpen,
+  inert,
 } from "../../messages/message.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import { type Answer, dottedName, type Target } from "../../registry/define.ts";
@@ -180,7 +181,7 @@ export async function sendFile(
 }
 
 /** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */
-export async function postToChannel(posting: Message, act: Act): Promise<void> {
+async function postToChannel(posting: Message, act: Act): Promise<void> {
   const { interaction, reply, gateway } = act;
   const posted = await postIn(interaction, posting, gateway);
   if (posted.ok || posted.kind === "lost") return;
@@ -237,8 +238,7 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
   await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
   const isShown = await reply.replace(addressMessage(vm.name, session.url, until));
-  const open = consoleOpened(vm.name, person.name, until);
-  await postToChannel(open, { ...act, reply: { ...reply, privately: async () => undefined } });
+  await postIn(interaction, consoleOpened(vm.name, person.name, until), gateway);
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
@@ -401,16 +401,7 @@ export function consoleOpened(vmName: string, by: string, until: number): Messag
 
 function addressMessage(vmName: string, url: string, until: number): Message {
   const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
-  const address = new Markdown(`\`\`\`${shownUrl(url)}\`\`\``);
+  const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
   const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
   return message(`Console on ${vmName}`, section(what), section(address), context(how));
-}
-
-/** Escaped for a code block. */
-function shownUrl(url: string): string {
-  return url
-    .replaceAll("`", "%60")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;");
 }

@@ -47,7 +47,7 @@ import {
 } from "./authorize.ts";
 import { press } from "./press.ts";
 import { dismissalCallback, dismissProposal } from "./press-proposal.ts";
-import { pickCallback, runWords, shortcut, targetChosen, runButton } from "./run.ts";
+import { pickCallback, runWords, shortcut, targetChosen, targetButton } from "./run.ts";
 import { alreadyRequested, regionsKnown } from "./submit.ts";
 import {
   denialCallback,
@@ -58,6 +58,7 @@ import {
   signReview,
 } from "./vote.ts";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inventoryAge } from "../../commands/last-known.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { show, refusedInError } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
@@ -349,9 +350,6 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const firing = firingOn(vms, alerts, seesAll).map(firingLine);
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
-  const { refreshedAt } = state;
-  const read = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
-  const age = `${read}${state.stale ? ", may be old" : ""}`;
   const list = (requests: readonly StoredRequest[], none: Markdown) =>
     section(requests.length > 0 ? lines(...requests.map((one) => row(one, gateway.now()))) : none);
   const troubleRows = await Promise.all(
@@ -371,7 +369,9 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
       : [section(md`No VM is in ERROR or fails attestation.`)]),
     header("Your recent requests"),
     list(mine, md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`),
-    context(md`${state.vms} VMs in ${state.projects} projects, ${age}.`),
+    context(
+      md`${state.vms} VMs in ${state.projects} projects. ${inventoryAge(state, gateway.now())}`,
+    ),
   ];
 }
 
@@ -389,7 +389,7 @@ async function troubleRow(
     !refused.has(command.name) &&
     (command === show || vm.status === "ERROR") &&
     mayRun({ policy, person, ourTeamId, command, targets: [target] })
-      ? runButton(command, {}, target, policy)
+      ? targetButton(command, {}, target, policy)
       : undefined,
   );
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";

@@ -5,6 +5,7 @@ import { statusFacts } from "../../compute/compute.ts";
 import {
   plainText,
   section,
+  sections,
   counted,
   firstFew,
   lines,
@@ -24,6 +25,7 @@ import {
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
+import { countByStatus } from "../../inventory/known.ts";
 import { snapshotName } from "../../inventory/snapshots.ts";
 import { vmOf } from "../../requests/submit/submit.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
@@ -191,22 +193,18 @@ function warnings(
 
 /** With more, the form shows counts, and the list is a file. */
 export const maxListed = 40;
-const perSection = 10;
 
 function listOf(targets: readonly Target[]): KnownBlock[] {
   const rows = targets.map(
     ({ name: called, projectName, projectId, status }) =>
       md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
   );
-  const sections = Map.groupBy(rows, (_, index) => Math.floor(index / perSection));
-  return [...sections.values()].map((some) => section(lines(...some)));
+  return sections(rows);
 }
 
 function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
-  const statuses = Map.groupBy(targets, ({ status }) => status);
   const projects = new Set(targets.map(({ projectId }) => projectId));
-  const counts = [...statuses].map(([status, those]) => `${those.length} ${status}`).join(", ");
-  const where = md`${counts}, in ${counted(projects.size, "project")}.`;
+  const where = md`${countByStatus(targets)}, in ${counted(projects.size, "project")}.`;
   return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
 }
 

@@ -34,6 +34,7 @@ import {
   dottedName,
   isChange,
   isPin,
+  runButton,
   type Target,
 } from "../../registry/define.ts";
 import {
@@ -90,9 +91,8 @@ function guessButton(
   { command, input, words }: WordsRefusal["near"][number],
   index: number,
 ): ButtonSpec[] {
-  const value = JSON.stringify(input);
-  if (value.length > limits.buttonValue) return [];
-  const base = { label: words, action: `run:${dottedName(command)}:${index}`, value };
+  const base = runButton(words, `${dottedName(command)}:${index}`, input);
+  if (base.value.length > limits.buttonValue) return [];
   const verb = isChange(command) ? command.say.verb : "Show";
   if (command.class !== "disrupt" || hasForm(command)) return [base];
   const text = `${words}. What runs there is interrupted.`;
@@ -213,15 +213,15 @@ function viaOf({ kind }: Interaction): "button" | "modal" | "command" {
 }
 
 /** A button that runs a command on a target: what interrupts asks, even where typed words don't. */
-export function runButton(
+export function targetButton(
   command: Command,
   input: Input,
   target: Target,
   policy: Confirming = { confirm: [] },
 ): ButtonSpec {
   const label = isChange(command) ? command.say.verb : "Show";
-  const value = JSON.stringify(withTarget(command, input, target));
-  return askOnce({ label, action: `run:${dottedName(command)}`, value }, command, target, policy);
+  const button = runButton(label, dottedName(command), withTarget(command, input, target));
+  return askOnce(button, command, target, policy);
 }
 
 /** For mentions, and triggers that were too old. The press is the confirmation. */
@@ -229,7 +229,7 @@ function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Mess
   const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
   const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
-  const { confirm: _asked, ...button } = runButton(command, input, target);
+  const { confirm: _asked, ...button } = targetButton(command, input, target);
   const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
   return sentence(text, buttons([once]));
 }
@@ -237,9 +237,8 @@ function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Mess
 /** The same, for commands that have no target: thaw, digest now. */
 function pressToRun(command: Command, input: Input): Message {
   const label = `Run /${command.name}`;
-  const value = JSON.stringify(input);
   const text = md`${label}? Press the button: a message alone only reads.`;
-  return sentence(text, buttons([{ label, action: `run:${dottedName(command)}`, value }]));
+  return sentence(text, buttons([runButton(label, dottedName(command), input)]));
 }
 
 /** A button for each candidate, which runs the same command on it. */
@@ -249,7 +248,7 @@ function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): M
       target.kind === "vm"
         ? `${target.name} in ${target.projectName ?? target.projectId}`
         : target.name;
-    const spec = runButton(command, input, target, gateway.policy);
+    const spec = targetButton(command, input, target, gateway.policy);
     return { ...spec, label, action: `${spec.action}:${target.id}` };
   });
   const more = pick.candidates.length - specs.length;
@@ -260,10 +259,9 @@ function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): M
 
 /** The newest snapshots of one name; the form opens next. */
 function snapshotList(command: Command, { message: text, choices }: PickSnapshot): Message {
-  const action = `run:${dottedName(command)}`;
-  const shown = choices.slice(0, 5).map(([label, input], index) => {
-    return { label, action: `${action}:${index}`, value: JSON.stringify(input) };
-  });
+  const shown = choices
+    .slice(0, 5)
+    .map(([label, input], index) => runButton(label, `${dottedName(command)}:${index}`, input));
   return sentence(md`${text} Which one?`, buttons(shown));
 }
 
@@ -276,7 +274,7 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
   if ((await reply.open(pickerFor(lacks.named, interaction, frozen))) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
-  const choose = { label, action: `run:${dottedName(command)}`, value: JSON.stringify(input) };
+  const choose = runButton(label, dottedName(command), input);
   await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
 }
 

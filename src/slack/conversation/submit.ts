@@ -304,21 +304,17 @@ export async function gatherFacts(
   if (command.on === "new-project")
     return { ...unread(target, input), regions: await regionsKnown(gateway) };
   const { seen, vms } = await readTarget(target, gateway);
-  const ofVms: readonly Pick<Vm, "id">[] = target.kind === "vm" ? [{ id: target.id }] : vms;
-  const snapshots = (
-    await Promise.all(ofVms.slice(0, 50).map(({ id }) => gateway.snapshots.of(id)))
-  ).flat();
+  const ids = target.kind === "vm" ? [target.id] : vms.slice(0, 50).map(({ id }) => id);
+  const snapshots = await Promise.all(ids.map((id) => gateway.snapshots.of(id)));
+  const { snapshot } = input;
   const owner =
-    typeof input["snapshot"] === "string"
-      ? await gateway.snapshots.ownerOf(input["snapshot"])
-      : undefined;
+    typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
   return {
+    ...unread(target, input),
     ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
-    target,
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
-    snapshots,
-    input,
+    snapshots: snapshots.flat(),
   };
 }
 

@@ -258,11 +258,9 @@ export function createDeliveries(options: DeliveryOptions) {
     /** Waits until nothing runs, at most `deadlineMs`; resolves with how many still run. */
     async idle(deadlineMs: number): Promise<number> {
       const until = performance.now() + deadlineMs;
-      while (running.size > 0) {
-        const leftMs = until - performance.now();
-        if (leftMs <= 0) break;
-        await within(leftMs, Promise.allSettled(running), () => undefined);
-      }
+      const leftMs = () => until - performance.now();
+      while (running.size > 0 && leftMs() > 0)
+        await within(leftMs(), Promise.allSettled(running), () => undefined);
       if (running.size > 0) log.warn("slack.still-handling", { running: running.size, deadlineMs });
       return running.size;
     },
