@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
+import { type Rounds, startRounds } from "../../redis/due-list.ts";
 import {
   createDeliveries,
   type DeliveryOptions,
@@ -58,21 +59,17 @@ export function createSlackApp(options: SlackAppOptions) {
   const socket = appToken ? createSlackSocket({ ...options, take, appToken }) : undefined;
   const http = appToken ? undefined : createSlackHttp({ ...options, take, signingSecret });
 
-  let timer: NodeJS.Timeout | undefined;
+  let rounds: Rounds | undefined;
   async function takeOver(): Promise<void> {
-    try {
-      for await (const left of intake.recover()) deliveries.takeOver(left);
-    } catch (error) {
-      log.debug("intake.not-recovered", { error: messageOf(error) });
-    }
+    for await (const left of intake.recover()) deliveries.takeOver(left);
   }
 
   return {
     /** Socket Mode: resolves with the first connection, or with `close`. HTTP: immediately. */
     async start(): Promise<void> {
       intake.start();
-      void takeOver();
-      timer ??= setInterval(() => void takeOver(), recoverEveryMs).unref();
+      rounds ??= startRounds("take-over", recoverEveryMs, takeOver, log);
+      void rounds.now();
       await socket?.start();
     },
     /** HTTP: answers Slack's path, false for every other. */
@@ -87,13 +84,14 @@ export function createSlackApp(options: SlackAppOptions) {
      */
     async close(deadlineMs: number): Promise<number> {
       const began = performance.now();
-      clearInterval(timer);
+      const noMore = rounds?.close();
       http?.close();
       // Once the connection closes no ack can be sent, and Slack doesn't redeliver commands.
       for (let tries = 0; deliveries.inHand() > 0 && tries < 50; tries += 1) await delay(20);
       await socket?.close();
       const left = await deliveries.idle(Math.max(0, deadlineMs - (performance.now() - began)));
       await intake.close();
+      await noMore;
       return left;
     },
   };

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { within } from "../../deadline.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDueList } from "../../redis/due-list.ts";
+import { createDueList, type Rounds, startRounds } from "../../redis/due-list.ts";
 import {
   type Keys,
   defineScript,
@@ -149,7 +149,7 @@ export function createIntake(options: IntakeOptions) {
   /** Under way to Redis: stored perhaps, and its answer not read yet. */
   const accepting = new Set<string>();
   let count = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let rounds: Rounds | undefined;
 
   /**
    * Stores the interaction before its ack, so that another gateway can take over until `finish`; `seen`: it is a redelivery.
@@ -233,13 +233,9 @@ export function createIntake(options: IntakeOptions) {
   }
 
   async function beat(): Promise<void> {
-    try {
-      for (const [id, record] of inHand)
-        await run.renew([records, due.list], [id, visibilityTimeoutMs, record]);
-      for (const one of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(one))) return;
-    } catch (error) {
-      log.debug("intake.silent", { error: messageOf(error) });
-    }
+    for (const [id, record] of inHand)
+      await run.renew([records, due.list], [id, visibilityTimeoutMs, record]);
+    for (const one of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(one))) return;
   }
 
   return {
@@ -253,12 +249,12 @@ export function createIntake(options: IntakeOptions) {
     recover,
     /** Renews what is in hand every `beatMs`. */
     start(): void {
-      timer ??= setInterval(() => void beat(), beatMs).unref();
+      rounds ??= startRounds("intake", beatMs, beat, log);
     },
     /** Renews no more, and leaves what isn't finished to the next gateway that recovers. */
     async close(): Promise<void> {
-      clearInterval(timer);
-      await beat();
+      await rounds?.close();
+      await beat().catch(() => undefined);
       for (const id of inHand.keys()) await due.later(id, 0).catch(() => undefined);
     },
   };
