@@ -268,6 +268,12 @@ export function seenByService(view: readonly string[], gateway: GatewayContext):
   return seenFrom(viewer, gateway);
 }
 
+/** Those of which it is true. */
+async function those<T>(all: readonly T[], isSeen: (one: T) => Promise<boolean>): Promise<T[]> {
+  const seen = await Promise.all(all.map(isSeen));
+  return all.filter((_, index) => seen[index]);
+}
+
 function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const { scope } = viewer;
   const { store, rollouts, snapshots } = gateway;
@@ -285,14 +291,10 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const mayRead = async (request: StoredRequest) =>
     (await viewer.mayReadAnyway(request)) || sees(request.record.target);
 
-  const seen = async (requests: readonly StoredRequest[]) => {
-    const isSeen = await Promise.all(requests.map(mayRead));
-    return requests.filter((_, index) => isSeen[index]);
-  };
   const ifSeen = async (request: StoredRequest | undefined) =>
-    request && (await seen([request]))[0];
+    request && (await mayRead(request)) ? request : undefined;
   const get: JournalReads["get"] = async (id) => ifSeen(await store.get(id));
-  const getMany: JournalReads["getMany"] = async (ids) => seen(await store.getMany(ids));
+  const getMany: JournalReads["getMany"] = async (ids) => those(await store.getMany(ids), mayRead);
   const idsSeen = async (ids: readonly string[]) =>
     (await getMany(ids)).map(({ record }) => record.id);
   const recentIds: JournalReads["recentIds"] = async (filter, most) => {
@@ -342,21 +344,15 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
       ...rollouts,
       get: getRollout,
       stateOf: async (id) => (await getRollout(id))?.state ?? null,
-      openIds: async () => {
-        const ids = await rollouts.openIds();
-        const open = await Promise.all(ids.map(getRollout));
-        return ids.filter((_, index) => open[index] !== undefined);
-      },
+      openIds: async () =>
+        those(await rollouts.openIds(), async (id) => (await getRollout(id)) !== undefined),
     },
     snapshots: {
       ...snapshots,
       of: async (vmId) => ((await seesVm(vmId)) ? snapshots.of(vmId) : []),
       find: async (vmId, words) => ((await seesVm(vmId)) ? snapshots.find(vmId, words) : undefined),
-      newest: async () => {
-        const all = [...(await snapshots.newest())];
-        const isSeen = await Promise.all(all.map(([vmId]) => seesVm(vmId)));
-        return new Map(all.filter((_, index) => isSeen[index]));
-      },
+      newest: async () =>
+        new Map(await those([...(await snapshots.newest())], ([vmId]) => seesVm(vmId))),
       /**
        * Whoever doesn't see everything restores only what is known to be of a VM that they see: any other ID may hold the data
        * of another team. Throws UserError, the same for an ID that is hidden and for one that is unknown.
