@@ -399,9 +399,8 @@ export function openResponseUrl(
       authTagLength: 16,
     });
     decipher.setAuthTag(bytes.subarray(12, 28));
-    const url = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString(
-      "utf8",
-    );
+    const opened = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
+    const url = opened.toString("utf8");
     return isResponseUrl(url, apiUrl) ? url : undefined;
   } catch {
     return undefined; // altered, or sealed with another token
@@ -413,9 +412,8 @@ export function openResponseUrl(
  * else could be an internal address.
  */
 export function isResponseUrl(url: string, apiUrl = "https://slack.com/api/"): boolean {
-  if (!URL.canParse(url) || !URL.canParse(apiUrl)) return false;
-  const [wanted, api] = [new URL(url), new URL(apiUrl)];
-  if (wanted.username !== "" || wanted.password !== "") return false;
+  const [wanted, api] = [URL.parse(url), URL.parse(apiUrl)];
+  if (!wanted || !api || wanted.username !== "" || wanted.password !== "") return false;
   if (wanted.protocol === "https:" && wanted.host === "hooks.slack.com") return true;
   if (wanted.protocol !== api.protocol) return false;
   return wanted.host === api.host || wanted.host === `hooks.${api.host}`;

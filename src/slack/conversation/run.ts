@@ -181,7 +181,9 @@ async function change(
   const by = { ...place, via: viaOf(interaction), interactionId: onceOf(interaction) };
   const submitted = await submitChange({ ...submission, ...by }, act);
   if (!submitted.isNew) return;
-  if (interaction.kind === "button") await reply.replace(requested(command, target));
+  // In place of the message that only its reader saw: its buttons are used
+  const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
+  if (interaction.kind === "button") await reply.replace(say(requested));
   const twin = taken.find((one) => one.name === input["name"]);
   if (!twin) return;
   const warning = md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`;
@@ -194,12 +196,6 @@ function onceOf(interaction: Interaction): string {
   if (makesOne(interaction)) return interaction.id;
   const { channelId, messageTs, action, value } = interaction;
   return `press:${hash("sha256", JSON.stringify([channelId, messageTs, action, value]))}`;
-}
-
-/** In place of the message that only its reader saw: its buttons are used. */
-function requested({ say: { verb } }: ChangeCommand, target: Target): Message {
-  const what = name(calledName(target));
-  return say(md`✓ ${verb} ${what}: requested. Its message will show the result.`);
 }
 
 /** A button that asks by itself says so in its action. */
