@@ -164,11 +164,7 @@ async function viewOfOne(
   requesterId: string,
   gateway: GatewayContext,
 ): Promise<ModalView> {
-  const [read, pinned] = await Promise.all([
-    gatherFacts(command, target, input, gateway),
-    pinnedAmong([target], gateway),
-  ]);
-  const facts = { ...read, isPinned: pinned.has(target.id) };
+  const facts = await gatherFacts(command, target, input, gateway);
   const rule = neededApprovals(command, facts, gateway);
   const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
   // No form for what would be refused once it is filled in

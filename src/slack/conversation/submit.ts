@@ -6,7 +6,6 @@ import { ownerOf, type PolicyRefusal } from "../../policy/refusal.ts";
 import {
   calledIn,
   isUsual,
-  type VoteNeed,
   approversRefusal,
   isSamePerson,
   approvalRule,
@@ -267,24 +266,21 @@ export async function approversOf(
   const read = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
   const requester = (await read(requesterId)) ?? { id: requesterId };
   const unable = new Set<string>();
-  const readAll = async ({ from }: VoteNeed): Promise<{ id: string; name: string }[]> => {
-    const { users, groups } = whoAre(from);
-    const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
-    ids.delete(requesterId);
-    const people = await Promise.all([...ids].slice(0, maxNamed).map(read));
-    return people.flatMap((one) => {
-      // Slack can't say: not named, and not counted out
-      if (!one) return [];
-      if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
-        return [{ id: one.id, name: one.name }];
-      unable.add(one.id);
-      return [];
-    });
-  };
   const needs = await Promise.all(
     votes.map(async (need) => {
-      const who = await readAll(need);
-      return { called: calledIn(need, nameOf), ...(whoAre(need.from).everyone ? {} : { who }) };
+      const { everyone, users, groups } = whoAre(need.from);
+      const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
+      ids.delete(requesterId);
+      const people = await Promise.all([...ids].slice(0, maxNamed).map(read));
+      const who = people.flatMap((one) => {
+        // Slack can't say: not named, and not counted out
+        if (!one) return [];
+        if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
+          return [{ id: one.id, name: one.name }];
+        unable.add(one.id);
+        return [];
+      });
+      return { called: calledIn(need, nameOf), ...(everyone ? {} : { who }) };
     }),
   );
   const refused = approversRefusal({ votes, requesterId, membersOf, unable, nameOf });
@@ -309,8 +305,10 @@ export async function gatherFacts(
   const { snapshot } = input;
   const owner =
     typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
+  const pinned = await pinnedAmong([target], gateway);
   return {
     ...unread(target, input),
+    isPinned: pinned.has(target.id),
     ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
@@ -393,15 +391,9 @@ export async function planRollout(
   const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
   const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
   const skipped = [
-    ...refused.map(({ target, by }) => ({ name: calledName(target), why: refusedWords(by) })),
-    ...allowed
-      .filter(({ id }) => !read.has(id))
-      .map((one) => ({ name: calledName(one), why: "gone" })),
-    ...seen.flatMap((one) => {
-      const why = ineligible(invocation, one);
-      return why === undefined ? [] : [{ name: calledName(one), why }];
-    }),
-  ];
+    ...refused.map(({ target, by }) => ({ target, why: refusedWords(by) })),
+    ...allowed.map((target) => ({ target, why: ineligible(invocation, read.get(target.id)) })),
+  ].flatMap(({ target, why }) => (why === undefined ? [] : [{ name: calledName(target), why }]));
   if (targets.length === 0) {
     const reasons = [...new Set(skipped.map(({ why }) => why))].slice(0, 5).join("; ");
     throw new UserError(
@@ -471,8 +463,9 @@ function refusedWords({ rule, toldAs }: PolicyRefusal): string {
     : `you aren't in ${toldAs ?? rule}`;
 }
 
-/** Why a VM is skipped: it is in the wrong state, or already as wanted. */
-function ineligible({ command, args }: ChangeInvocation, target: Target): string | undefined {
+/** Why a VM is skipped: it is gone, in the wrong state, or already as wanted. */
+function ineligible({ command, args }: ChangeInvocation, target?: Target): string | undefined {
+  if (!target) return "gone";
   const effect = command.effect as Effect<Vm, Args>;
   const seen = vmOf(target);
   if (args && effect.already?.(seen, args)) return `${target.status}, nothing to change`;
