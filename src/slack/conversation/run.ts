@@ -1,4 +1,3 @@
-import type { ModalView } from "@slack/types";
 import { hash } from "node:crypto";
 import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
@@ -267,8 +266,7 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   const { interaction, reply, gateway } = act;
   const person = await personOf(act);
   await authorize({ command, targets: [], person, channelId: interaction.channelId }, gateway);
-  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
-  if ((await reply.open(pickerFor(lacks.named, interaction, frozen))) !== undefined) return;
+  if ((await openPicker(lacks.named, act)) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = runButton(label, dottedName(command), input);
   await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
@@ -278,12 +276,10 @@ export const pickCallback = "pick-target";
 
 const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
 
-/** With the channel for the result where it wasn't opened in one. */
-function pickerFor(
-  { command, input }: Named,
-  { channelId, threadTs }: Pick<Interaction, "channelId" | "threadTs">,
-  frozen: Markdown | undefined,
-): ModalView {
+/** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
+async function openPicker({ command, input }: Named, { interaction, reply, gateway }: Act) {
+  const { channelId, threadTs } = interaction;
+  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
   const { kind, label } = kindOf(targetArgument(command));
   const place = { channelId, ...(threadTs ? { threadTs } : {}) };
   const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
@@ -299,7 +295,7 @@ function pickerFor(
   const submit = isChange(command) ? command.say.verb : "Show";
   const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
   const blocks = [section(what), picker, ...(channelId === "" ? [channelPicker] : [])];
-  return modal(title, blocks, { callback: pickCallback, metadata, submit });
+  return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
 }
 
 const channelPicker = field("channel", "Channel for the result", {
@@ -337,11 +333,9 @@ export async function targetChosen(act: Act<Submission>): Promise<void> {
 
 type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
 
-export async function shortcut({ interaction, reply, gateway }: Act<Shortcut>): Promise<void> {
-  if (interaction.callback === "restart-vm") {
-    const frozen = await frozenLine(gateway);
-    await reply.open(pickerFor({ command: restart, input: {} }, interaction, frozen));
-  }
+export async function shortcut(act: Act<Shortcut>): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  if (interaction.callback === "restart-vm") await openPicker({ command: restart, input: {} }, act);
   if (interaction.callback !== "show-vms") return;
   const person = await personOf({ interaction, gateway });
   const { channelId, messageText = "" } = interaction;
