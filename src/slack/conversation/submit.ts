@@ -83,7 +83,9 @@ export async function submitChange(
   const isPlain = read !== undefined || neededApprovals(command, known, gateway).required === 0;
   const facts = isPlain ? known : await gatherFacts(command, target, input, gateway);
   const { prepared, ...more } = await prepare(asked, gateway);
-  const whole = { ...asked, ...more, ...childrenOf(asked, facts), ...labelsOf(facts) };
+  const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
+  const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
+  const whole = { ...asked, ...more, ...children, ...labelsOf(facts) };
   const submission = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
   const { store, policy } = gateway;
   const id = newRequestId();
@@ -121,24 +123,12 @@ async function notRepeated(id: string, gateway: GatewayContext) {
 export const makesOne = ({ id }: Pick<Interaction, "id">) => /^(after|proposal):/.test(id);
 
 /** Where messages about the request go. */
-export function placeOf({
-  interaction: { channelId, threadTs, responseUrl },
-  gateway,
-}: BeforeAck): Pick<Submission, "channelId" | "threadTs" | "sealedResponseUrl"> {
+export function placeOf({ interaction: { channelId, threadTs, responseUrl }, gateway }: BeforeAck) {
   return {
     channelId,
     ...(threadTs ? { threadTs } : {}),
     ...(responseUrl ? { sealedResponseUrl: gateway.seal(responseUrl) } : {}),
   };
-}
-
-/** The VMs that are deleted with a project. */
-function childrenOf(
-  { command, target }: Submission,
-  { vms }: DialogFacts,
-): Pick<Submission, "children"> {
-  if (command.on !== "project" || !command.deletes || vms.length === 0) return {};
-  return { children: vms.map((vm) => targetOfVm(vm, target.name)) };
 }
 
 /** What would be kept, as it is now, where the command keeps something. */
