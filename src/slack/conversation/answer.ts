@@ -210,14 +210,18 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   if (typeof value["vm"] !== "string") {
     throw new UserError("This button no longer works.", "Use `/vm console` again.");
   }
-  const { insist } = value;
+  const { insist, once, for: offeredTo, until: offeredUntil } = value;
   const args = parseInput(console, { vm: value["vm"], insist });
   const person = await personOf(act, { fresh: true });
   const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
   const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
   const hint = "`/vm console` offers another.";
-  const notYours = refusalOfOffer(value, person.id, gateway.now());
-  if (notYours) await refuse(asked, { ...notYours, hint }, gateway);
+  const no = (rule: string, text: string) => refuse(asked, { rule, text, hint }, gateway);
+  if (offeredTo !== person.id)
+    await no("console.requester", "This console was offered to someone else.");
+  const isOver = typeof offeredUntil !== "number" || offeredUntil <= gateway.now();
+  if (isOver || typeof once !== "string" || once === "")
+    await no("console.time", "This button works for one minute only.");
   await authorize(asked, gateway);
   // The checks of the command again: what was offered may not be allowed now
   await answerOf({ command: console, args }, person, act);
@@ -225,9 +229,8 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
-  const used = { rule: "console.once", text: "This button was already used.", hint };
-  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs)))
-    await refuse(asked, used, gateway);
+  if (!(await gateway.store.useOnce(`console:${String(once)}`, rememberMs)))
+    await no("console.once", "This button was already used.");
   const session = await openOnce(vm, person, approved, gateway);
   const now = gateway.now();
   // NaN, where it names none, is later than nothing
@@ -378,18 +381,6 @@ async function openOnce(
     else await end("rejected", "the compute service didn't open a console");
     throw error;
   }
-}
-
-function refusalOfOffer(
-  { for: offeredTo, until, once }: Input,
-  personId: string,
-  now: number,
-): { rule: string; text: string } | undefined {
-  if (offeredTo !== personId)
-    return { rule: "console.requester", text: "This console was offered to someone else." };
-  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "")
-    return { rule: "console.time", text: "This button works for one minute only." };
-  return undefined;
 }
 
 export function consoleOpened(vmName: string, by: string, until: number): Message {
