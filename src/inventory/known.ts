@@ -243,15 +243,10 @@ export function createScopes(known: Known): (scope: Scope) => Known {
   };
 }
 
-/** Of the names that people give. Other characters are only guessed among the names that are compared. */
-const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789-_. ";
 /** Shorter names get no guesses: one typo makes them something else. */
 const shortestToGuess = 3;
-/** Longer names have too many variants to try. */
-const longestToGuess = 64;
-
-/** Names before and behind the place of a misspelled one that are compared with it. */
-const compared = 128;
+/** Names that a misspelled one is compared with, of each kind: to compare it with 100,000 would take too long. */
+const compared = 250;
 
 /**
  * IDs by name, ignoring case. `containing` and `near` only suggest. Names are put in order at the first search after a change:
@@ -310,7 +305,10 @@ export function createNames() {
       return [...begin, ...within, ...others].slice(0, most);
     },
 
-    /** Folded names that are one typo away, or two: the latter among the sorted names around it, the most alike first. */
+    /**
+     * Folded names that are one typo away, or two, the nearest first: of those around it in order, which begin like it, and of
+     * those that end like it, where the typo is at the beginning.
+     */
     near(typed: string, most: number): string[] {
       const wanted = fold(typed);
       if (wanted.length < shortestToGuess) return [];
@@ -318,39 +316,17 @@ export function createNames() {
       const { names } = inOrder();
       const behind = names.findIndex((name) => name >= wanted);
       const at = behind < 0 ? names.length : behind;
-      const around = names
-        .slice(Math.max(0, at - compared), at + compared)
-        .filter((name) => editDistance(wanted, name, allowed) <= allowed)
-        .toSorted((a, b) => commonBeginning(b, wanted) - commonBeginning(a, wanted));
-      const oneAway = oneSlipAway(wanted, alphabet).filter((variant) => ids.has(variant));
-      return [...new Set([...oneAway, ...around])].slice(0, most);
+      const around = names.slice(Math.max(0, at - compared), at + compared);
+      const ending = wanted.slice(wanted.length / 2);
+      const alike = names.values().filter((name) => name.endsWith(ending));
+      return [...new Set([...around, ...alike.take(compared)])]
+        .map((name) => ({ name, slips: editDistance(wanted, name, allowed) }))
+        .filter(({ slips }) => slips <= allowed)
+        .toSorted((a, b) => a.slips - b.slips)
+        .map(({ name }) => name)
+        .slice(0, most);
     },
   };
-}
-
-function commonBeginning(a: string, b: string): number {
-  let length = 0;
-  while (length < b.length && a.charCodeAt(length) === b.charCodeAt(length)) length += 1;
-  return length;
-}
-
-/**
- * Everything one typo away: a character too many, missing, wrong, or two swapped (https://norvig.com/spell-correct.html).
- * The cost doesn't depend on the number of names.
- */
-export function* oneSlipAway(typed: string, characters: string): Generator<string> {
-  if (typed.length < shortestToGuess || typed.length > longestToGuess) return;
-  for (let at = 0; at <= typed.length; at++) {
-    const before = typed.slice(0, at);
-    const rest = typed.slice(at);
-    const after = rest.slice(1);
-    if (rest !== "") yield before + after;
-    if (after !== "") yield before + after.charAt(0) + rest.charAt(0) + after.slice(1);
-    for (const character of characters) {
-      if (rest !== "") yield before + character + after;
-      yield before + character + rest;
-    }
-  }
 }
 
 /** For a VM or a project; an unknown status gets a question mark. */

@@ -41,6 +41,9 @@ describe("thousands of names that come and go", () => {
   it("are guessed with two slips, also once most are gone", () => {
     const names = createNames();
     for (let n = 0; n < 3000; n++) names.add(`worker-${n}`, `w${n}`);
+    // Far from its place in order, and near it
+    expect(names.near("wroker-1234", 1)).toEqual(["worker-1234"]);
+    expect(names.near("worker-123x4", 1)).toEqual(["worker-1234"]);
     for (let n = 0; n < 3000; n++) if (n % 100 !== 0) names.remove(`worker-${n}`, `w${n}`);
     expect(names.containing("worker", 100)).toHaveLength(30);
     expect(names.near("worker-21xx", 10)).toEqual(["worker-2100"]);
