@@ -1,15 +1,10 @@
-import * as z from "zod";
 import { type Specs, ComputeError, unreachableWords } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
-import type { InventoryState } from "../inventory/inventory.ts";
 import {
   counted,
-  firstFew,
   md,
   name,
   plain,
-  duration,
-  type Markdown,
   buttons,
   context,
   fields,
@@ -17,8 +12,9 @@ import {
   sentence,
 } from "../messages/message.ts";
 import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
-import { runButton, type Target, wholeNumber } from "../registry/define.ts";
+import { runButton, type Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
+import { inventoryAge } from "./pages.ts";
 
 /** The error, for the last known state, when the compute service is unreachable. */
 export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError> {
@@ -76,32 +72,4 @@ export function specsWords(specs: Specs | undefined): string {
 /** Known people by their names: people don't read user IDs. */
 export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
   return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
-}
-
-/** How many rows of a list are shown at once. */
-export const perPage = 50;
-
-export const pageFlag = wholeNumber(10_000)
-  .optional()
-  .meta({ isFlag: true, description: `which page of ${perPage}` });
-
-export const filterFlag = (description: string) =>
-  z.string().max(40).optional().meta({ isFlag: true, description });
-
-/** Instead of a page beyond the last one. */
-export const noSuchPage = (pages: number, list: string): Message =>
-  sentence(
-    md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name(`/${list} --page 1`)} shows the first.`,
-  );
-
-/** How old a list is, and what it lacks. */
-export function inventoryAge(
-  { refreshedAt, stale, unread }: InventoryState,
-  now: number,
-): Markdown {
-  if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = md`Statuses read ${duration(now - refreshedAt)} ago.`;
-  const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
-  if (unread.length === 0) return md`${age}${old}`;
-  return md`${age}${old} ⚠️ Could not be read: ${firstFew(unread, 5)}.`;
 }

@@ -1,69 +1,31 @@
 import * as z from "zod";
-import type { InventoryState } from "../inventory/inventory.ts";
-import { perPage } from "./last-known.ts";
+import { metricsFields, projectFields, vmFields } from "../compute/compute.ts";
 
 /** What programs are told of VMs and projects, by the names that the compute service's records have here. */
 
-const time = z.string().describe("ISO 8601");
+export const time = z.string().describe("ISO 8601");
 
-const specs = z
-  .object({ cpu: z.number(), memory: z.number(), disk: z.number() })
-  .partial()
-  .describe("as the compute service counts them: it names no units");
-
-const called = { id: z.string(), name: z.string(), status: z.string() };
-const located = { region: z.string().optional(), createdAt: time.optional() };
+const called = { id: z.string(), name: z.string() };
 
 export const vmShape = z.object({
+  ...vmFields,
   ...called,
   projectId: z.string(),
   projectName: z.string(),
-  ...located,
-  specs: specs.optional(),
   failsAttestation: z.string().optional().describe("why, where it is known to"),
 });
+export const projectShape = z.object({ ...projectFields, ...called });
 
-export const wholeVmShape = vmShape.extend({
-  ipAddress: z.string().optional(),
-  updatedAt: time.optional(),
-  attestation: z
-    .object({ enabled: z.boolean(), measurement: z.string() })
-    .partial()
-    .optional()
-    .describe("what the compute service says of it"),
-});
-
-export const projectShape = z.object({ ...called, type: z.string(), ...located });
-export const wholeProjectShape = projectShape.extend({
-  updatedAt: time.optional(),
-  specs: specs.optional(),
-});
+/** In lists, what the inventory keeps of them. */
+export const listedVmShape = vmShape
+  .omit({ ipAddress: true, updatedAt: true, attestation: true })
+  .partial({ region: true, createdAt: true, specs: true });
+export const listedProjectShape = projectShape
+  .omit({ updatedAt: true, specs: true })
+  .partial({ region: true, createdAt: true });
 
 export const readAt = { readAt: time };
 export const isoTime = (at: number) => new Date(at).toISOString();
-
-/** A page of a list as it was last read. */
-export const pageFacts = {
-  page: z.number(),
-  pages: z.number(),
-  count: z.number().describe("on all pages"),
-  readAt: time.optional().describe("when the compute service was last read; absent before that"),
-  isStale: z.boolean().describe("nothing newer could be read"),
-};
-
-export function pageOf<T>(all: readonly T[], number: number, state: InventoryState) {
-  const { refreshedAt, stale: isStale } = state;
-  return {
-    shown: all.slice((number - 1) * perPage, number * perPage),
-    facts: {
-      page: number,
-      pages: Math.max(1, Math.ceil(all.length / perPage)),
-      count: all.length,
-      ...(refreshedAt === undefined ? {} : { readAt: isoTime(refreshedAt) }),
-      isStale,
-    },
-  };
-}
 
 export const snapshotShape = z.object({
   id: z.string().describe("empty where the service gave none: then it can't be restored"),
@@ -72,17 +34,10 @@ export const snapshotShape = z.object({
   takenBy: z.string().describe("a Slack user ID; empty where it isn't known"),
   isSafety: z.boolean().optional().describe("taken right before a restore"),
   measurement: z.string().optional(),
-  specs: specs.optional(),
+  specs: vmFields.specs,
 });
 
-const samples = z.array(z.object({ timestamp: z.string(), value: z.number() }));
-export const metricsShape = z.object({
-  vmId: z.string(),
-  period: z.string(),
-  cpuUsage: samples,
-  memoryUsage: samples,
-  diskUsage: z.number().optional(),
-});
+export const metricsShape = z.object({ vmId: z.string(), period: z.string(), ...metricsFields });
 
 export const appraisalShape = z.object({
   vmId: z.string(),

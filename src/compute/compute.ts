@@ -282,102 +282,101 @@ export function describeFailure(
   return `${endpoint}: ${meanings[kind]}: ${seen}`;
 }
 
-/** Null or the wrong type counts as missing. Unknown enum values stay; a record without a name goes by its ID. */
-const maybe = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
-const text = maybe(z.string());
-const number = maybe(z.number());
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** An own property: `__proto__` and `constructor` from the wire are names like any other. */
+export function own(value: unknown, key: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** The service's name of a field: `created_at` for `createdAt`. Its names have one underscore at most. */
+export const wireName = (name: string) =>
+  name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`);
+
+/**
+ * A record of the service under our names. Of what may be missing, null or the wrong type counts as missing, and is left out:
+ * "missing" has one form. Unknown enum values stay.
+ */
+function record<Shape extends z.ZodRawShape>(shape: Shape) {
+  const fields = Object.entries(shape).map((field) => [wireName(field[0]), ...field] as const);
+  const read = (value: unknown) => {
+    if (!isRecord(value)) return value;
+    const told = fields.flatMap(([wire, name, schema]) => {
+      const field = own(value, wire) ?? undefined;
+      if (!(schema instanceof z.ZodExactOptional)) return [[name, field]];
+      return field !== undefined && schema.safeParse(field).success ? [[name, field]] : [];
+    });
+    return Object.fromEntries(told);
+  };
+  return z.preprocess(read, z.object(shape));
+}
+
+const text = z.string().exactOptional();
+const number = z.number().exactOptional();
+const time = z.string().describe("ISO 8601").exactOptional();
 const id = z.union([z.string().min(1), z.number().transform(String)]);
-const status = z.string().min(1);
 
-/** Names in these records have one underscore at most. */
-type OurName<K> = K extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Tail>}` : K;
-type Missing<T> = { [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T];
-type Ours<T> = { [K in Exclude<keyof T, Missing<T>> as OurName<K>]: T[K] } & {
-  [K in Missing<T> as OurName<K>]?: Exclude<T[K], undefined>;
-};
-
-/** The record under our names, `createdAt` for `created_at`. What is undefined is left out, so that "missing" has one form. */
-function ours<T extends object>(record: T): Ours<T> {
-  const fields = Object.entries(record).filter(([, value]) => value !== undefined);
-  const ourName = (name: string) => name.replace(/_./, (pair) => pair.slice(1).toUpperCase());
-  return Object.fromEntries(fields.map(([name, value]) => [ourName(name), value])) as Ours<T>;
+/** One without a name goes by its ID. */
+function named<T extends { id: string; name?: string }>(fields: T): T & { name: string } {
+  return { ...fields, name: fields.name ?? fields.id };
 }
 
-function named<T extends { id: string; name?: string | undefined }>(record: T) {
-  return ours({ ...record, name: record.name ?? record.id });
-}
-
-/** Units are not documented by the service: numbers are shown as they come. */
-const specs = z.object({ cpu: number, memory: number, disk: number }).transform(ours);
+const units = "as the compute service counts them: it names no units";
+const specs = record({ cpu: number, memory: number, disk: number }).describe(units);
 export type Specs = z.infer<typeof specs>;
 
-const vmFields = z.object({
+const common = {
   id,
   name: text,
-  status,
+  status: z.string().min(1),
   region: text,
-  specs: maybe(specs),
-  ip_address: text,
-  created_at: text,
-  /** Not documented; a mark of change where present. */
-  updated_at: text,
-  attestation: maybe(z.object({ enabled: maybe(z.boolean()), measurement: text }).transform(ours)),
-});
+  createdAt: time,
+  /** Of VMs not documented; a mark of change where present. */
+  updatedAt: time,
+  specs: specs.exactOptional(),
+};
 
-export const vmSchema = vmFields.extend({ project_id: id }).transform((vm) => named(vm));
+const attestation = record({ enabled: z.boolean().exactOptional(), measurement: text })
+  .describe("what the compute service says of it")
+  .exactOptional();
+export const vmFields = { ...common, ipAddress: text, attestation };
+
+export const vmSchema = record({ ...vmFields, projectId: id }).transform((vm) => named(vm));
 export type Vm = z.infer<typeof vmSchema>;
 
 /** A project's list of VMs may omit the project. */
-export const listedVmSchema = vmFields
-  .extend({ project_id: maybe(id) })
-  .transform((vm) => named(vm));
+const listed = record({ ...vmFields, projectId: id.exactOptional() });
+export const listedVmSchema = listed.transform((vm) => named(vm));
 
-export const projectSchema = z
-  .object({
-    id,
-    name: text,
-    type: z.string().min(1),
-    status,
-    region: text,
-    created_at: text,
-    updated_at: text,
-    specs: maybe(specs),
-  })
-  .transform((project) => named(project));
+export const projectFields = { ...common, type: z.string().min(1) };
+export const projectSchema = record(projectFields).transform((project) => named(project));
 export type Project = z.infer<typeof projectSchema>;
 
 const sample = z.object({ timestamp: z.string(), value: z.number() });
-const samples = z
-  .array(z.unknown())
-  .catch([])
-  .transform((all) =>
-    all.map((each) => sample.safeParse(each).data).filter((each) => each !== undefined),
-  );
+const samples = z.preprocess(
+  (all) => (Array.isArray(all) ? all.filter((each) => sample.safeParse(each).success) : []),
+  z.array(sample),
+);
 
-export const metricsSchema = z
-  .object({ cpu_usage: samples, memory_usage: samples, disk_usage: number })
-  .transform(ours);
+export const metricsFields = { cpuUsage: samples, memoryUsage: samples, diskUsage: number };
+export const metricsSchema = record(metricsFields);
 export type Metrics = z.infer<typeof metricsSchema>;
 
-const platform = z.object({ vendor: text, model: text, firmware_version: text }).transform(ours);
-
-export const attestationSchema = z
-  .object({
-    /** Base64. */
-    report: text,
-    measurement: text,
-    verified: maybe(z.boolean()),
-    timestamp: text,
-    platform: maybe(platform),
-  })
-  .transform(ours);
+export const attestationSchema = record({
+  /** Base64. */
+  report: text,
+  measurement: text,
+  verified: z.boolean().exactOptional(),
+  timestamp: text,
+  platform: record({ vendor: text, model: text, firmwareVersion: text }).exactOptional(),
+});
 export type AttestationReport = z.infer<typeof attestationSchema>;
 
 /** A secret, never stored or logged: the address carries its own token. Secure WebSocket only. */
-export const consoleSchema = z
-  .object({
-    url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
-    expires_at: text,
-  })
-  .transform(ours);
+export const consoleSchema = record({
+  url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
+  expiresAt: text,
+});
 export type ConsoleSession = z.infer<typeof consoleSchema>;

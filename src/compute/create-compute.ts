@@ -14,13 +14,15 @@ import {
   vmSchema,
   type Accepted,
   describeFailure,
+  isRecord,
   listedVmSchema,
+  own,
+  wireName,
   type Project,
   type Vm,
 } from "./compute.ts";
 import { type ComputeOptions, createHttp, type Http, type Good } from "./http.ts";
 import * as z from "zod";
-import { isRecord, own } from "./exchange.ts";
 
 export type { ComputeOptions } from "./http.ts";
 
@@ -179,9 +181,9 @@ function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T 
   let field = at;
   let inner = value;
   for (const key of path) {
-    if (typeof key === "number") field += `[${key}]`;
-    else field += field === "" ? String(key) : `.${String(key)}`;
-    inner = typeof key === "number" && Array.isArray(inner) ? inner[key] : own(inner, String(key));
+    const name = wireName(String(key));
+    field += field === "" ? name : `.${name}`;
+    inner = own(inner, name);
   }
   const isMissing = path.length > 0 && (inner === undefined || inner === null);
   const problem = isMissing ? "is missing" : "has the wrong form";

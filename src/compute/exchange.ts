@@ -1,5 +1,11 @@
 import type { Dispatcher } from "undici";
-import type { Method, ComputeErrorKind, ComputeErrorReason } from "./compute.ts";
+import {
+  type Method,
+  type ComputeErrorKind,
+  type ComputeErrorReason,
+  isRecord,
+  own,
+} from "./compute.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { plain } from "../messages/message.ts";
 
@@ -210,15 +216,6 @@ function endsInside(text: string): boolean {
     else if (char === "}" || char === "]") depth -= 1;
   }
   return inString || depth > 0;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** An own property: `__proto__` and `constructor` from the wire are names like any other. */
-export function own(value: unknown, key: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /**

@@ -19,7 +19,7 @@ import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
-import { isoTime, readAt, wholeProjectShape, wholeVmShape } from "../shapes.ts";
+import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
@@ -80,7 +80,7 @@ export const show = defineCommand({
   },
   data: {
     at: "/v1/projects/{project}",
-    shape: wholeProjectShape.extend({ vms: z.array(wholeVmShape), ...readAt }),
+    shape: projectShape.extend({ vms: z.array(vmShape), ...readAt }),
     async read({ project: words }, { compute, resolve, digests, now }: ReadContext) {
       const { id } = await resolve("project", words);
       const project = await compute.projects.get(id);

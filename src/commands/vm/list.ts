@@ -15,16 +15,17 @@ import {
 import { target, type Answer, defineCommand, runButton, fileFlag } from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
-import { filterFlag, inventoryAge, noSuchPage, pageFlag, perPage } from "../last-known.ts";
-import { pageFacts, pageOf, vmShape } from "../shapes.ts";
 import {
-  byTrouble,
-  countByStatus,
-  type Failing,
-  firstOf,
-  redFirst,
-  signed,
-} from "../../inventory/known.ts";
+  filterFlag,
+  inventoryAge,
+  noSuchPage,
+  pageFlag,
+  pageOf,
+  pageShape,
+  shownOf,
+} from "../pages.ts";
+import { listedVmShape } from "../shapes.ts";
+import { byTrouble, countByStatus, type Failing, redFirst, signed } from "../../inventory/known.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
@@ -66,8 +67,10 @@ export const list = defineCommand({
     csv: fileFlag("send all of them as a file"),
   }),
   async answer(args, context_: ReadContext) {
-    const { status, sort, page = 1, csv: asFile } = args;
-    const { within, all, wanted, vms, state, failing, order } = await selected(args, context_);
+    const { within, all, wanted, vms, page, state, failing, order } = await selected(
+      args,
+      context_,
+    );
     const age = inventoryAge(state, context_.now());
     const where = within ? md` in ${name(within.name)}` : md``;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
@@ -77,50 +80,32 @@ export const list = defineCommand({
       const nothing = md`No VMs${where}${only}. ${way}`;
       return sentence(nothing, context(age));
     }
-    const pages = Math.ceil(vms.length / perPage);
-    if (page > pages) return noSuchPage(pages, "vm list");
-    if (asFile) return asCsv(vms, order, failing);
-    const from = (page - 1) * perPage;
-    const some = firstOf(vms, page * perPage, order).slice(from);
+    if (page.page > page.pages) return noSuchPage(page, "vm list");
+    if (args.csv) return asCsv(vms, order, failing);
     // A phone shows the first columns
-    const repeats = new Set(some.map((vm) => vm.name)).size < some.length;
+    const repeats = new Set(page.rows.map((vm) => vm.name)).size < page.rows.length;
     const ordered = (cells: readonly string[]) => (repeats ? projectFirst(cells) : cells);
-    const rows = some.map((vm) => ordered(row(vm, failing)));
+    const rows = page.rows.map((vm) => ordered(row(vm, failing)));
     const { block, shown } = table("VMs", ordered(columns), rows);
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
+    const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")}`;
+    const { project, status, sort = "trouble" } = args;
+    const wholly = runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort });
     return sentence(
       head,
       block,
-      showOneOf(some.slice(0, shown)),
-      context(
-        lines(
-          vms.length > shown &&
-            md`${from + 1} to ${from + shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} shows fewer${page < pages ? md`, ${name(`--page ${page + 1}`)} the next` : ""}.`,
-          age,
-        ),
-      ),
-      vms.length > shown
-        ? buttons([
-            runButton("All as a file", "vm.list:csv", {
-              csv: true,
-              project: args.project,
-              status,
-              sort: sort ?? "trouble",
-            }),
-          ])
-        : undefined,
+      showOneOf(page.rows.slice(0, shown)),
+      context(lines(shownOf(page, shown, narrower), age)),
+      buttons(shown < vms.length ? [wholly] : []),
     );
   },
   data: {
     at: "/v1/vms",
-    shape: z.object({ vms: z.array(vmShape), ...pageFacts }),
+    shape: z.object({ vms: z.array(listedVmShape), ...pageShape }),
     async read(args, context_: ReadContext) {
-      const { vms, state, failing, order } = await selected(args, context_);
-      const { shown, facts } = pageOf([...vms].toSorted(order), args.page ?? 1, state);
-      return {
-        vms: shown.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) })),
-        ...facts,
-      };
+      const { page, failing } = await selected(args, context_);
+      const vms = page.rows.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) }));
+      return { vms, ...page };
     },
   },
 });
@@ -129,10 +114,11 @@ interface Filters {
   project?: string | undefined;
   status?: string | undefined;
   sort?: VmOrder | undefined;
+  page?: number | undefined;
 }
 
 async function selected(
-  { project, status, sort = "trouble" }: Filters,
+  { project, status, sort = "trouble", page }: Filters,
   { inventory, resolve, digests }: ReadContext,
 ) {
   const within = project === undefined ? undefined : await resolve("project", project);
@@ -142,7 +128,7 @@ async function selected(
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
   const [state, failing] = await Promise.all([inventory.state(), digests.drift.failing()]);
   const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
-  return { within, all, wanted, vms, state, failing, order };
+  return { within, all, wanted, vms, page: pageOf(vms, order, page, state), state, failing, order };
 }
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];

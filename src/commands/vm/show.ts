@@ -35,7 +35,7 @@ import { targetOfVm } from "../../requests/submit/submit.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
-import { isoTime, readAt, wholeVmShape } from "../shapes.ts";
+import { isoTime, readAt, vmShape } from "../shapes.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -67,7 +67,7 @@ export const show = defineCommand({
   },
   data: {
     at: "/v1/vms/{vm}",
-    shape: wholeVmShape.extend(readAt),
+    shape: vmShape.extend(readAt),
     async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);
       const [vm, failing] = await Promise.all([compute.vms.get(id), digests.drift.failing([id])]);
