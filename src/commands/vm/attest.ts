@@ -21,7 +21,6 @@ import {
   type ButtonSpec,
   message,
   section,
-  sentence,
 } from "../../messages/message.ts";
 import {
   targetOrSeveral,
@@ -34,12 +33,12 @@ import {
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
+import { vmsNamed } from "../../requests/submit/submit.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
 import { appraisalShape, isoTime } from "../shapes.ts";
 import { pinsPropose } from "../gatehouse/pins-propose.ts";
 
-const maxVms = 1000;
 /** As many as the compute client has connections. */
 const atOnce = 16;
 
@@ -55,11 +54,14 @@ export const attest = defineCommand({
     evidence: fileFlag("send everything the result is based on, as a signed file"),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
-    if (isGlob(words) || words.includes(",")) return attestFleet(words, evidence === true, context);
+    if (isGlob(words) || words.includes(",")) {
+      const vms = await vmsNamed(words.split(",").filter(Boolean), context.inventory);
+      return attestFleet(words, vms, evidence === true, context);
+    }
     const vm = await context.resolve("vm", words);
+    if (evidence === true) return attestFleet(words, [vm], true, context);
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
-    if (evidence === true) return bundleAnswer(vm, read, context);
     if (raw !== true) {
       const offer = runButton("Raw report", "vm.attest:raw", { vm: vm.id, raw: true });
       const since =
@@ -128,19 +130,6 @@ async function sinceVerified(
   return lines(md`*Changes from Gatehouse ${since}:*`, ...changes.slice(0, 5));
 }
 
-async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): Promise<Answer> {
-  if (!read.report)
-    throw new UserError(
-      `The compute service returned no raw report of ${vm.name}.`,
-      read.appraisal.reasons[0],
-    );
-  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network; ${name("audit verify")} shows the fingerprint of the key.`;
-  return {
-    message: sentence(text),
-    file: await evidenceFile(`Evidence of ${vm.name}`, [{ vm, attested: read }], context),
-  };
-}
-
 const check = "node gatehouse.mjs attestation check <file> --signer <fingerprint>";
 
 async function evidenceFile(
@@ -159,10 +148,10 @@ async function evidenceFile(
 
 async function attestFleet(
   words: string,
+  vms: readonly NamedVm[],
   wantsEvidence: boolean,
   context: ReadContext,
 ): Promise<Answer> {
-  const vms = await named(words, context);
   const waiting = vms.values();
   const rows: FleetRow[] = [];
   const judge = async () => {
@@ -170,7 +159,7 @@ async function attestFleet(
   };
   await Promise.all(Array.from({ length: atOnce }, judge));
   if (wantsEvidence) {
-    const file = `The evidence of all is a file in your direct messages. \`${check}\` judges it again, without a network.`;
+    const file = `The evidence is a file in your direct messages. \`${check}\` judges it again, without a network; \`audit verify\` shows the fingerprint of the key.`;
     return {
       message: renderFleet(words, rows, context.now(), { file }).message,
       file: await evidenceFile("Evidence", rows, context),
@@ -189,23 +178,4 @@ async function rowOf(vm: NamedVm, isWhole: boolean, { appraiser }: ReadContext):
   } catch (error) {
     return { vm, appraisal: undefined, unread: messageOf(error) };
   }
-}
-
-async function named(
-  words: string,
-  { inventory, resolve }: ReadContext,
-): Promise<readonly NamedVm[]> {
-  const found = new Map<string, NamedVm>();
-  for (const word of words.split(",").filter(Boolean)) {
-    const vms = isGlob(word) ? await inventory.matchVms(word) : [await resolve("vm", word)];
-    if (vms.length === 0)
-      throw new UserError(`${word} matches no VM that Gatehouse knows.`, "`/vm list` shows them.");
-    for (const vm of vms) found.set(vm.id, vm);
-  }
-  if (found.size > maxVms)
-    throw new UserError(
-      `That names ${found.size} VMs; ${maxVms} is the limit.`,
-      "Use a longer name or `project/name-*` to match fewer.",
-    );
-  return [...found.values()];
 }

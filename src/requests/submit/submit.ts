@@ -198,7 +198,7 @@ export interface Several {
 
 const maxTargets = 1000;
 
-/** The VMs of a command that names several or uses a glob; undefined for one. A word that isn't a VM stops everything. */
+/** The VMs of a command that names several or uses a glob; undefined for one. */
 export async function resolveSeveral(
   asked: Named,
   { inventory }: Known,
@@ -210,23 +210,24 @@ export async function resolveSeveral(
   );
   const hasGlob = words.some(isGlob);
   if (words.length < 2 && !hasGlob) return undefined;
-  const found = new Map<string, Target>();
-  for (const word of words) {
-    for (const target of await targetsNamed(word, inventory)) found.set(target.id, target);
-  }
-  const targets = [...found.values()];
-  if (targets.length > maxTargets) {
-    throw new UserError(
-      `That names ${targets.length} VMs; ${maxTargets} is the limit. Nothing was done.`,
-      "Use a longer name or `project/name-*` to match fewer.",
-    );
-  }
+  const targets = await vmsNamed(words, inventory);
   const { vms } = await inventory.state();
   return {
     targets,
     words: words.join(" "),
     isEverything: hasGlob && vms > 1 && targets.length >= vms,
   };
+}
+
+/** The VMs that these words and globs name, each once. A word that isn't a VM stops everything. */
+export async function vmsNamed(words: readonly string[], inventory: Inventory) {
+  const all = await Array.fromAsync(words, (word) => targetsNamed(word, inventory));
+  const targets = [...new Map(all.flat().map((target) => [target.id, target])).values()];
+  if (targets.length <= maxTargets) return targets;
+  throw new UserError(
+    `That names ${targets.length} VMs; ${maxTargets} is the limit. Nothing was done.`,
+    "Use a longer name or `project/name-*` to match fewer.",
+  );
 }
 
 async function targetsNamed(word: string, inventory: Inventory): Promise<readonly Target[]> {

@@ -72,7 +72,7 @@ describe("/vm attest", () => {
       return files.some(({ name }) => name === "attestation.csv") ? files : undefined;
     });
     expect(file?.bytes?.toString()).toContain(web2);
-    await says("/vm attest nothing-*", /matches no VM that Gatehouse knows/);
+    await says("/vm attest nothing-*", /matches none of the \d+ VMs Gatehouse knows/);
   });
 
   it("gives the raw report as a file to whoever presses for it", async () => {
@@ -91,7 +91,7 @@ describe("/vm attest", () => {
   });
 
   it("gives all that the result follows from, signed, and a terminal judges it again by that alone", async () => {
-    await says("/vm attest ledger-1 --evidence", /The evidence of ledger-1 is a file/);
+    await says("/vm attest ledger-1 --evidence", /The evidence is a file/);
     const file = await world.slack.until(() =>
       [...world.slack.workspace.files.values()].find(({ name }) => name.startsWith("evidence-")),
     );
@@ -121,7 +121,7 @@ describe("/vm attest", () => {
   it("gives the evidence of a fleet in one signed file, which a terminal judges again, the worst first", async () => {
     await says("/vm attest ledger-*,worker-1", /Attestation of ledger[^]*worker-1/);
     await world.vera.presses("Evidence");
-    await hears(world.vera, "ops", /The evidence of all is a file/);
+    await hears(world.vera, "ops", /The evidence is a file/);
     const content = await world.slack.until(() =>
       [...world.slack.workspace.files.values()]
         .map(({ bytes }) => String(bytes))
