@@ -64,6 +64,17 @@ export const noteInChannel = (
   words: string,
 ) => journal.note({ what, who: person.id, team: person.teamId, channel, words });
 
+/** The VM, or else the project, that has this name or ID; undefined where none is known. Throws PickOne for several VMs. */
+export async function targetMeant(
+  words: string,
+  { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
+): Promise<Target | undefined> {
+  const isKnown = (found: object) => !("unknown" in found);
+  if (isKnown(await inventory.findVm(words, { onlyKnown: true }))) return resolve("vm", words);
+  const project = await inventory.findProject(words, { onlyKnown: true });
+  return isKnown(project) ? resolve("project", words) : undefined;
+}
+
 export interface StatusLine {
   name: string;
   ok: boolean;

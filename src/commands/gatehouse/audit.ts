@@ -6,7 +6,7 @@ import { renderAudit, renderVerdict } from "../../audit/render.ts";
 import { verifyAudit } from "../../audit/verify.ts";
 import { md, sentence } from "../../messages/message.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import { type ReadContext, targetMeant } from "../context.ts";
 import { withNames } from "../last-known.ts";
 
 const most = 30;
@@ -59,16 +59,9 @@ async function exported(trail: ReadContext["trail"]): Promise<Answer> {
 }
 
 /** A request by ID, a person by mention, a VM or a project by name, or by ID when it no longer exists. */
-async function filterOf(
-  wanted: string,
-  { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
-): Promise<AuditFilter> {
+async function filterOf(wanted: string, context: ReadContext): Promise<AuditFilter> {
   if (/^r-[a-z0-9]{4,}$/.test(wanted)) return { requestId: wanted };
   const who = /^<?@?([UW][A-Z0-9]{2,})/.exec(wanted)?.[1];
   if (who) return { who };
-  const vm = await inventory.findVm(wanted, { onlyKnown: true });
-  if ("found" in vm) return { targetId: vm.found.id };
-  const project = await inventory.findProject(wanted, { onlyKnown: true });
-  if ("found" in project) return { targetId: project.found.id };
-  return { targetId: "ambiguous" in vm ? (await resolve("vm", wanted)).id : wanted };
+  return { targetId: (await targetMeant(wanted, context))?.id ?? wanted };
 }

@@ -17,7 +17,7 @@ import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { withNames } from "../last-known.ts";
-import type { ReadContext } from "../context.ts";
+import { type ReadContext, targetMeant } from "../context.ts";
 
 const maxSteps = 25;
 
@@ -85,22 +85,15 @@ async function requestMeant(words: string | undefined, reading: ReadContext) {
     if (!last) throw new UserError("You have requested nothing yet.", kept);
     return last;
   }
-  const byId = /^r-[a-z0-9]{4,20}$/.test(words);
-  const found = byId ? await journal.get(words) : undefined;
-  if (found) return found;
-  if (byId) throw new UserError(`There is no request ${words}.`, kept);
-  const { id, name: called } = await targetMeant(words, reading);
-  const [last] = await recentRequests({ targetId: id, most: 1 }, journal);
-  if (!last) throw new UserError(`There is no request on ${called}.`, kept);
-  return last;
-}
-
-/** A VM before a project; one that is gone only by its ID. */
-async function targetMeant(words: string, { inventory, resolve, journal }: ReadContext) {
-  const vm = await inventory.findVm(words);
-  if (!("unknown" in vm)) return resolve("vm", words);
-  const project = await inventory.findProject(words);
-  if (!("unknown" in project)) return resolve("project", words);
-  const [gone] = await recentRequests({ targetId: words, most: 1 }, journal);
-  return gone?.record.target ?? resolve("vm", words);
+  if (/^r-[a-z0-9]{4,20}$/.test(words)) {
+    const found = await journal.get(words);
+    if (found) return found;
+    throw new UserError(`There is no request ${words}.`, kept);
+  }
+  const target = await targetMeant(words, reading);
+  // What is gone is known by its ID alone
+  const [last] = await recentRequests({ targetId: target?.id ?? words, most: 1 }, journal);
+  if (last) return last;
+  const { name: called } = target ?? (await reading.resolve("vm", words));
+  throw new UserError(`There is no request on ${called}.`, kept);
 }
