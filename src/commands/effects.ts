@@ -1,5 +1,6 @@
 import {
   type Specs,
+  type WantedSpecs,
   type Vm,
   type Project,
   isKnownStatus,
@@ -58,10 +59,8 @@ export function onlyIn(
 
 const changeable = ["cpu", "memory"] as const;
 
-type Wanted = { cpu?: number | undefined; memory?: number | undefined };
-
 /** Whether it has these specs. */
-export function hasSpecs({ specs }: { specs?: Specs }, wanted: Wanted): boolean {
+export function hasSpecs({ specs }: { specs?: Specs }, wanted: WantedSpecs): boolean {
   return changeable.every((key) => wanted[key] === undefined || specs?.[key] === wanted[key]);
 }
 
@@ -83,7 +82,7 @@ export function notChangeable(project: Project): Refusal | undefined {
 export function keepsSpecs(
   now: Specs | undefined,
   before: Specs | undefined,
-  wanted: Wanted,
+  wanted: WantedSpecs,
 ): boolean {
   return changeable.every(
     (key) => wanted[key] === undefined || (now?.[key] !== undefined && now[key] === before?.[key]),

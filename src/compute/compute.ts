@@ -9,12 +9,17 @@ export interface Accepted {
   snapshotId?: string;
 }
 
+/** What is undefined isn't sent. */
+type Given<T> = { [K in keyof T]?: T[K] | undefined };
+
+export type WantedSpecs = Given<Specs>;
+
 export interface NewProject {
   name: string;
   type: "TEE_VM" | "GIT_DEPLOY" | "CONTAINER";
   region: string;
-  specs?: Specs;
-  gitConfig?: { url?: string; branch?: string; buildCommand?: string; startCommand?: string };
+  specs?: WantedSpecs;
+  gitConfig?: Given<Record<"url" | "branch" | "buildCommand" | "startCommand", string>>;
 }
 
 export interface CallOptions {
@@ -36,7 +41,7 @@ export interface Compute {
     create(input: NewProject, options?: CallOptions): Promise<Accepted>;
     update(
       projectId: string,
-      change: { name?: string; specs?: Specs },
+      change: { name?: string | undefined; specs?: WantedSpecs | undefined },
       options?: CallOptions,
     ): Promise<Accepted>;
     delete(projectId: string, options?: CallOptions): Promise<Accepted>;
@@ -166,13 +171,8 @@ export function isTransitional(status: string): boolean {
  * Milliseconds until the next poll: a quarter of the time waited so far, at least `firstMs` and at most
  * `maxMs`: a result is seen at most a quarter late, and polls grow with the logarithm of the wait.
  */
-export function nextPollDelay(waiting: {
-  firstMs: number;
-  maxMs: number;
-  sinceStartMs: number;
-}): number {
-  const { firstMs, maxMs, sinceStartMs } = waiting;
-  return Math.round(Math.min(maxMs, Math.max(firstMs, sinceStartMs / 4)));
+export function nextPollDelay(times: Record<"firstMs" | "maxMs" | "sinceStartMs", number>): number {
+  return Math.round(Math.min(times.maxMs, Math.max(times.firstMs, times.sinceStartMs / 4)));
 }
 
 /** What a failed call means for its caller. */

@@ -177,17 +177,12 @@ function jsonOf(good: Good): unknown {
 function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const path = parsed.error.issues[0]?.path ?? [];
-  let field = at;
-  let inner = value;
-  for (const key of path) {
-    const name = wireName(String(key));
-    field += field === "" ? name : `.${name}`;
-    inner = own(inner, name);
-  }
-  const isMissing = path.length > 0 && (inner === undefined || inner === null);
+  const [key] = parsed.error.issues[0]?.path ?? [];
+  if (key === undefined) throw unexpected(good, at || "the record", "has the wrong form");
+  const field = wireName(String(key));
+  const isMissing = (own(value, field) ?? undefined) === undefined;
   const problem = isMissing ? "is missing" : "has the wrong form";
-  throw unexpected(good, field || "the record", problem);
+  throw unexpected(good, at === "" ? field : `${at}.${field}`, problem);
 }
 
 const wrappers = "vm project console session metrics attestation data result".split(" ");

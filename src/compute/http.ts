@@ -89,19 +89,13 @@ export interface Good {
   body: Body;
 }
 
-export interface Http {
-  /** Retried within the budget. Rejects with ComputeError or UserError. */
-  read(call: Call): Promise<Good>;
-  /** Sent at most once, on a connection of its own. Rejects with ComputeError or UserError. */
-  change(call: Call): Promise<Good>;
-  close(): Promise<void>;
-}
+export type Http = ReturnType<typeof createHttp>;
 
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
 /** Throws UserError for a base URL or key that can't be used. */
-export function createHttp(options: ComputeOptions): Http {
+export function createHttp(options: ComputeOptions) {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
   // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
@@ -113,18 +107,17 @@ export function createHttp(options: ComputeOptions): Http {
   // Headers and body share the call's own timer (exchange.ts), which is exact; undici's are not.
   const shared = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 };
   const agent = new Agent({ ...shared, connect, connections });
-  const slots = createSlots(connections);
+  const inSlot = createSlots(connections);
   /** Each call earns a tenth of one: retries must not multiply the load on a failing service. */
   let retries = 10;
 
+  /** Retried within the budget. Rejects with ComputeError or UserError. */
   async function read(call: Call): Promise<Good> {
     let request = prepare(call);
     retries = Math.min(mostRetries, retries + 0.1);
     for (let attempt = 1; ; attempt += 1) {
-      const verdict = await slots.run(
-        () => tryOnce(agent, call, request, attempt, judgeRead),
-        call.signal,
-      );
+      const send = () => tryOnce(agent, call, request, attempt, judgeRead);
+      const verdict = await inSlot(send, call.signal);
       if (verdict === undefined) throw toError(call, { kind: "unreachable", reason: "aborted" });
       if ("body" in verdict) return goodOf(call, verdict);
       if (verdict.answer?.status === 401 && hasNewerKey(request)) {
@@ -144,6 +137,7 @@ export function createHttp(options: ComputeOptions): Http {
     }
   }
 
+  /** Sent at most once, on a connection of its own. Rejects with ComputeError or UserError. */
   async function change(call: Call): Promise<Good> {
     refreshKey?.();
     const request = prepare(call);
@@ -232,37 +226,37 @@ function goodOf({ endpoint }: Call, { answer, body }: Exclude<Verdict, Bad>): Go
   return { endpoint, status: answer.status, body };
 }
 
-/** Limits concurrency before the request, so that a call's timeout begins when it may be sent. */
+/**
+ * Limits concurrency before the request, so that a call's timeout begins when it may be sent. Undefined when given up before
+ * it began.
+ */
 function createSlots(count: number) {
   let free = count;
   const waiting = new Set<() => void>();
 
-  return {
-    /** Undefined when given up before it began. */
-    async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
-      if (signal?.aborted) return undefined;
-      if (free > 0) free -= 1;
-      else {
-        const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
-        const begin = () => end(true);
-        const end = (began: boolean) => {
-          waiting.delete(begin);
-          resolve(began);
-        };
-        waiting.add(begin);
-        const listening = signal && addAbortListener(signal, () => end(false));
-        const isTurn = await isOurs;
-        listening?.[Symbol.dispose]();
-        if (!isTurn) return undefined;
-      }
-      try {
-        return await work();
-      } finally {
-        const [next] = waiting;
-        if (next) next();
-        else free += 1;
-      }
-    },
+  return async <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => {
+    if (signal?.aborted) return undefined;
+    if (free > 0) free -= 1;
+    else {
+      const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
+      const begin = () => end(true);
+      const end = (began: boolean) => {
+        waiting.delete(begin);
+        resolve(began);
+      };
+      waiting.add(begin);
+      const listening = signal && addAbortListener(signal, () => end(false));
+      const isTurn = await isOurs;
+      listening?.[Symbol.dispose]();
+      if (!isTurn) return undefined;
+    }
+    try {
+      return await work();
+    } finally {
+      const [next] = waiting;
+      if (next) next();
+      else free += 1;
+    }
   };
 }
 

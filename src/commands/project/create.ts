@@ -112,15 +112,9 @@ export function missing(given: Pick<Given, "type"> & Partial<Given>): Record<str
   return problems;
 }
 
-function newProject({ name, type, region, ...given }: Given): NewProject {
-  const { cpu, memory, disk, gitUrl: url, gitBranch: branch, buildCommand, startCommand } = given;
-  if (type === "TEE_VM") return { name, type, region, specs: defined({ cpu, memory, disk }) };
+function newProject({ name, type, region, cpu, memory, disk, ...git }: Given): NewProject {
+  if (type === "TEE_VM") return { name, type, region, specs: { cpu, memory, disk } };
   if (type === "CONTAINER") return { name, type, region };
-  return { name, type, region, gitConfig: defined({ url, branch, buildCommand, startCommand }) };
-}
-
-/** Undefined values are omitted from the call. */
-export function defined<T extends object>(all: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const given = Object.entries(all).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  const { gitUrl: url, gitBranch: branch, buildCommand, startCommand } = git;
+  return { name, type, region, gitConfig: { url, branch, buildCommand, startCommand } };
 }

@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { Project } from "../../compute/compute.ts";
 import { md, name as named } from "../../messages/message.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
-import { defined } from "./create.ts";
 import {
   hasMoved,
   hasSpecs,
@@ -51,8 +50,8 @@ export const update = defineCommand({
     again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) => {
-    const specs = isResize({ cpu, memory }) ? defined({ cpu, memory }) : undefined;
-    return compute.projects.update(project.id, defined({ name, specs }));
+    const specs = isResize({ cpu, memory }) ? { cpu, memory } : undefined;
+    return compute.projects.update(project.id, { name, specs });
   },
   told: (what, before, after) => {
     const specs = specsChanged(before?.specs, after?.specs);
