@@ -12,15 +12,15 @@ describe("/vm list", () => {
     expect(steady(shownText(list))).toBe(
       [
         "*8 VMs*: 1 ERROR, 2 STOPPED, 5 RUNNING",
-        "Project | Name | Status | Region | CPU | Memory",
-        "ml | train-7 | 🔴 ERROR | us-east-1 | 16 | 64",
-        "ml | gpu-1 | ⚪ STOPPED | us-east-1 | 16 | 64",
-        "staging | worker-1 | ⚪ STOPPED | eu-central-1 | 2 | 8",
-        "payments | db-1 | 🟢 RUNNING | eu-west-1 | 16 | 64",
-        "vault | vault-1 | 🟢 RUNNING | eu-west-1 | 2 | 8",
-        "payments | web-1 | 🟢 RUNNING | eu-west-1 | 4 | 16",
-        "staging | web-1 | 🟢 RUNNING | eu-central-1 | 2 | 8",
-        "payments | web-2 | 🟢 RUNNING | eu-west-1 | 4 | 16",
+        "Name | Status | Project | Region | CPU | Memory",
+        "train-7 | 🔴 ERROR | ml | us-east-1 | 16 | 64",
+        "gpu-1 | ⚪ STOPPED | ml | us-east-1 | 16 | 64",
+        "worker-1 | ⚪ STOPPED | staging | eu-central-1 | 2 | 8",
+        "db-1 | 🟢 RUNNING | payments | eu-west-1 | 16 | 64",
+        "vault-1 | 🟢 RUNNING | vault | eu-west-1 | 2 | 8",
+        "payments/web-1 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
+        "staging/web-1 | 🟢 RUNNING | staging | eu-central-1 | 2 | 8",
+        "web-2 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
         "[Show a VM…]",
         "Statuses read just now.",
       ].join("\n"),
@@ -45,7 +45,7 @@ describe("/vm list", () => {
       "No VMs in `payments` with status ERROR. There are 3 RUNNING.\nStatuses read just now.",
     );
     expect(steady(shownText(await at.reads("vm list docs-site")))).toBe(
-      "No VMs in `docs-site`. `/vm list` shows the VMs of all projects.\nStatuses read just now.",
+      "No VMs in `docs-site`. `/project list` shows the projects; those of type TEE_VM have VMs.\nStatuses read just now.",
     );
     await using empty = await startReading({ world: "empty" });
     expect(steady(shownText(await empty.reads("vm list")))).toBe(
@@ -72,7 +72,7 @@ describe("/vm list", () => {
     await at.inventory.refresh();
     const names = async (words: string) => {
       const shown = shownText(await at.reads(`vm list ${words}`));
-      return [...shown.matchAll(/^(?:[\w-]+ \| )?([\w-]+) \| \S+ [A-Z]+ \|/gm)].map(
+      return [...shown.matchAll(/^(?:[\w-]+\/)?([\w-]+) \| \S+ [A-Z]+ \|/gm)].map(
         ([, name]) => name,
       );
     };

@@ -76,17 +76,21 @@ export const list = defineCommand({
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {
       const way =
-        all.length > 0 ? md`There are ${countByStatus(all, failing)}.` : wayOut(within?.name);
+        all.length > 0
+          ? md`There are ${countByStatus(all, failing)}.`
+          : md`${name("/project list")} shows the projects; those of type TEE_VM have VMs.`;
       const nothing = md`No VMs${where}${only}. ${way}`;
       return sentence(nothing, context(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "vm list");
     if (args.csv) return asCsv(vms, order, failing);
-    // A phone shows the first columns
-    const repeats = new Set(page.rows.map((vm) => vm.name)).size < page.rows.length;
-    const ordered = (cells: readonly string[]) => (repeats ? projectFirst(cells) : cells);
-    const rows = page.rows.map((vm) => ordered(row(vm, failing)));
-    const { block, shown } = table("VMs", ordered(columns), rows);
+    const named = Map.groupBy(page.rows, (vm) => vm.name);
+    const rows = page.rows.map((vm) => {
+      const [called = "", ...rest] = row(vm, failing);
+      // As people type it: where names repeat, only the project tells which is which
+      return [named.get(called)?.length === 1 ? called : `${vm.projectName}/${called}`, ...rest];
+    });
+    const { block, shown } = table("VMs", columns, rows);
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
     const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")}`;
     const { project, status, sort = "trouble" } = args;
@@ -133,28 +137,12 @@ async function selected(
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];
 
-/** Where names repeat, only the project tells which is which. */
-function projectFirst([
-  called = "",
-  status = "",
-  project = "",
-  ...rest
-]: readonly string[]): string[] {
-  return [project, called, status, ...rest];
-}
-
 /** A file can't be ephemeral, so it comes as a direct message. */
 function asCsv(vms: readonly KnownVm[], order: Order, failing: Failing): Answer {
   const text = md`All ${vms.length} VMs are in a file in your direct messages.`;
   const rows = [...vms].toSorted(order).map((vm) => [...row(vm, failing), vm.id]);
   const content = csv([[...columns, "id"].map((column) => column.toLowerCase()), ...rows]);
   return { message: sentence(text), file: { name: "vms.csv", title: "VMs", content } };
-}
-
-function wayOut(projectName: string | undefined) {
-  return projectName === undefined
-    ? md`${name("/project list")} shows the projects; those of type TEE_VM have VMs.`
-    : md`${name("/vm list")} shows the VMs of all projects.`;
 }
 
 function row(vm: KnownVm, failing: Failing): string[] {
