@@ -1,16 +1,5 @@
-import { duration, plain, type ChartBlock } from "../messages/message.ts";
-
-/** As the compute service returns it: `value` without a unit, `timestamp` in ISO 8601. */
-interface Usage {
-  cpuUsage: readonly Sample[];
-  memoryUsage: readonly Sample[];
-  diskUsage?: number;
-}
-
-interface Sample {
-  timestamp: string;
-  value: number;
-}
+import type { Metrics } from "../compute/compute.ts";
+import { duration, plain, type ChartBlock, utc } from "../messages/message.ts";
 
 /** Points are finite and in order of time; `at` is in milliseconds. */
 interface Series {
@@ -28,7 +17,7 @@ const mostApart = 8;
  * CPU and memory over time, in one chart, or in one each where they can't share an axis: Slack also wants a value of every
  * line at every point, and one may have no samples for some of the time. None without samples.
  */
-export function usageCharts(usage: Usage, title: string): ChartBlock[] {
+export function usageCharts(usage: Metrics, title: string): ChartBlock[] {
   const series = seriesOf(usage).filter(({ points }) => points.length > 0);
   if (series.length === 0) return [];
   const { peaks } = peaksOf(series);
@@ -115,7 +104,7 @@ export function countChart(title: string, name: string, labels: readonly string[
   return [titled(title, { type: "bar", series: [{ name, data }], axis_config: axis })];
 }
 
-function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {
+function seriesOf({ cpuUsage, memoryUsage }: Metrics): Series[] {
   return [
     { name: "CPU", points: pointsOf(cpuUsage) },
     { name: "Memory", points: pointsOf(memoryUsage) },
@@ -123,7 +112,7 @@ function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {
 }
 
 /** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
-export function pointsOf(samples: readonly Sample[]): Series["points"] {
+export function pointsOf(samples: Metrics["cpuUsage"]): Series["points"] {
   return samples
     .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
     .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
@@ -131,7 +120,7 @@ export function pointsOf(samples: readonly Sample[]): Series["points"] {
 }
 
 /** The last of each that has any. */
-export function valuesNow(usage: Usage): [name: string, value: number][] {
+export function valuesNow(usage: Metrics): [name: string, value: number][] {
   const all = seriesOf(usage).map(({ name, points }) => [name, points.at(-1)?.value] as const);
   return [...all, ["Disk", usage.diskUsage] as const].flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value]],
@@ -139,15 +128,14 @@ export function valuesNow(usage: Usage): [name: string, value: number][] {
 }
 
 /** CPU, memory, and disk in words, for screen readers and notifications. */
-export function usageWords(usage: Usage): string {
+export function usageWords(usage: Metrics): string {
   const disk = usage.diskUsage === undefined ? "no value" : shortNumber(usage.diskUsage);
   const lines = seriesOf(usage).map(({ name, points }) => {
     const last = points.at(-1);
     if (!last) return `${name}: no samples.`;
     const sorted = points.map(({ value }) => value).toSorted((a, b) => a - b);
     const [least, most] = [sorted.at(0) ?? 0, sorted.at(-1) ?? 0].map(shortNumber);
-    const when = new Date(last.at).toISOString().slice(0, 16).replace("T", " ");
-    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${when} UTC.`;
+    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${utc(last.at)}.`;
   });
   return [...lines, `Disk: ${disk}.`].join(" ");
 }

@@ -52,7 +52,7 @@ export interface Inventory {
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;
   suggestProjects(typed: string, most?: number): Promise<readonly KnownProject[]>;
-  vms(filter?: { projectId?: string; status?: string }): Promise<readonly KnownVm[]>;
+  vms(filter?: { projectId?: string }): Promise<readonly KnownVm[]>;
   projects(): Promise<readonly KnownProject[]>;
   /** Adds what was just read, before the next refresh. */
   note(seen: Seen): Promise<void>;

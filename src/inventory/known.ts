@@ -173,11 +173,9 @@ export function createKnown() {
       const names = containing.length > 0 ? containing : projectNames.near(typed, most);
       return distinct([...(byId ? [byId] : []), ...names.flatMap(projectsNamed)], most);
     },
-    vms(filter: { projectId?: string; status?: string } = {}): KnownVm[] {
-      const { projectId, status } = filter;
+    vms({ projectId }: { projectId?: string } = {}): KnownVm[] {
       const from = projectId === undefined ? inOrder() : [entries.get(projectId) ?? []].flat();
-      const all = from.flatMap((entry) => entry.contents.vms);
-      return status === undefined ? all : all.filter((vm) => vm.status === status);
+      return from.flatMap((entry) => entry.contents.vms);
     },
     projects: (): KnownProject[] => inOrder().map((entry) => entry.contents.project),
   };

@@ -1,4 +1,5 @@
 import type { Specs } from "../compute/compute.ts";
+import { utc } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /** A snapshot as the bot remembers it: the service can't list them. */
@@ -22,9 +23,7 @@ export interface KnownSnapshot {
   isSafety?: boolean;
 }
 
-/** For plain text, which Slack shows in no reader's time zone: `2026-11-20 03:12 UTC`. */
-export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) =>
-  `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utc(at);
 
 /** Its name, with time and ID where another of the VM has it too. */
 export function snapshotName(one: KnownSnapshot, all: readonly KnownSnapshot[]): string {

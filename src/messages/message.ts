@@ -423,6 +423,10 @@ export function channelLink(channelId: string): Markdown {
   return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : name(channelId);
 }
 
+/** For plain text, which Slack shows in no reader's time zone: `2026-11-20 03:12 UTC`. */
+export const utc = (at: number) =>
+  `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
 /** A time in the reader's own zone, with UTC as fallback. `at` is in milliseconds. */
 export function when(
   at: number,

@@ -1,6 +1,15 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/chart.ts";
-import { readable, lines, md, name, buttons, message, section } from "../../messages/message.ts";
+import {
+  readable,
+  dotted,
+  lines,
+  md,
+  name,
+  buttons,
+  message,
+  section,
+} from "../../messages/message.ts";
 import { target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { metricsShape } from "../shapes.ts";
@@ -32,9 +41,8 @@ export const metrics = defineCommand({
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const now = valuesNow(usage).map(([label, value]) => md`${label} *${shortNumber(value)}*`);
-    const [first, ...others] = now;
-    const values = first && others.reduce((all, one) => md`${all} · ${one}`, md`Now: ${first}`);
-    const text = lines(what, values && md`${values} (unit not given by the service)`);
+    const values = md`Now: ${dotted(...now)} (unit not given by the service)`;
+    const text = lines(what, now.length > 0 && values);
     return message(
       readable(md`${what} ${usageWords(usage)}`),
       section(text),

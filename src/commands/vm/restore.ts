@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, duration, type Markdown, md, name, when } from "../../messages/message.ts";
+import { counted, duration, type Markdown, md, name, utc, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 
@@ -77,8 +77,7 @@ export const restore = defineCommand({
 
 /** The time alone, where it is clear which day that was. */
 function day(at: number, agoMs: number): Markdown {
-  const utc = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   return agoMs < 12 * 3600_000
-    ? when(at, "{time}", utc.slice(11))
-    : when(at, "{date_short_pretty} at {time}", utc);
+    ? when(at, "{time}", utc(at).slice(11))
+    : when(at, "{date_short_pretty} at {time}", utc(at));
 }

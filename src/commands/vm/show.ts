@@ -9,6 +9,7 @@ import {
   md,
   name,
   plain,
+  utc,
   when,
   type ButtonSpec,
   buttons,
@@ -127,8 +128,7 @@ export function timeField(label: string, time: string | undefined) {
   if (!time) return undefined;
   const at = Date.parse(time);
   if (Number.isNaN(at)) return [label, md`${time}`] as const;
-  const utc = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  return [label, when(at, "{date_short} {time}", utc)] as const;
+  return [label, when(at, "{date_short} {time}", utc(at))] as const;
 }
 
 function attestationWords({ attestation }: Vm): Markdown {
