@@ -15,9 +15,9 @@ describe("looking around as somebody who may only view", () => {
     await using world = await startWorld();
     const vms = (await told(world, "/vm list", /8 VMs/)).split("\n");
     expect(vms[0]).toBe("8 VMs: 1 ERROR, 2 STOPPED, 5 RUNNING");
-    expect(vms[1]).toMatch(/^Project \| Name \| Status \| Region/);
-    expect(vms[2]).toMatch(/^ml \| train-7 \| 🔴 ERROR \| us-east-1/);
-    expect(vms.filter((line) => line.includes("| web-1 |"))).toHaveLength(2);
+    expect(vms[1]).toMatch(/^Name \| Status \| Project \| Region/);
+    expect(vms[2]).toMatch(/^train-7 \| 🔴 ERROR \| ml \| us-east-1/);
+    expect(vms.filter((line) => line.includes("/web-1 |"))).toHaveLength(2);
     const few = await told(world, "/vm list staging --status stopped", /in staging/);
     expect(few).toContain("worker-1");
     expect(few).not.toContain("train-7");

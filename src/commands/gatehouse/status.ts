@@ -1,5 +1,6 @@
 import * as z from "zod";
 import {
+  firstFew,
   readable,
   hintOf,
   lines,
@@ -38,19 +39,13 @@ export const status = defineCommand({
   },
 });
 
-const maxTeams = 10;
-
 /** For administrators: what teams of gatehouse.yml claim and nothing is called. */
 async function unmatchedWords({ policy, inventory }: ReadContext): Promise<readonly Markdown[]> {
   if (Object.keys(policy.teams).length === 0) return [];
   const known = await inventory.projects().catch(() => undefined);
   if (known === undefined) return [];
-  const all = unmatchedIn(policy, known);
-  const told = all.slice(0, maxTeams).map(({ team, entries }) => {
-    const shown = plain(entries.slice(0, 5).join(", "), 200);
-    const more = entries.length > 5 ? ` and ${entries.length - 5} more` : "";
-    return md`⚠️ Team ${name(team)}: nothing matches ${shown}${more}`;
-  });
-  const more = all.length - told.length;
-  return more > 0 ? [...told, md`The same for ${more} more teams.`] : told;
+  return unmatchedIn(policy, known).map(
+    ({ team, entries }) =>
+      md`⚠️ Team ${name(team)}: nothing matches ${plain(firstFew(entries, 5), 200)}`,
+  );
 }

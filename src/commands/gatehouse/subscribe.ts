@@ -24,8 +24,6 @@ import { noteInChannel, type ReadContext } from "../context.ts";
 /** In one channel. */
 const maxGlobs = 50;
 const fewNames = 3;
-/** A message holds 50 blocks. */
-const maxRows = 45;
 
 export const subscribe = defineCommand({
   name: "gatehouse subscribe",
@@ -118,9 +116,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
       runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }),
     ),
   );
-  const more = all.length - maxRows;
-  const cut = more > 0 ? section(md`… and ${more} more.`) : undefined;
-  return sentence(head, rows.slice(0, maxRows), cut);
+  return sentence(head, rows);
 }
 
 const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";

@@ -34,10 +34,10 @@ export const deleteProject = defineCommand({
     warn: ({ snapshots }) => [
       snapshots.length === 0
         ? md`There are no known snapshots of them.`
-        : md`Known snapshots: ${snapshots
-            .slice(0, maxNamed)
-            .map((one) => one.name || one.id)
-            .join(", ")}.`,
+        : md`Known snapshots: ${firstFew(
+            snapshots.map((one) => one.name || one.id),
+            maxNamed,
+          )}.`,
     ],
   },
   effect: {

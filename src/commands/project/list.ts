@@ -14,19 +14,21 @@ import {
 import { listedProjectShape } from "../shapes.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 
+const args = z.object({
+  type: filterFlag("TEE_VM, GIT_DEPLOY, or CONTAINER"),
+  status: filterFlag("only projects in this status"),
+  page: pageFlag,
+});
+
 export const list = defineCommand({
   name: "project list",
   aliases: ["ls"],
   summary: "List projects, problems first",
   example: "/project list --type TEE_VM",
   class: "read",
-  args: z.object({
-    type: filterFlag("TEE_VM, GIT_DEPLOY, or CONTAINER"),
-    status: filterFlag("only projects in this status"),
-    page: pageFlag,
-  }),
-  async answer(args, context_: ReadContext) {
-    const { all, projects, page, state } = await selected(args, context_);
+  args,
+  async answer(given, context_: ReadContext) {
+    const { all, projects, page, state } = await selected(given, context_);
     const age = inventoryAge(state, context_.now());
     if (projects.length === 0) {
       const nothing =
@@ -48,20 +50,14 @@ export const list = defineCommand({
   data: {
     at: "/v1/projects",
     shape: z.object({ projects: z.array(listedProjectShape), ...pageShape }),
-    async read(args, context_: ReadContext) {
-      const { page } = await selected(args, context_);
+    async read(given, context_: ReadContext) {
+      const { page } = await selected(given, context_);
       return { projects: page.rows, ...page };
     },
   },
 });
 
-interface Filters {
-  type?: string | undefined;
-  status?: string | undefined;
-  page?: number | undefined;
-}
-
-async function selected({ type, status, page }: Filters, { inventory }: ReadContext) {
+async function selected({ type, status, page }: z.output<typeof args>, { inventory }: ReadContext) {
   await inventory.upToDate();
   const all = await inventory.projects();
   const projects = all.filter((one) => same(type, one.type) && same(status, one.status));

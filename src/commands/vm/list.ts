@@ -49,6 +49,17 @@ export const vmOrders = {
 
 type VmOrder = keyof typeof vmOrders;
 
+const args = z.object({
+  project: target("project").optional().describe("only the VMs of this project"),
+  status: filterFlag("only VMs in this status"),
+  sort: z
+    .enum(Object.keys(vmOrders) as VmOrder[])
+    .optional()
+    .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
+  page: pageFlag,
+  csv: fileFlag("send all of them as a file"),
+});
+
 export const list = defineCommand({
   name: "vm list",
   aliases: ["ls"],
@@ -56,19 +67,10 @@ export const list = defineCommand({
   summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",
-  args: z.object({
-    project: target("project").optional().describe("only the VMs of this project"),
-    status: filterFlag("only VMs in this status"),
-    sort: z
-      .enum(Object.keys(vmOrders) as VmOrder[])
-      .optional()
-      .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
-    page: pageFlag,
-    csv: fileFlag("send all of them as a file"),
-  }),
-  async answer(args, context_: ReadContext) {
+  args,
+  async answer(given, context_: ReadContext) {
     const { within, all, wanted, vms, page, state, failing, order } = await selected(
-      args,
+      given,
       context_,
     );
     const age = inventoryAge(state, context_.now());
@@ -83,7 +85,7 @@ export const list = defineCommand({
       return sentence(nothing, context(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "vm list");
-    if (args.csv) return asCsv(vms, order, failing);
+    if (given.csv) return asCsv(vms, order, failing);
     const named = Map.groupBy(page.rows, (vm) => vm.name);
     const rows = page.rows.map((vm) => {
       const [called = "", ...rest] = row(vm, failing);
@@ -93,36 +95,29 @@ export const list = defineCommand({
     const { block, shown } = table("VMs", columns, rows);
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
     const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")}`;
-    const { project, status, sort = "trouble" } = args;
-    const wholly = runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort });
+    const { project, status, sort = "trouble" } = given;
+    const whole = runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort });
     return sentence(
       head,
       block,
       showOneOf(page.rows.slice(0, shown)),
       context(lines(shownOf(page, shown, narrower), age)),
-      buttons(shown < vms.length ? [wholly] : []),
+      buttons(shown < vms.length ? [whole] : []),
     );
   },
   data: {
     at: "/v1/vms",
     shape: z.object({ vms: z.array(listedVmShape), ...pageShape }),
-    async read(args, context_: ReadContext) {
-      const { page, failing } = await selected(args, context_);
+    async read(given, context_: ReadContext) {
+      const { page, failing } = await selected(given, context_);
       const vms = page.rows.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) }));
       return { vms, ...page };
     },
   },
 });
 
-interface Filters {
-  project?: string | undefined;
-  status?: string | undefined;
-  sort?: VmOrder | undefined;
-  page?: number | undefined;
-}
-
 async function selected(
-  { project, status, sort = "trouble", page }: Filters,
+  { project, status, sort = "trouble", page }: z.output<typeof args>,
   { inventory, resolve, digests }: ReadContext,
 ) {
   const within = project === undefined ? undefined : await resolve("project", project);

@@ -65,11 +65,8 @@ function specsNow({ seen }: Pick<DialogFacts, "seen">): Specs | undefined {
 
 const pinned = md`⚠️ *It is pinned, and new specs can change its measurement*: then attestation fails until the pin is updated.`;
 
-function written({ cpu, memory }: Specs = {}): Record<string, string> {
-  return {
-    ...(cpu === undefined ? {} : { cpu: String(cpu) }),
-    ...(memory === undefined ? {} : { memory: String(memory) }),
-  };
+function written(specs: Specs = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(specs).map(([key, value]) => [key, String(value)]));
 }
 
 /** A number that is ten times today's or more, or a tenth or less, is rather a slip. */
