@@ -34,16 +34,17 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
   let answer: Omit<Answer, "text"> | undefined;
   try {
     const { statusCode, headers, body } = await dispatcher.request({ ...rest, signal: stop });
+    const first = (header: string) => [headers[header]].flat()[0];
     answer = {
       status: statusCode,
-      contentType: (first(headers["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
-      retryAfter: first(headers["retry-after"]),
-      date: first(headers["date"]),
+      contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
+      retryAfter: first("retry-after"),
+      date: first("date"),
     };
     const bytes = await readBody(body, maxBytes);
     if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
     // Compression was not requested: an encoded answer counts as empty.
-    const isPlain = (first(headers["content-encoding"]) ?? "identity") === "identity";
+    const isPlain = (first("content-encoding") ?? "identity") === "identity";
     return { ...answer, text: isPlain ? bytes.toString("utf8") : "" };
   } catch (error) {
     const stopped = stop.reason === timer.reason ? "timeout" : "aborted";
@@ -66,10 +67,6 @@ export async function readBody(
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function first(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
 }
 
 /** What an error of undici, net, tls or dns means: the first that fits its code. Codes only, never message text. */

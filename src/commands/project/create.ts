@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { NewProject } from "../../compute/compute.ts";
-import { type Markdown, md } from "../../messages/message.ts";
+import { firstFew, type Markdown, md } from "../../messages/message.ts";
 import { wholeNumber, defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;
@@ -92,7 +92,7 @@ const maxRegions = 8;
 /** A region where nothing is may be right, and is rather a slip. */
 function regionDoubt(wanted: unknown, regions: readonly string[]): Markdown[] {
   if (typeof wanted !== "string" || regions.length === 0 || regions.includes(wanted)) return [];
-  const known = regions.slice(0, maxRegions).join(", ");
+  const known = firstFew(regions, maxRegions);
   return [
     md`⚠️ *Is the region ${wanted} right?* Nothing that Gatehouse knows is there. In use: ${known}.`,
   ];

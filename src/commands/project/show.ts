@@ -95,9 +95,8 @@ export const show = defineCommand({
 
 function lookButtons({ id, type }: Project): ButtonSpec[] {
   const refresh = runButton("Refresh", "project.show", { project: id });
-  return type === "TEE_VM"
-    ? [runButton("List VMs", "vm.list", { project: id }), refresh]
-    : [refresh];
+  const listVms = runButton("List VMs", "vm.list", { project: id });
+  return type === "TEE_VM" ? [listVms, refresh] : [refresh];
 }
 
 /** What this person may do with it, in a row of its own; destructive commands last. */

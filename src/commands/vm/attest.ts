@@ -19,8 +19,7 @@ import {
   name,
   when,
   type ButtonSpec,
-  message,
-  section,
+  sentence,
 } from "../../messages/message.ts";
 import {
   targetOrSeveral,
@@ -76,10 +75,7 @@ export const attest = defineCommand({
       );
     const file = reportFile(read.vm, report, appraisal, context.now());
     return {
-      message: message(
-        `The raw report of ${vm.name}`,
-        section(md`The raw report of ${name(vm.name)} is a file in your direct messages.`),
-      ),
+      message: sentence(md`The raw report of ${name(vm.name)} is a file in your direct messages.`),
       file: { ...file, title: `Attestation report of ${vm.name}` },
     };
   },
