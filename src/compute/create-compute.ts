@@ -51,18 +51,6 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
     return acceptedProject(good, (project) => project.id === id);
   }
 
-  async function allPages<T extends { id: string }>(
-    endpoint: Endpoint,
-    read: (query: Query) => Promise<Page<T>>,
-    first: Page<T>,
-    { size, most }: { size: Query; most: number },
-  ): Promise<T[]> {
-    const readPage = (page: number) => read({ page: String(page), ...size });
-    const { items, complete } = await collectPages(readPage, first, most);
-    if (!complete) log.warn("compute.list-incomplete", { endpoint });
-    return items;
-  }
-
   return {
     async listAll(most = maxProjects, options) {
       const endpoint = endpoints.listProjects;
@@ -80,7 +68,7 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
         size = {};
         return read(size);
       });
-      return allPages(endpoint, read, first, { size, most });
+      return allPages(read, first, { endpoint, size, most, log });
     },
 
     async get(projectId, options) {
@@ -98,7 +86,7 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
       if (Object.values(pages).every((said) => said === undefined)) return items;
       const { perPage } = pages;
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
-      return allPages(endpoint, read, first, { size, most: maxVmsOfProject });
+      return allPages(read, first, { endpoint, size, most: maxVmsOfProject, log });
     },
 
     async create(input, options) {
@@ -204,7 +192,7 @@ function unwrap(value: unknown, marks: readonly string[]): unknown {
  * A record, which the fields `marks` tell from its wrapper. One that names another VM or project than was asked for, by the
  * field `idName`, says nothing of that one, however whole it is. What names none passes.
  */
-export function recordOf<T>(
+function recordOf<T>(
   good: Good,
   schema: z.ZodType<T>,
   marks: readonly string[],
@@ -232,7 +220,7 @@ function candidates(good: Good, key: string): unknown[] {
   return [own(json, key), own(data, key), data, json].filter(isRecord);
 }
 
-export function acceptedVm(good: Good, vmId: string): Accepted {
+function acceptedVm(good: Good, vmId: string): Accepted {
   const vm = candidates(good, "vm")
     .map((each) => vmSchema.safeParse(each).data)
     .find((each) => each?.id === vmId);
@@ -240,7 +228,7 @@ export function acceptedVm(good: Good, vmId: string): Accepted {
 }
 
 /** A new project has no ID yet: it is recognized by the requested type and name. */
-export function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accepted {
+function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accepted {
   const project = candidates(good, "project")
     .map((each) => projectSchema.safeParse(each).data)
     .find((each) => each !== undefined && isIt(each));
@@ -251,7 +239,7 @@ export function acceptedProject(good: Good, isIt: (project: Project) => boolean)
  * An ID in the answer is the only proof of a snapshot. A bare `{id}` may be a task's, the VM's, or that of a call: it counts
  * when the record has the snapshot's name, or was created (200, 201) and holds only what a snapshot has.
  */
-export function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
+function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
   const snapshotId = candidates(good, "snapshot")
     .map((each) => snapshotIdIn(each, vmId, name, good.status))
     .find((id) => id !== undefined);
@@ -292,7 +280,7 @@ function idText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-export interface Page<T> {
+interface Page<T> {
   items: T[];
   total: number | undefined;
   page: number | undefined;
@@ -302,7 +290,7 @@ export interface Page<T> {
 }
 
 /** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
-export function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Page<T> {
+function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Page<T> {
   const json = jsonOf(good);
   const list = findList(json, key);
   if (!list) throw unexpected(good, key, "is missing");
@@ -313,7 +301,7 @@ export function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Pag
 }
 
 /** A page of the VMs of one project, which they may omit. */
-export function parseVms(good: Good, projectId: string): Page<Vm> {
+function parseVms(good: Good, projectId: string): Page<Vm> {
   const page = parsePage(good, "vms", listedVmSchema);
   for (const vm of page.items) checkAbout(good, "project_id", vm.projectId, projectId);
   return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
@@ -354,13 +342,13 @@ const atOnce = 8;
 
 /**
  * Reads all pages, at most `most` records, each once. The service may cap per_page, omit `total`, miscount, or ignore
- * `page` and resend the first one: a page with nothing new is the last. `complete`: as many records as announced.
+ * `page` and resend the first one: a page with nothing new is the last. Fewer records than announced are a line of the log.
  */
-export async function collectPages<T extends { id: string }>(
-  readPage: (page: number) => Promise<Page<T>>,
+async function allPages<T extends { id: string }>(
+  read: (query: Query) => Promise<Page<T>>,
   first: Page<T>,
-  most: number,
-): Promise<{ items: T[]; complete: boolean }> {
+  { endpoint, size, most, log }: { endpoint: Endpoint; size: Query; most: number; log: Log },
+): Promise<T[]> {
   const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
   const seen = new Map(first.items.map((item) => [item.id, item]));
   let last = first;
@@ -371,15 +359,16 @@ export async function collectPages<T extends { id: string }>(
     const left =
       first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
     const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
-    const pages = await Promise.all(wave.map((page) => readPage(page)));
+    const pages = await Promise.all(wave.map((page) => read({ page: String(page), ...size })));
     next += wave.length;
     const before = seen.size;
     for (const item of pages.flatMap((page) => page.items)) seen.set(item.id, item);
     isNew = seen.size > before;
     last = pages.at(-1) ?? last;
   }
-  const complete = first.total === undefined || seen.size >= total;
-  return { items: [...seen.values()].slice(0, most), complete };
+  if (first.total !== undefined && seen.size < total)
+    log.warn("compute.list-incomplete", { endpoint });
+  return [...seen.values()].slice(0, most);
 }
 
 function isLast(page: Page<unknown>): boolean {

@@ -110,19 +110,13 @@ export function createKnown() {
 
   /** By ID, by name, and by the name of their project, which stands before a slash or alone. */
   function* likelyVms(typed: string, most: number): Generator<KnownVm> {
-    if (typed === "") {
-      for (const entry of inOrder()) yield* entry.contents.vms;
-      return;
-    }
     const byId = vmsById.get(typed);
     if (byId) yield byId;
     for (const name of vmNames.containing(typed, most)) yield* vmsNamed(name);
-    const slash = typed.indexOf("/");
-    const place = slash === -1 ? typed : typed.slice(0, slash);
-    const part = slash === -1 ? "" : fold(typed.slice(slash + 1));
+    const [, place = typed, part = ""] = /^([^/]*)\/(.*)$/s.exec(typed) ?? [];
     for (const { id } of projectNames.containing(place, most).flatMap(projectsNamed))
       for (const vm of entries.get(id)?.contents.vms ?? [])
-        if (fold(vm.name).includes(part)) yield vm;
+        if (fold(vm.name).includes(fold(part))) yield vm;
   }
 
   return {
@@ -164,10 +158,6 @@ export function createKnown() {
       return distinct(names.flatMap(vmsNamed), most);
     },
     suggestProjects(typed: string, most: number): KnownProject[] {
-      if (typed === "")
-        return inOrder()
-          .slice(0, most)
-          .map((entry) => entry.contents.project);
       const byId = entries.get(typed)?.contents.project;
       const containing = projectNames.containing(typed, most);
       const names = containing.length > 0 ? containing : projectNames.near(typed, most);
