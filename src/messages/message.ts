@@ -177,10 +177,8 @@ export function menu(spec: {
     .map(([label, value]) => ({ text: plainText(label, limits.buttonText), value }));
   if (options.length === 0) return undefined;
   const placeholder = plainText(spec.label);
-  return {
-    type: "actions",
-    elements: [{ type: "static_select", action_id: spec.action, placeholder, options }],
-  };
+  const select = { type: "static_select" as const, action_id: spec.action, placeholder, options };
+  return { type: "actions", elements: [select] };
 }
 
 /** The message with words in place of a button of its own, named `<action> <value>`; undefined where it has no such button. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
+import { weekdays } from "../../config/policy-schema.ts";
 import { readSchedule, daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
 import {
@@ -15,8 +16,6 @@ import {
 import { scopeShownTo, lists } from "../../policy/access.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
-
-const everyDay = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 
 export const digest = defineCommand({
   name: "gatehouse digest",
@@ -79,7 +78,7 @@ async function turnOn(
     channel,
     at: words.at ?? before?.at ?? "09:00",
     timezone: words.timezone ?? usual?.timezone ?? "UTC",
-    days: words.days ?? before?.days ?? everyDay,
+    days: words.days ?? before?.days ?? weekdays,
     ...(before?.targets ? { targets: before.targets } : {}),
   };
   await digests.schedules.set(rule);

@@ -90,10 +90,10 @@ async function requestMeant(words: string | undefined, reading: ReadContext) {
     if (found) return found;
     throw new UserError(`There is no request ${words}.`, kept);
   }
-  const target = await targetMeant(words, reading);
+  const meant = await targetMeant(words, reading);
   // What is gone is known by its ID alone
-  const [last] = await recentRequests({ targetId: target?.id ?? words, most: 1 }, journal);
+  const [last] = await recentRequests({ targetId: meant?.id ?? words, most: 1 }, journal);
   if (last) return last;
-  const { name: called } = target ?? (await reading.resolve("vm", words));
+  const { name: called } = meant ?? (await reading.resolve("vm", words));
   throw new UserError(`There is no request on ${called}.`, kept);
 }

@@ -10,7 +10,7 @@ import {
   pageOf,
   pageShape,
   shownOf,
-} from "../pages.ts";
+} from "../last-known.ts";
 import { listedProjectShape } from "../shapes.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 

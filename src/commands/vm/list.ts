@@ -23,7 +23,7 @@ import {
   pageOf,
   pageShape,
   shownOf,
-} from "../pages.ts";
+} from "../last-known.ts";
 import { listedVmShape } from "../shapes.ts";
 import { byTrouble, countByStatus, type Failing, redFirst, signed } from "../../inventory/known.ts";
 
