@@ -56,24 +56,18 @@ export const pins = defineCommand({
 async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
   const [accepted, inFile] = [await appraiser.accepted.all(), policy.attestation.pins];
   if (Object.keys(policy.teams).length === 0) return { accepted, inFile };
-  const isSeen = async ({ vm }: AcceptedPin) => {
-    const known = await inventory.findVm(vm.id, { onlyKnown: true });
-    return "found" in known && known.found.id === vm.id;
-  };
-  const matchesOne = async (glob: string) => (await inventory.matchVms(glob)).length > 0;
+  const vms = await inventory.vms();
+  const ids = new Set(vms.map(({ id }) => id));
   // An entry may name VMs of several teams: the names of others aren't shown
-  const cut = await Promise.all(
-    inFile.map(async (pin) => ({ ...pin, targets: await those(pin.targets, matchesOne) })),
-  );
+  const cut = inFile.map((pin) => {
+    const isSeen = (glob: string) =>
+      vms.some((vm) => pinsFor([{ ...pin, targets: [glob] }], namesOf(vm)).length > 0);
+    return { ...pin, targets: pin.targets.filter(isSeen) };
+  });
   return {
-    accepted: await those(accepted, isSeen),
+    accepted: accepted.filter(({ vm }) => ids.has(vm.id)),
     inFile: cut.filter(({ targets }) => targets.length > 0),
   };
-}
-
-async function those<T>(all: readonly T[], isOne: (one: T) => Promise<boolean>): Promise<T[]> {
-  const are = await Promise.all(all.map(isOne));
-  return all.filter((_, index) => are[index]);
 }
 
 function whoseWord(
