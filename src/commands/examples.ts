@@ -15,7 +15,9 @@ export async function examplesHere({
   inventory,
   policy,
 }: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
-  const [vms, projects] = [await inventory.vms(), await inventory.projects()];
+  const read = Promise.all([inventory.vms(), inventory.projects()]);
+  // Before the first list is read, help works all the same
+  const [vms, projects] = await read.catch((): [[], []] => [[], []]);
 
   /** With its project where another one has that name. */
   function nameOf({ id, name, projectName }: KnownVm): string {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { UserError } from "../../src/errors.ts";
 import { examplesHere } from "../../src/commands/examples.ts";
 import { commands } from "../../src/commands/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
@@ -54,6 +55,13 @@ describe("the examples in help", () => {
     for (const command of commands) exampleOf(command);
     expect(exampleOf(commandOf("vm restart"))).toBe("/vm restart web-0");
     expect(read).toBeLessThan(50 * commands.length);
+  });
+
+  it("stay as they are before the inventory is there: help always works", async () => {
+    const unread = async () => Promise.reject(new UserError("The VMs aren't known yet."));
+    const inventory = { vms: unread, projects: unread } as unknown as Inventory;
+    const exampleOf = await examplesHere({ commands, inventory, policy: usual });
+    for (const command of commands) expect(exampleOf(command)).toBe(command.example);
   });
 
   it("stay as they are where nothing is known", async () => {
