@@ -60,7 +60,7 @@ export function createDigests(options: DigestsOptions) {
   ): Promise<Facts> {
     const { timing, attestation } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
-    await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
+    await inventory.upToDate(isScheduled ? refreshMs : undefined);
     const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
     const since = Number(last ?? now() - dayMs);
     const readAt = now();

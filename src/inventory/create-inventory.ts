@@ -168,13 +168,9 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   /** Waits for a refresh that began after it was asked for. */
-  async function upToDate({
-    patience = patienceMs,
-    evenLarge = false,
-    askedAt = performance.now(),
-  } = {}): Promise<void> {
-    if (!evenLarge && known.count().projects > maxProjectsToSeek) return;
-    const leftMs = () => askedAt + patience - performance.now();
+  async function upToDate(patience?: number, askedAt = performance.now()): Promise<void> {
+    if (patience === undefined && known.count().projects > maxProjectsToSeek) return;
+    const leftMs = () => askedAt + (patience ?? patienceMs) - performance.now();
     for (let isOver = false; !isOver && leftMs() > 0;)
       isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
   }
@@ -194,7 +190,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     if (words.includes("/")) return seekIn(words, seen);
     const askedAt = performance.now();
     await quietly(kind === "vm" ? readVm(words) : readProject(words));
-    if (!isKnown()) await upToDate({ askedAt });
+    if (!isKnown()) await upToDate(undefined, askedAt);
   }
 
   /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */

@@ -44,10 +44,10 @@ export interface Inventory {
   findVm(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownVm>>;
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
   /**
-   * Waits until what was there at the call is known, for 1.5 s at most unless `patience` (ms) says otherwise. A large fleet is
-   * only read again with `evenLarge`.
+   * Waits until what was there at the call is known, for `patience` (ms). Without it for 1.5 s at most, and not at all for a
+   * large fleet, which isn't read again then.
    */
-  upToDate(options?: { patience?: number; evenLarge?: boolean }): Promise<void>;
+  upToDate(patience?: number): Promise<void>;
   /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;
