@@ -127,15 +127,10 @@ export function checkPlace({ channelId }: Pick<ReadContext, "channelId">): void 
   if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
 }
 
-export interface SubscriptionWords {
-  globs: readonly string[];
-  events: readonly Event[];
-}
-
 const isEvent = (word: string): word is Event => events.some((event) => event === word);
 
 /** Names, globs, and events in any order, with commas or spaces. Throws UserError. */
-export function readWords(text: string): SubscriptionWords {
+export function readWords(text: string) {
   const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
   const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
   const globs = words.filter((word) => !isEvent(word.toLowerCase()));
@@ -146,7 +141,7 @@ export function readWords(text: string): SubscriptionWords {
 }
 
 /** As the audit trail keeps them. */
-export const asNoted = ({ globs, events: some }: SubscriptionWords): string =>
+export const asNoted = ({ globs, events: some }: ReturnType<typeof readWords>): string =>
   [...globs, ...some].join(" ").slice(0, 300);
 
 /** `trouble, drift, and changes` */
