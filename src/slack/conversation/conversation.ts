@@ -414,12 +414,18 @@ export async function suggest(
   const typed = request.typed.trim();
   switch (request.action.split(":")[1]) {
     case "vm": {
-      const vms = await inventory.suggestVms(typed, maxOptions);
-      return vms.map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
+      const vms = await (typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions));
+      return vms
+        .slice(0, maxOptions)
+        .map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
     }
     case "project": {
-      const projects = await inventory.suggestProjects(typed, maxOptions);
-      return projects.map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
+      const projects = await (typed === ""
+        ? inventory.projects()
+        : inventory.suggestProjects(typed, maxOptions));
+      return projects
+        .slice(0, maxOptions)
+        .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
     }
     case "snapshot": {
       const targetId = textAt(parseJson(request.privateMetadata), "targetId");
