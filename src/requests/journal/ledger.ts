@@ -221,8 +221,6 @@ interface Waiting {
   told(why: string | undefined): void;
 }
 
-type Answer = readonly [error: Error | null, result: unknown];
-
 /**
  * Makes claims durable before their call leaves: on the disk of Redis' machine where Redis can tell, and on a replica where
  * there are any, so that a failover forgets none. What is sure already costs nothing; otherwise one write and one wait serve
@@ -268,19 +266,21 @@ export function createDurability(options: {
     const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
     // WAIT speaks of what its own connection wrote: with a write of it, of all that was written before, by any connection
-    const [, held, isReplicated, isStored] = await Promise.all([
+    const [, held, replicated, stored] = await Promise.all([
       redis.set(fence, ""),
       Promise.all(
         claims.map(({ claimed }) =>
           runHolds([key("request", claimed.record.id)], [claimed.attempt, claimed.nonce ?? ""]),
         ),
       ),
-      replicas > 0 ? answerOf(redis.wait(replicas, waitMs)) : undefined,
-      disk ? answerOf(redis.call("WAITAOF", 1, 0, waitMs)) : undefined,
+      replicas > 0 ? numberIn(redis.wait(replicas, waitMs)) : 0,
+      disk ? numberIn(redis.call("WAITAOF", 1, 0, waitMs)) : 1,
     ]);
-    const why =
-      (replicas > 0 ? replicasProblem(isReplicated, replicas) : undefined) ??
-      (disk ? diskProblem(isStored) : undefined);
+    const why = [
+      replicated < replicas &&
+        `fewer than ${replicas} ${replicas === 1 ? "replica" : "replicas"} of Redis had the claim in time; nothing was sent`,
+      stored < 1 && "the disk of Redis had not stored the claim in time; nothing was sent",
+    ].find((one) => one !== false);
     return held.map((found) =>
       (found as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent",
     );
@@ -314,22 +314,11 @@ export function createDurability(options: {
   };
 }
 
-/** A refusal is an answer too. */
-const answerOf = (asked: Promise<unknown>): Promise<Answer> =>
+/** The first number of an answer. What is refused, or is none, counts as none. */
+const numberIn = (asked: Promise<unknown>): Promise<number> =>
   asked.then(
-    (result): Answer => [null, result],
-    (error: Error): Answer => [error, undefined],
+    (answer) => Number([answer].flat()[0]) || 0,
+    () => 0,
   );
 
 const slow = "Redis was too slow to confirm that it keeps the claim; nothing was sent";
-
-function replicasProblem(answer: Answer | undefined, replicas: number): string | undefined {
-  if (answer && answer[0] === null && Number(answer[1]) >= replicas) return undefined;
-  return `fewer than ${replicas} ${replicas === 1 ? "replica" : "replicas"} of Redis had the claim in time; nothing was sent`;
-}
-
-function diskProblem(answer: Answer | undefined): string | undefined {
-  const [error, result] = answer ?? [new Error("no answer"), undefined];
-  if (error === null && Array.isArray(result) && Number(result[0]) >= 1) return undefined;
-  return "the disk of Redis had not stored the claim in time; nothing was sent";
-}
