@@ -1,6 +1,7 @@
-import { createHash, randomInt } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { Rolling } from "../registry/invocation.ts";
 import { calledName, type Target } from "../registry/define.ts";
+import { lettersOf } from "../requests/journal/record.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
@@ -121,24 +122,18 @@ export interface StoredRollout {
   };
 }
 
-const alphabet = "23456789bcdfghjkmnpqrstvwxz";
-
-/** Readable over the phone, like a request's ID. */
 export function newRolloutId(): string {
-  return `roll-${Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+  return `roll-${lettersOf(randomBytes(8))}`;
 }
 
 /** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
 export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
-  const hash = createHash("sha256").update(`${rolloutId} ${n} ${earlier}`).digest();
-  const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
-  return `r-${letters.slice(0, 10).join("")}`;
+  return `r-${lettersOf(hash("sha256", `${rolloutId} ${n} ${earlier}`, "buffer").subarray(0, 10))}`;
 }
 
 /** The rollout that goes on with what another one left: one, however often it is asked for. */
 export function restIdOf(rolloutId: string): string {
-  const hash = createHash("sha256").update(`rest of ${rolloutId}`).digest();
-  return `roll-${Array.from(hash.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]).join("")}`;
+  return `roll-${lettersOf(hash("sha256", `rest of ${rolloutId}`, "buffer").subarray(0, 8))}`;
 }
 
 /** What did not begin, or was canceled before anything was sent; also what stopped it, to try that again. */

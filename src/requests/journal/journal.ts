@@ -1,4 +1,4 @@
-import { hash, randomBytes, randomInt } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
 import { replicasIn } from "../../redis/check.ts";
@@ -10,6 +10,7 @@ import {
   type RequestRecord,
   type StoredRequest,
   keepFinalMs,
+  lettersOf,
   locksOf,
   pollKeyOf,
   sameWithinMs,
@@ -60,10 +61,8 @@ export type Journal = ReturnType<typeof createJournal>;
 /** The half that tells of requests. A person sees only theirs of it. */
 export type JournalReads = Pick<Journal, "get" | "getMany"> & ReturnType<typeof createLists>;
 
-/** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
 export function newRequestId(): string {
-  const alphabet = "23456789bcdfghjkmnpqrstvwxz";
-  return `r-${Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+  return `r-${lettersOf(randomBytes(10))}`;
 }
 
 export function newNonce(): string {

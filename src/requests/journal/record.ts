@@ -180,6 +180,13 @@ export interface Delivered {
   isAlone?: boolean;
 }
 
+const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+
+/** For IDs, one for each byte, that can be read over the phone: no vowels (no words), no 0/o/1/l. */
+export function lettersOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join("");
+}
+
 /** Waiting requests with the same key share their polls. */
 export function pollKeyOf(record: Pick<RequestRecord, "target" | "command">): string {
   const { target } = record;
