@@ -123,17 +123,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
   }
 
   async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
-    if (ids.length === 0) return [];
-    const pipeline = redis.pipeline();
-    for (const id of ids) pipeline.hgetall(requestKey(id));
-    const answers = (await pipeline.exec()) ?? [];
-    return answers
-      .map(([error, fields]) => {
-        // A failed read is not a missing request: the ledger check would freeze all changes
-        if (error) throw error;
-        return parseStored(fields as Record<string, string>);
-      })
-      .filter((stored) => stored !== undefined);
+    // A failed read is not a missing request, and fails them all
+    const found = await Promise.all(ids.map(get));
+    return found.filter((stored) => stored !== undefined);
   }
 
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
@@ -266,8 +258,9 @@ interface Step {
   /** Redis time (ms) at which it came into `from`, and left it. */
   since: number;
   at: number;
-  actor?: string | undefined;
-  attempt?: number;
+  /** The person who did it, if one did. */
+  by?: string | undefined;
+  attempt?: number | undefined;
   worker?: string | undefined;
 }
 
@@ -279,26 +272,13 @@ export function observed(
   journal: Journal,
   { log, telemetry, spans }: { log: Log; telemetry: Telemetry; spans?: Spans | undefined },
 ): Journal {
-  function moved(record: RequestRecord, step: Step): void {
-    const { from, to, why, since, at, actor, attempt, worker } = step;
-    const { command, target, requester } = record;
+  function moved(record: RequestRecord, { from, since, at, ...step }: Step): void {
+    const { command, target, requester, roll: rollout } = record;
     const work = workOnRequest(record);
-    log.info("request.moved", {
-      ...work.ids,
-      command,
-      target: target.name,
-      targetId: target.id,
-      person: requester.id,
-      ...(record.roll ? { rollout: record.roll } : {}),
-      from: from ?? "",
-      to,
-      why,
-      ...(actor ? { by: actor } : {}),
-      ...(attempt ? { attempt } : {}),
-      ...(worker ? { worker } : {}),
-    });
+    const of = { command, target: target.name, targetId: target.id, person: requester.id, rollout };
+    log.info("request.moved", { ...work.ids, ...of, from: from ?? "", ...step });
     if (from === undefined || !spans) return;
-    const attributes = { command, to, why };
+    const attributes = { command, to: step.to, why: step.why };
     during(work, () =>
       spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
     );
@@ -339,7 +319,7 @@ export function observed(
       const created = await journal.create({ ...request, record });
       if (created.isNew) {
         const { createdAt, requester, via } = record;
-        const times = { since: createdAt, at: createdAt, actor: requester.id };
+        const times = { since: createdAt, at: createdAt, by: requester.id };
         moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
       }
       return created;
@@ -356,8 +336,9 @@ export function observed(
         const waitedMs = at - record.createdAt;
         telemetry.sentSeconds.observe({ command: record.command }, Math.max(0, waitedMs) / 1000);
       }
-      const { why, actor } = to;
-      if (why) moved(record, { from, to: state, why, since, at, actor, attempt, worker });
+      const { why, actor: by } = to;
+      const who = { by, attempt: attempt || undefined, worker };
+      if (why) moved(record, { from, to: state, why, since, at, ...who });
       if (now.final && !request.final) ended(now, from, at);
       return outcome;
     },
@@ -376,7 +357,7 @@ export function observed(
       if (outcome.is !== "authorized" && outcome.is !== "denied") return outcome;
       const at = Date.now();
       const why = `${vote === "deny" ? "denied" : "approved"} by ${voter.id}`;
-      moved(record, { from: request.state, to: outcome.is, why, since, at, actor: voter.id });
+      moved(record, { from: request.state, to: outcome.is, why, since, at, by: voter.id });
       if (outcome.is === "denied") ended({ ...request, state: "denied" }, request.state, at);
       return outcome;
     },

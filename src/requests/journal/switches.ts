@@ -110,22 +110,15 @@ export function createSwitches(redis: RedisClient, key: Keys) {
       return true;
     },
 
-    /** What the journal knows of these sends; undefined for a missing request. */
-    async claimsOf(
-      sends: readonly { request: string; attempt: number }[],
-    ): Promise<({ attempts: number; nonce: string | undefined } | undefined)[]> {
-      const pipeline = redis.pipeline();
-      for (const { request, attempt } of sends)
-        pipeline.hmget(key("request", request), "attempt", `claim:${attempt}`);
-      return ((await pipeline.exec()) ?? []).map(([error, fields]) => {
-        // A failed read is not a missing request
-        if (error) throw error;
-        const [attempts, nonce] = fields as [string | null, string | null];
-        return attempts === null
-          ? undefined
-          : { attempts: Number(attempts), nonce: nonce ?? undefined };
-      });
-    },
+    /** What the journal knows of these sends; undefined for a missing request. One failed read fails them all. */
+    claimsOf: (sends: readonly { request: string; attempt: number }[]) =>
+      Promise.all(
+        sends.map(async ({ request, attempt }) => {
+          const fields = ["attempt", `claim:${attempt}`];
+          const [attempts, nonce] = await redis.hmget(key("request", request), ...fields);
+          return attempts ? { attempts: Number(attempts), nonce: nonce ?? undefined } : undefined;
+        }),
+      ),
     /** Which of these sends a freeze has named: it stands, or an administrator has ended it. */
     async named(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
