@@ -4,6 +4,7 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
+import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
@@ -120,6 +121,23 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
   return command.on === "vm" && command.attestAfter;
 }
 
+/** What is made of a VM's evidence after its change; undefined where it doesn't run, or none is asked of it. */
+export async function appraisalAfter(
+  { record: { target }, progress }: StoredRequest,
+  command: ChangeCommand,
+  { appraiser, policy }: { appraiser: Appraiser; policy: Policy },
+): Promise<Appraisal | undefined> {
+  const [before, after] = [progress.before, progress.after] as (Vm | undefined)[];
+  const runs = statusFacts((after ?? before)?.status ?? "").isRunning;
+  if (!isAttestedAfter(command) || !runs) return undefined;
+  if (!(await appraiser.isAskedOf(target, [before, after]))) return undefined;
+  const { appraisal } = await appraiser.attest(target, {
+    notBefore: progress.already ? undefined : progress.sentAt,
+    signal: AbortSignal.timeout(policy.timing.httpTimeoutMs),
+  });
+  return appraisal;
+}
+
 /** Who may operate a target: its team, or `access` for what no team has. */
 function operatorsOf(target: Target, policy: Policy): readonly string[] {
   const all = rightsOver(policy, ownerOf(target)).flatMap(({ rights }) => rights.operate);
@@ -148,21 +166,14 @@ export function createAttestationNote(by: {
   };
 
   async function noteOf(
-    { record, progress, state }: StoredRequest,
+    request: StoredRequest,
     command: ChangeCommand,
   ): Promise<AfterNote | undefined> {
-    if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
-    const vm = (progress.after ?? progress.before) as Vm | undefined;
-    const { target } = record;
-    if (!vm || !statusFacts(vm.status).isRunning) return undefined;
+    const { target } = request.record;
+    if (request.state !== "done" || request.progress.already) return undefined;
     try {
-      const records = [progress.before, progress.after] as (Vm | undefined)[];
-      if (!(await by.appraiser.isAskedOf(target, records))) return undefined;
-      const attested = await by.appraiser.attest(target, {
-        notBefore: progress.sentAt,
-        signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
-      });
-      const found = afterChange(attested.appraisal);
+      const appraisal = await appraisalAfter(request, command, by);
+      const found = appraisal && afterChange(appraisal);
       if (!found?.but) return found;
       const called = new Markdown(mentions(operatorsOf(target, by.policy)));
       return { ...found, line: lines(found.line, called) };

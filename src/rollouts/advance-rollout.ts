@@ -1,10 +1,10 @@
 import { gateRefusal } from "../attestation/appraise.ts";
-import { statusFacts, type Vm } from "../compute/compute.ts";
+import { statusFacts } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { duration } from "../messages/message.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
-import { isAttestedAfter } from "../requests/after-result.ts";
+import { appraisalAfter, isAttestedAfter } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { end } from "../requests/perform/perform.ts";
@@ -129,10 +129,9 @@ async function judgeOpen(
   const judged = await Promise.all(
     open.map(async (one) => {
       const request = byId.get(one.request);
-      const target = rollout.targets[one.n];
-      if (!request || !target) return undefined;
+      if (!request) return undefined;
       if (rollout.state === "ending") await cancelUnsent(request, store);
-      const outcome = await judgeTarget(one, request, command, target, by.workerContext);
+      const outcome = await judgeTarget(one, request, command, by.workerContext);
       if (outcome && isReturned(rollout, request)) return { ...outcome, is: "returned" as const };
       if (outcome && isOverdue(rollout, request)) return { ...one, is: "cancelled" as const };
       return outcome;
@@ -245,7 +244,6 @@ async function judgeTarget(
   { n }: OpenTarget,
   stored: StoredRequest,
   command: ChangeCommand,
-  target: Target,
   by: WorkerContext,
 ): Promise<Outcome | undefined> {
   const { state, progress, changedAt, record } = stored;
@@ -256,7 +254,7 @@ async function judgeTarget(
   if (state === "cancelled" && progress.why === canceledUnsent) return { ...base, is: "cancelled" };
   if (state !== "done") return { ...base, is: "failed", why: progress.why ?? state };
   const tookMs = progress.sentAt === undefined ? {} : { tookMs: changedAt - progress.sentAt };
-  const trust = await trustOf(stored, command, target, by);
+  const trust = await trustOf(stored, command, by);
   if (trust.is === "waits") return undefined;
   if (trust.is === "bad")
     return { ...base, is: "failed", ...tookMs, why: trust.why, isUntrusted: true };
@@ -267,30 +265,23 @@ type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
 
 /** Whether the VM is attested and matches its pins, if evidence is asked of it. */
 async function trustOf(
-  { progress, changedAt }: StoredRequest,
+  request: StoredRequest,
   command: ChangeCommand,
-  target: Target,
   by: WorkerContext,
 ): Promise<Trust> {
-  const [before, after] = [progress.before as Vm | undefined, progress.after as Vm | undefined];
-  const runs = statusFacts((after ?? before)?.status ?? "").isRunning;
-  if (!isAttestedAfter(command) || !runs) return { is: "good" };
-  if (!(await by.appraiser.isAskedOf(target, [before, after]))) return { is: "good" };
   const { timing } = by.policy;
   let missing: string;
   try {
-    const { appraisal } = await by.appraiser.attest(target, {
-      notBefore: progress.already ? undefined : progress.sentAt,
-      signal: AbortSignal.timeout(timing.httpTimeoutMs),
-    });
-    const refusal = gateRefusal(appraisal);
+    const appraisal = await appraisalAfter(request, command, by);
+    const refusal = appraisal && gateRefusal(appraisal);
     if (refusal === undefined) return { is: "good" };
-    if (appraisal.verdict === "failed") return { is: "bad", why: `attestation failed: ${refusal}` };
+    if (appraisal?.verdict === "failed")
+      return { is: "bad", why: `attestation failed: ${refusal}` };
     missing = refusal;
   } catch (error) {
     missing = messageOf(error);
   }
-  const waitedMs = (await by.store.now()) - changedAt;
+  const waitedMs = (await by.store.now()) - request.changedAt;
   if (waitedMs < Math.min(attestedWithinMs, timing.settleDeadlineMs)) return { is: "waits" };
   return { is: "bad", why: `attestation could not be verified: ${missing}` };
 }

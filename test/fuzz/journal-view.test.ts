@@ -131,7 +131,6 @@ const tellsNothing = [
   "isOlderPolicy",
   "lateOver",
   "leaveDraftPlace",
-  "lockHolder",
   "move",
   "named",
   "note",

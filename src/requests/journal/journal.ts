@@ -232,9 +232,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
     getMany,
     move,
     holds,
-    /** The request that holds this target, if any. */
-    lockHolder: (record: RequestRecord): Promise<string | null> =>
-      redis.get(key("lock", locksOf(record).take)),
     /** Drops requests that are no longer kept from the list. */
     async trim(): Promise<void> {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);

@@ -47,12 +47,7 @@ return 0
 `;
 
 /** Counted in Redis, for all processes together. */
-export interface Limits {
-  requestsPerMinute: number;
-  draftsPerPerson: number;
-  destructivePerHour: number;
-  breakGlassPerHour: number;
-}
+type Limits = Policy["limits"];
 
 /** What is counted for everyone together. An emergency has places of its own: it neither takes the others' nor waits for them. */
 export type Hourly = "destructivePerHour" | "breakGlassPerHour";

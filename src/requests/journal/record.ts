@@ -45,7 +45,7 @@ export interface RequestRecord extends Origin {
   sealedResponseUrl?: string;
 }
 
-interface Approval {
+export interface Approval {
   /** Of all together. */
   required: number;
   /** Who they must be, as of the request (`needsOf`). */
@@ -59,7 +59,7 @@ interface Approval {
   /** The rule that requires them, in words. */
   why: string;
   /** Who could where `access.approve` says, as of the request; undefined for every full member. */
-  who?: readonly Named[];
+  who?: readonly Named[] | undefined;
   /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
   remindsAt?: number;
   /** Facts for approvers, as of the request. */

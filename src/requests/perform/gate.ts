@@ -132,7 +132,7 @@ async function isUndo(
 /** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */
 const gateReadMs = 5_000;
 
-function readWithin({ httpTimeoutMs }: { httpTimeoutMs: number }): CallOptions {
+function readWithin({ httpTimeoutMs }: Policy["timing"]): CallOptions {
   return { signal: AbortSignal.timeout(Math.min(gateReadMs, 2 * httpTimeoutMs)) };
 }
 
@@ -432,10 +432,7 @@ export function jitter(ms: number): number {
 }
 
 /** 2, 4, 8 … times the first poll interval, at most the longest; half of it is jitter. */
-export function backoff(
-  times: number,
-  timing: { pollFirstMs: number; pollMostMs: number },
-): number {
+export function backoff(times: number, timing: Policy["timing"]): number {
   const whole = Math.min(timing.pollMostMs, timing.pollFirstMs * 2 ** Math.min(times, 10));
   return whole / 2 + jitter(whole / 2);
 }

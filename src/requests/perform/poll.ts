@@ -1,5 +1,6 @@
 import { ComputeError, nextPollDelay, isTransitional, statusFacts } from "../../compute/compute.ts";
 import { during, workOnRequests } from "../../log/log.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import type { DueWork } from "../../redis/due-list.ts";
 import type { Seen, Effect } from "../../registry/define.ts";
 import { readTarget, changeOf, maxStepErrors, type WorkerContext } from "./gate.ts";
@@ -106,7 +107,7 @@ export function soonest(
   { state, progress, changedAt }: Waiting,
   seen: Seen | undefined,
   at: number,
-  timing: { pollFirstMs: number; pollMostMs: number; stableGapMs: number; delay: number },
+  timing: Pick<Policy["timing"], "pollFirstMs" | "pollMostMs" | "stableGapMs"> & { delay: number },
 ): number {
   const { pollFirstMs, pollMostMs, stableGapMs, delay } = timing;
   const isSettled = state === "accepted" && !isUnsettled(seen);
@@ -225,14 +226,6 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
   }
 }
 
-/** Milliseconds; see `timing` in the policy file. */
-interface JudgeTiming {
-  quiesceMs: number;
-  stableGapMs: number;
-  settleDeadlineMs: number;
-  restartMarkMs: number;
-}
-
 export interface Judged {
   state: State;
   progress: Progress;
@@ -255,7 +248,10 @@ export function judge(input: {
   args: unknown;
   seen: Seen | undefined;
   at: number;
-  timing: JudgeTiming;
+  timing: Pick<
+    Policy["timing"],
+    "quiesceMs" | "stableGapMs" | "settleDeadlineMs" | "restartMarkMs"
+  >;
 }): Judged {
   const { state, effect, at, timing } = input;
   const args = input.args as never;

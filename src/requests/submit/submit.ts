@@ -9,7 +9,6 @@ import {
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import { channelOfProject } from "../../policy/access.ts";
-import type { VoteNeed } from "../../policy/approval-rule.ts";
 import {
   type Person,
   type ChangeInvocation,
@@ -19,6 +18,7 @@ import {
   withTarget,
 } from "../../registry/invocation.ts";
 import {
+  type Approval,
   type RequestRecord,
   approvableOf,
   type StoredRequest,
@@ -47,16 +47,10 @@ export interface Submission
   /** ID of its rollout. */
   rollout?: string;
   /** Without it, the request runs at once. */
-  approval?: {
-    required: number;
-    votes?: readonly VoteNeed[];
-    needs?: NonNullable<RequestRecord["approval"]>["needs"];
+  approval?: Omit<Approval, "digest" | "expiresAt" | "remindsAt"> & {
     expiresMs: number;
     /** Half way to the end. */
     isReminded?: boolean;
-    why: string;
-    who?: readonly { id: string; name: string }[] | undefined;
-    evidence: Evidence;
   };
 }
 
@@ -114,17 +108,13 @@ export async function submit(
 
 function withApproval(
   record: RequestRecord,
-  approval: NonNullable<Submission["approval"]>,
+  { expiresMs, isReminded, ...asked }: NonNullable<Submission["approval"]>,
   now: number,
 ): RequestRecord {
-  const { required, votes, needs, why, who, evidence, expiresMs, isReminded } = approval;
-  const needed = { required, ...(votes ? { votes } : {}) };
   const expiresAt = now + expiresMs;
-  const digest = fingerprintOf(approvableOf(record, { ...needed, expiresAt, evidence }));
-  const shown = { ...needed, expiresAt, digest, why, evidence };
-  const named = { ...(needs ? { needs } : {}), ...(who ? { who } : {}) };
+  const digest = fingerprintOf(approvableOf(record, { ...asked, expiresAt }));
   const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
-  return { ...record, approval: { ...shown, ...named, ...reminder } };
+  return { ...record, approval: { ...asked, expiresAt, digest, ...reminder } };
 }
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
@@ -331,7 +321,7 @@ export class PickSnapshot extends UserError {
   }
 }
 
-export type Evidence = readonly (readonly [label: string, text: string])[];
+export type Evidence = Approval["evidence"];
 
 /** Facts for approvers, as read at the request; what says nothing isn't among them. */
 export function gatherApprovalFacts(facts: {

@@ -228,7 +228,7 @@ describe("one vote", () => {
   });
 
   it("for a no still counts once it is authorized, as long as it isn't claimed", async () => {
-    const { stores } = await journal(1);
+    const { stores, client, key } = await journal(1);
     const [store] = stores;
     const request = await interaction(store, restartOf(vmTarget("stop")));
     expect(
@@ -246,7 +246,7 @@ describe("one vote", () => {
       claim: { vmIds: [], nonce: newNonce() },
     });
     expect(claim.is).toBe("changed");
-    expect(await store.lockHolder(request.record)).toBeNull();
+    expect(await client.get(key("lock", `vm:${request.record.target.id}`))).toBeNull();
   });
 
   it("after the claim comes too late, for and against", async () => {
