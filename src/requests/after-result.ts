@@ -2,7 +2,7 @@ import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
-import type { StoredRequest } from "./journal/record.ts";
+import type { RequestRecord, StoredRequest } from "./journal/record.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -84,13 +84,11 @@ async function keepSnapshot(
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;
   const attestation = measurement ? await judge(record.target) : undefined;
-  const { input, target } = record;
+  const { name: called } = record.input;
   await snapshots.remember({
+    ...vmOfSnapshot(record),
     id: progress.answer?.snapshotId ?? "",
-    name: typeof input["name"] === "string" ? input["name"] : "",
-    vmId: target.id,
-    vmName: target.name,
-    projectId: target.projectId,
+    name: typeof called === "string" ? called : "",
     by: record.requester.id,
     at: progress.sentAt ?? record.createdAt,
     ...(measurement ? { measurement } : {}),
@@ -102,19 +100,16 @@ async function keepSnapshot(
 
 /** A typed ID that worked is known from now on. */
 async function keepTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
-  const { input, target } = record;
-  const id = input["snapshot"];
+  const { snapshot: id } = record.input;
   if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;
-  await snapshots.remember({
-    id,
-    name: "",
-    vmId: target.id,
-    vmName: target.name,
-    projectId: target.projectId,
-    by: "",
-    at: record.createdAt,
-  });
+  await snapshots.remember({ ...vmOfSnapshot(record), id, name: "", by: "", at: record.createdAt });
 }
+
+const vmOfSnapshot = ({ target: { id, name: vmName, projectId } }: RequestRecord) => ({
+  vmId: id,
+  vmName,
+  projectId,
+});
 
 /** The VM boots in this change, so its old attestation says nothing. */
 export function isAttestedAfter(command: ChangeCommand): boolean {

@@ -64,7 +64,7 @@ export interface RolloutProgress {
   next: number;
   open: readonly OpenTarget[];
   /** Canceled with nothing sent while the rollout was paused: requeued on resume. */
-  again?: readonly number[];
+  again?: readonly number[] | undefined;
   /** Times requeued, by place: each time is another request. */
   requeues?: Readonly<Record<string, number>>;
   ok: number;
@@ -186,13 +186,11 @@ export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const room = Math.max(0, roomFor(rollout, counted) - counted.open.length);
   const places = leftOf(counted, total, room);
   const begins = places.map((n) => ({ n, request: requestIdOf(id, n, counted.requeues?.[n]) }));
-  const { again = [], ...rest } = counted;
-  const waiting = again.filter((n) => !places.includes(n));
   const progress: RolloutProgress = {
-    ...rest,
+    ...counted,
     next: Math.max(counted.next, ...places.map((n) => n + 1)),
     open: [...counted.open, ...begins],
-    ...(waiting.length > 0 ? { again: waiting } : {}),
+    again: counted.again?.filter((n) => !places.includes(n)),
   };
   return { state: "running", progress, begins };
 }
@@ -237,18 +235,15 @@ function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutPro
   const places = new Set(ended.map(({ n }) => n));
   const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
   const times = returned.map((n) => [n, (progress.requeues?.[n] ?? 0) + 1] as const);
-  const again = [...(progress.again ?? []), ...returned];
-  const requeues = { ...progress.requeues, ...Object.fromEntries(times) };
-  const unknown = (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length;
   return {
     ...progress,
     open: progress.open.filter(({ n }) => !places.has(n)),
-    ...(again.length > 0 ? { again } : {}),
-    ...(times.length > 0 ? { requeues } : {}),
+    again: [...(progress.again ?? []), ...returned],
+    requeues: { ...progress.requeues, ...Object.fromEntries(times) },
     ok: progress.ok + ended.filter(endedWell).length,
     already: progress.already + ended.filter(({ is }) => is === "already").length,
     failed: progress.failed + ended.filter(hasFailed).length,
-    ...(unknown > 0 ? { unknown } : {}),
+    unknown: (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length,
   };
 }
 

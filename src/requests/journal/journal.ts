@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
-import { createOutbox } from "../../redis/due-list.ts";
+import { createDueList, createOutbox } from "../../redis/due-list.ts";
 import { replicasIn } from "../../redis/check.ts";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
@@ -19,7 +19,7 @@ import {
   stepText,
   parseStored,
 } from "./record.ts";
-import { createLimits, createLates, createLists, createReviews } from "./limits.ts";
+import { createLimits, createLists, createReviews } from "./limits.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards, createSwitches, type Freeze } from "./switches.ts";
 import { during, originNow, workNow, workOnRequest, type Log, type Spans } from "../../log/log.ts";
@@ -223,8 +223,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createBallot(redis, key, outbox.ring),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
-    ...createLates(redis, key),
     outbox,
+    /** Requests that were resent: their first call may still take effect. */
+    lates: createDueList(redis, key("lates")),
     sharedCards: createSharedCards(redis, key, { outbox, key: requestKey }),
     now,
     create,

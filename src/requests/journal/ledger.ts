@@ -208,13 +208,6 @@ const storageMs = 5_000;
 /** The same where each claim says how many there are: the rest is what someone sets. */
 const settingsMs = 60_000;
 
-interface Needs {
-  /** Replicas that must have it. */
-  replicas: number;
-  /** Its own disk must have it. */
-  disk: boolean;
-}
-
 interface Waiting {
   claimed: StoredRequest;
   replicas: number | undefined;
@@ -246,7 +239,8 @@ export function createDurability(options: {
   // It may be another server now
   redis.on("ready", () => (storage = undefined));
 
-  async function needs(claims: readonly Waiting[]): Promise<Needs> {
+  /** How many replicas must have them, and whether the disk of Redis' own machine must. */
+  async function needs(claims: readonly Waiting[]) {
     const seen = claims.map(({ replicas }) => replicas);
     const countsMs = seen.includes(undefined) ? storageMs : settingsMs;
     if (storage === undefined || performance.now() > storage.at + countsMs) {

@@ -252,18 +252,6 @@ export function createReviews(redis: RedisClient, key: Keys) {
   };
 }
 
-/** Requests that were resent: their first call may still take effect. */
-export function createLates(redis: RedisClient, key: Keys) {
-  const due = createDueList(redis, key("lates"));
-  return {
-    expectLate: (id: string) => due.later(id, 0),
-    /** Asked for all the time, and hardly ever there: one command says so. */
-    takeLates: async (visibilityTimeoutMs: number) =>
-      (await due.depth()) === 0 ? [] : due.take(20, visibilityTimeoutMs),
-    lateOver: (id: string) => due.remove(id),
-  };
-}
-
 /** At most `most`, newest first. */
 export async function recentRequests(
   filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },

@@ -42,10 +42,6 @@ async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
         return await beginInTurn(request, by);
       case "sending":
         return await checkSender(request, by);
-      case "accepted":
-      case "unclear":
-        await by.polls.expect(pollKeyOf(request.record));
-        return ended;
       default:
         return ended;
     }

@@ -132,7 +132,7 @@ export async function resendOwn(by: WorkerContext): Promise<void> {
       ...(before ? { before } : {}),
     };
     // Before the move: a crash in between costs one read too many, not one too few
-    await by.store.expectLate(id);
+    await by.store.lates.later(id, 0);
     const moved = await by.store.move(request, {
       state: "authorized",
       progress: { ...kept, resent: (resent ?? 0) + 1, reservedFor: by.workerId },
@@ -149,6 +149,7 @@ export async function resendOwn(by: WorkerContext): Promise<void> {
 /** The first call may still take effect for this many quiet periods after the resend. */
 const quiets = 10;
 const maxOthers = 20;
+const latesAtOnce = 20;
 
 /**
  * Reads the targets of resent requests. A late effect of the first call can't be prevented, but one that is seen under way
@@ -159,11 +160,11 @@ export async function lookForLateEffects(
   tell: (request: StoredRequest, message: Message) => Promise<unknown>,
 ): Promise<void> {
   const { store, policy } = by;
-  for (const id of await store.takeLates(policy.timing.stableGapMs)) {
+  for (const id of await store.lates.take(latesAtOnce, policy.timing.stableGapMs)) {
     const request = await store.get(id);
     if (request && !request.final && request.state !== "unknown") continue;
     if (!request || !(await mayStillCome(request, by))) {
-      await store.lateOver(id);
+      await store.lates.remove(id);
       continue;
     }
     const seen = await read(request, by);
@@ -173,7 +174,7 @@ export async function lookForLateEffects(
     await tell(request, renderLateEffect(request, seen));
     const { target } = request.record;
     await store.note({ what: "late-effect", request: id, target, status: statusOf(seen) });
-    await store.lateOver(id);
+    await store.lates.remove(id);
   }
 }
 

@@ -130,7 +130,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the first call of what was sent twice is forgotten",
     file: "src/requests/perform/sweep.ts",
-    was: "await by.store.expectLate(id);",
+    was: "await by.store.lates.later(id, 0);",
     is: "",
     rows: "A7b",
   },

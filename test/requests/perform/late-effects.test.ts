@@ -16,7 +16,7 @@ async function worker(): Promise<WorkerHere> {
 /** A request on web-2 that was sent twice and is done. */
 async function sentTwice(here: WorkerHere): Promise<string> {
   const id = await ended(here, { resent: 1 });
-  await here.by.store.expectLate(id);
+  await here.by.store.lates.later(id, 0);
   return id;
 }
 
@@ -74,7 +74,7 @@ describe("the first call of what was sent twice", () => {
     await ended(here, {}, "U0ADA");
     moves(here);
     expect(await look(here)).toEqual([]);
-    expect(await here.by.store.takeLates(1)).toEqual([]);
+    expect(await here.by.store.lates.take(20, 1)).toEqual([]);
   });
 
   it("isn't looked for for ever, nor while the second call is under way", async () => {
@@ -84,15 +84,15 @@ describe("the first call of what was sent twice", () => {
     const { timing } = here.by.policy;
     here.by.policy = { ...here.by.policy, timing: { ...timing, quiesceMs: 0 } };
     expect(await look(here)).toEqual([]);
-    expect(await here.by.store.takeLates(1)).toEqual([]);
+    expect(await here.by.store.lates.take(20, 1)).toEqual([]);
     here.by.policy = { ...here.by.policy, timing };
     const person = member("U0ADA");
     const open = await interaction(
       here.by.store,
       restartOf(await here.vm("payments/web-2"), { person }),
     );
-    await here.by.store.expectLate(open.record.id);
+    await here.by.store.lates.later(open.record.id, 0);
     expect(await look(here, 2)).toEqual([]);
-    expect(await here.by.store.takeLates(1)).toEqual([open.record.id]);
+    expect(await here.by.store.lates.take(20, 1)).toEqual([open.record.id]);
   });
 });
