@@ -201,7 +201,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
      * time. What changes nothing writes nothing.
      */
     async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
-      await redis.hset(key("alerts", "seen"), source, await now());
       const base = `a-${shortHash(source, delivery.groupKey)}`;
       if (delivery.alerts.length === 0) return { isChanged: false };
       for (let tries = 0; tries < maxTries; tries++) {
@@ -289,12 +288,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           return endedAt ? [] : [{ key: `${id} ${name} ${label}`, name, label, vmId, since }];
         }),
       );
-    },
-
-    /** When each source was last heard of (ms, Redis time). */
-    async lastSeen(): Promise<ReadonlyMap<string, number>> {
-      const seen = Object.entries(await redis.hgetall(key("alerts", "seen")));
-      return new Map(seen.map(([source, at]) => [source, Number(at)]));
     },
   };
 }

@@ -2,7 +2,7 @@ import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
-import type { RequestRecord, StoredRequest } from "./journal/record.ts";
+import { isList, type RequestRecord, type StoredRequest } from "./journal/record.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -58,9 +58,8 @@ export async function recordResults(
       await to.inventory.note({ goneProjectId: record.target.id });
     return;
   }
-  for (const seen of Array.isArray(after) ? after : [after]) {
+  for (const seen of isList(after) ? after : [after])
     await to.inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
-  }
 }
 
 /** What really happened: what was told at the start was only begun. */

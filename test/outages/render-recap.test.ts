@@ -62,7 +62,7 @@ describe("a recap", () => {
       request("a", "done"),
       request("b", "expired", { why: "it could not begin in time" }),
       request("c", "unknown"),
-      request("d", "denied", { decidedBy: { id: "U0AMIR" } }),
+      request("d", "denied", { decidedBy: { id: "U0AMIR", name: "amir" } }),
       request("e", "authorized", { why: "the service can't be reached" }),
       request("f", "draft"),
       request("g", "failed"),

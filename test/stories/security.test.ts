@@ -161,7 +161,7 @@ function requestOf(
       waitsFor: { request: text, requesterName: text, command: text },
       why: text,
       hint: text,
-      decidedBy: { id: text, reason: text },
+      decidedBy: { id: text, name: text, reason: text },
     },
     votes: [
       { voterId: text, name: text, vote: "approve", at: 1, digest: "a" },

@@ -133,7 +133,7 @@ export interface Progress {
   /** The safety snapshot: its request, and its ID once known. */
   safety?: { request: string; snapshotId?: string };
   /** Who resolved an unknown outcome, or canceled. */
-  decidedBy?: { id: string; name?: string; reason?: string };
+  decidedBy?: { id: string; name: string; reason?: string };
   unknownSince?: number;
   /** Reminders of an unknown outcome due so far. */
   reminders?: number;
@@ -169,7 +169,7 @@ export interface Delivered {
   /** Notice → its ts, or "posting <since>" while a post may be under way. */
   said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
-  fallback?: "response-url" | "dm" | "none";
+  fallback?: "response-url" | "dm";
   /** Where it was requested, when its card is in the channel of its team. */
   asked?: { channelId: string; ts: string };
   /** `cardVersion` as last shown there. */

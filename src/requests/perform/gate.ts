@@ -210,9 +210,8 @@ function whenUnreadable(error: unknown): Closed {
 }
 
 /** How the target changed since the request, in words. */
-export function difference(asked: Target, seen: Seen): string | undefined {
-  if (Array.isArray(seen)) return undefined;
-  const now = seen as Exclude<Seen, readonly unknown[]>;
+export function difference(asked: Target, now: Seen): string | undefined {
+  if (isList(now)) return undefined;
   if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
   if (asked.kind === "vm" && "projectId" in now && now.projectId !== asked.projectId)
     return `${asked.name} now belongs to another project`;

@@ -155,7 +155,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
   switch (state) {
     case "done":
       if (progress.decidedBy)
-        return md`${done} ${whole}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+        return md`${done} ${whole}, says ${progress.decidedBy.name}${reasonOf(request)}.`;
       if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
       if (progress.already)
         return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
@@ -168,7 +168,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
       return md`${verb} of ${whole} was not done${why}.`;
     case "not-applied":
       if (progress.decidedBy)
-        return md`${verb} of ${whole} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+        return md`${verb} of ${whole} did not happen, says ${progress.decidedBy.name}${reasonOf(request)}.`;
       if (!progress.lastLook) return md`${verb} of ${whole} did not happen${why}.`;
       return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${progress.lastLook.status}. Safe to try again.`;
     case "denied":
@@ -196,7 +196,7 @@ export const insteadInError =
   "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
 
 function canceledBy({ progress }: StoredRequest): Markdown {
-  return progress.decidedBy?.name === undefined ? md`` : md` by ${progress.decidedBy.name}`;
+  return progress.decidedBy ? md` by ${progress.decidedBy.name}` : md``;
 }
 
 function deniedBy(request: StoredRequest): Markdown {
@@ -222,11 +222,6 @@ export function isUnconfirmed(
 
 function reasonOf({ progress }: StoredRequest): Markdown {
   return progress.decidedBy?.reason ? md`: “${progress.decidedBy.reason}”` : md``;
-}
-
-/** A person by name: shown, not notified. */
-function whoDecided(decided: { id: string; name?: string }): Markdown {
-  return decided.name === undefined ? name(decided.id) : md`${decided.name}`;
 }
 
 /** Where any status may be the end: that it is another one than before. */

@@ -92,8 +92,6 @@ export function paced(
 
 /** What can't be looked up after a lost answer: sent at most once. */
 interface OwedSend extends OwedBase {
-  /** Its mark once it was sent, or may have been. */
-  sentMark: string;
   /** Prepares a send, which returns why it was provably not sent, or undefined when it was or may have been. */
   prepare(): Promise<() => Promise<string | undefined>>;
 }
@@ -319,8 +317,8 @@ export function createPostOnce(options: {
         return closed(subject, owed, error);
       }
     }
-    await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
-    if (owed.sentMark !== "") owed.onSaid?.();
+    await subject.outbox.remember(subject.id, { [`said:${key}`]: "sent" });
+    owed.onSaid?.();
     return 0;
   }
 

@@ -289,9 +289,7 @@ export function requestSource(options: {
       closed: (error: string) => goElsewhere(request, error),
     };
     if (fallback === "response-url")
-      return { ...base, sentMark: "response", prepare: () => response(request, key, render) };
-    if (fallback === "none")
-      return { ...base, sentMark: "", prepare: async () => async () => "closed" };
+      return { ...base, prepare: () => response(request, key, render) };
     // Posted once, never edited; the result follows
     if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
     return { ...base, place: at.asked, shows };
@@ -320,9 +318,9 @@ export function requestSource(options: {
     { record, delivered }: StoredRequest,
     error: string,
   ): Promise<number | undefined> {
-    if (delivered.fallback === "none") return undefined;
+    if (delivered.fallback === "dm") return undefined;
     const canRespond = record.sealedResponseUrl !== undefined && delivered.fallback === undefined;
-    const fallback = canRespond ? "response-url" : delivered.fallback === "dm" ? "none" : "dm";
+    const fallback = canRespond ? "response-url" : "dm";
     await outbox.remember(record.id, { fallback });
     await store.note({ what: "message-moved", request: record.id, to: fallback, why: error });
     return 0;

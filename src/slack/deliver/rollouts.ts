@@ -51,7 +51,7 @@ export function rolloutSource(options: {
     const owed: Owed[] = [
       { key: "card", mark: said["card"], place, render: card, shows, closed },
       { key: "end", mark: said["end"], place, render: end, closed },
-      { key: "file", mark: said["file"], sentMark: "1", prepare: file },
+      { key: "file", mark: said["file"], prepare: file },
     ];
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }

@@ -107,17 +107,17 @@ it("what can't be looked for is marked before it is sent, and sent at most once"
       sent.push(mark);
       return problem;
     };
-    const owed = { key: "file", mark, sentMark: "1", prepare, closed: async () => 0 };
+    const owed = { key: "file", mark, prepare, closed: async () => 0 };
     return says(owed, { "said:file": redis });
   };
-  expect(await send("", "")).toMatchObject({ isSaid: true, marks: { "said:file": "1" } });
+  expect(await send("", "")).toMatchObject({ isSaid: true, marks: { "said:file": "sent" } });
   expect(await send("", "", "expired")).toMatchObject({ marks: { "said:file": "" } });
   expect(sent.splice(0)).toEqual(["", ""]);
   const under = `posting ${Date.now()}`;
   expect(await send("", under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
   expect(await send(under, under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
   const left = `posting ${Date.now() - 60_000}`;
-  expect(await send(left, left)).toMatchObject({ isSaid: true, marks: { "said:file": "1" } });
+  expect(await send(left, left)).toMatchObject({ isSaid: true, marks: { "said:file": "sent" } });
   expect(sent).toEqual([]);
 });
 
