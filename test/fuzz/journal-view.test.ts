@@ -168,7 +168,6 @@ async function everythingIn(view: Journal, made: readonly Made[]) {
     between: sorted(await view.idsAskedBetween(0, Date.now() + 60_000, 100)),
     madeBy: await each(({ interactionId }) => view.madeBy(interactionId)),
     history: await each(async ({ request }) => (await view.history(idOf(request)))[0]),
-    review: await each(({ request }) => view.review(idOf(request))),
     reviews: sorted((await view.openReviews()).map(({ request }) => request)),
   };
 }
@@ -190,7 +189,6 @@ async function everythingOf(expected: readonly Made[], store: Journal) {
     between: ids,
     madeBy: ids,
     history: ids.filter((_, n) => (steps[n] ?? []).length > 0),
-    review: reviews,
     reviews,
   };
 }

@@ -119,24 +119,16 @@ export function createLimits(redis: RedisClient, key: Keys) {
       limits: Limits;
     }): Promise<void> {
       const { personId, interactionId, hourly, limits } = asked;
-      const own = key("rate", "person", personId);
-      const most = limits.requestsPerMinute;
-      const waitMs = await waitFor(own, interactionId, { windowMs: minuteMs, most });
-      if (waitMs > 0) {
-        throw new UserError(
-          `You requested ${most} changes within a minute, the limit for one person. Nothing was done.`,
-          `Try again in ${duration(waitMs)}. \`limits.requestsPerMinute\` in gatehouse.yml sets this limit.`,
-        );
+      const hourMs = hourly ? await waitForHourly(hourly, interactionId, limits, true) : 0;
+      if (hourly && hourMs > 0) {
+        const most = limits[hourly];
+        throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourMs));
       }
-      if (hourly === undefined) return;
-      const hourWaitMs = await waitForHourly(hourly, interactionId, limits, true);
-      if (hourWaitMs === 0) return;
-      await redis.zrem(own, interactionId);
-      const again = limits[hourly] === 0 ? "" : `Try again in ${duration(hourWaitMs)}. `;
-      throw new UserError(
-        `${limitWords(hourly, limits[hourly])}. Nothing was done.`,
-        `${again}\`limits.${hourly}\` in gatehouse.yml sets this limit.`,
-      );
+      const most = limits.requestsPerMinute;
+      const own = key("rate", "person", personId);
+      const waitMs = await waitFor(own, interactionId, { windowMs: minuteMs, most });
+      const what = `You requested ${most} changes within a minute, the limit for one person`;
+      if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
     },
 
     /** One call of a program within its minute: 0, or how long until there is room (ms). */
@@ -147,13 +139,10 @@ export function createLimits(redis: RedisClient, key: Keys) {
       await redis.hset(key("door", "last"), `${route} ${caller}`, await redisNow(redis));
     },
     /** When a program last had something taken (Redis time), by `<route> <caller>`. */
-    doorCalls: async (): Promise<ReadonlyMap<string, number>> =>
-      new Map(
-        Object.entries(await redis.hgetall(key("door", "last"))).map(([who, at]) => [
-          who,
-          Number(at),
-        ]),
-      ),
+    async doorCalls(): Promise<ReadonlyMap<string, number>> {
+      const calls = Object.entries(await redis.hgetall(key("door", "last")));
+      return new Map(calls.map(([who, at]) => [who, Number(at)]));
+    },
 
     /** Right before its send: whether a request has a place. Idempotent. */
     async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
@@ -166,10 +155,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
       const places = key("rate", "drafts", personId);
       const isOver = (state?: string) => state !== "draft";
       if ((await waitFor(places, requestId, { windowMs: draftMs, most, isOver })) === 0) return;
-      throw new UserError(
-        `${most} of your requests wait for approval, the limit for one person. Nothing was done.`,
-        "Cancel one, or wait for a decision. `limits.draftsPerPerson` in gatehouse.yml sets this limit.",
-      );
+      const what = `${most} of your requests wait for approval, the limit for one person`;
+      throw overLimit("draftsPerPerson", what, "Cancel one, or wait for a decision. ");
     },
     /** It was not written down. */
     async leaveDraftPlace(personId: string, requestId: string): Promise<void> {
@@ -177,6 +164,14 @@ export function createLimits(redis: RedisClient, key: Keys) {
     },
   };
 }
+
+const tryAgain = (inMs: number) => `Try again in ${duration(inMs)}. `;
+
+const overLimit = (limit: keyof Limits, what: string, way: string) =>
+  new UserError(
+    `${what}. Nothing was done.`,
+    `${way}\`limits.${limit}\` in gatehouse.yml sets this limit.`,
+  );
 
 /** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
 export function createLists(
@@ -218,10 +213,6 @@ export function createLists(
     async openReviews(): Promise<Review[]> {
       const all = Object.values(await redis.hgetall(key("reviews")));
       return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
-    },
-    async review(request: string): Promise<Review | undefined> {
-      const text = await redis.hget(key("reviews"), request);
-      return text ? (JSON.parse(text) as Review) : undefined;
     },
   };
 }

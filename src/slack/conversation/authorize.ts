@@ -314,7 +314,6 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
     madeBy: async (interactionId) => ifSeen(await store.madeBy(interactionId)),
     history: async (id) => ((await get(id)) ? store.history(id) : []),
-    review: async (id) => ((await get(id)) ? store.review(id) : undefined),
     openReviews: async () => {
       const reviews = await store.openReviews();
       const ids = new Set(await idsSeen(reviews.map(({ request }) => request)));

@@ -295,7 +295,7 @@ export const reviewCallback = "review";
 async function reviewOf(id: string, act: BeforeAck<Press | Submission>) {
   const { gateway } = act;
   const person = await personOf(act, { fresh: true });
-  const review = await gateway.store.review(id);
+  const review = (await gateway.store.openReviews()).find(({ request }) => request === id);
   if (!review) throw new UserError("This review is already signed.");
   refuseUnderOldPolicy(gateway);
   const request = await gateway.store.get(review.request);
