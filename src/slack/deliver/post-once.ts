@@ -112,9 +112,13 @@ export const closedChannel = new Set([
 
 const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
 
-/** Whether Slack refused what a message holds, not its place or the app. */
+/** Whether Slack refused the message, not the app. */
+const isRefused = (answer: WebAnswer): answer is Extract<WebAnswer, { kind: "refused" }> =>
+  !answer.ok && answer.kind === "refused" && !isBecauseOfUs(answer.error);
+
+/** Whether Slack refused what a message holds, not its place either. */
 function isOfContent(answer: WebAnswer): boolean {
-  if (answer.ok || answer.kind !== "refused" || isBecauseOfUs(answer.error)) return false;
+  if (!isRefused(answer)) return false;
   return !closedChannel.has(answer.error) && !goneThread.has(answer.error);
 }
 
@@ -245,9 +249,8 @@ export function createPostOnce(options: {
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     await mine.becomes(answer.kind === "lost" ? "posting 0" : words ? refusedBlocks : "");
     if (words) return readAgain;
-    if (answer.kind !== "refused") return waitAfter(answer, { post: place.channelId });
+    if (!isRefused(answer)) return waitAfter(answer, { post: place.channelId });
     const { error, detail } = answer;
-    if (isBecauseOfUs(error)) return waitForUs(error, { post: place.channelId });
     if (owed.isFragile || closedChannel.has(error)) return closed(subject, owed, error);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
@@ -287,11 +290,9 @@ export function createPostOnce(options: {
     const answer = await showOrSay(message, ({ text, blocks }) =>
       web.call("chat.update", { channel, ts, text, blocks }),
     );
-    if (!answer.ok && (answer.kind !== "refused" || isBecauseOfUs(answer.error))) {
+    if (!answer.ok && !isRefused(answer)) {
       await mine.becomes("editing 0");
-      return answer.kind === "refused"
-        ? waitForUs(answer.error, "edit")
-        : waitAfter(answer, "edit");
+      return waitAfter(answer, "edit");
     }
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
@@ -313,8 +314,9 @@ export function createPostOnce(options: {
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
-        if (isBecauseOfUs(error)) return waitForUs(error, undefined);
-        return closed(subject, owed, error);
+        if (!isBecauseOfUs(error)) return closed(subject, owed, error);
+        log.warn("slack.refused-us", { error });
+        return shutOutMs;
       }
     }
     await subject.outbox.remember(subject.id, { [`said:${key}`]: "sent" });
@@ -330,24 +332,19 @@ export function createPostOnce(options: {
     return 0;
   }
 
+  /**
+   * Until the next try (ms). What Slack refuses because of the app's token, account, or scopes stays owed, and goes once they are
+   * mended: one try in this time tells enough, however much is owed there.
+   */
   async function waitAfter(
     answer: Exclude<WebAnswer, { ok: true }>,
     what: Parameters<RateLimiter["pause"]>[0],
   ): Promise<number> {
-    if (answer.kind !== "limited") return unsureMs;
-    await rateLimiter.pause(what, answer.retryAfterMs);
-    return answer.retryAfterMs;
-  }
-
-  /** What Slack refuses because of the app's token, account, or scopes stays owed, and goes once they are mended. */
-  async function waitForUs(
-    error: string,
-    what: Parameters<RateLimiter["pause"]>[0] | undefined,
-  ): Promise<number> {
-    log.warn("slack.refused-us", { error });
-    // One try in this time tells enough, however much is owed there
-    if (what !== undefined) await rateLimiter.pause(what, shutOutMs);
-    return shutOutMs;
+    if (answer.kind !== "limited" && answer.kind !== "refused") return unsureMs;
+    if (answer.kind === "refused") log.warn("slack.refused-us", { error: answer.error });
+    const waitMs = answer.kind === "limited" ? answer.retryAfterMs : shutOutMs;
+    await rateLimiter.pause(what, waitMs);
+    return waitMs;
   }
 
   /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
