@@ -165,15 +165,15 @@ export interface StoredRequest {
 export interface Delivered {
   card?: { channelId: string; ts: string };
   /** `cardVersion` as last shown. */
-  cardView?: string;
+  cardView?: string | undefined;
   /** Notice → its ts, or "posting <since>" while a post may be under way. */
   said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
-  fallback?: "response-url" | "dm";
+  fallback?: "response-url" | "dm" | undefined;
   /** Where it was requested, when its card is in the channel of its team. */
-  asked?: { channelId: string; ts: string };
+  asked?: { channelId: string; ts: string } | undefined;
   /** `cardVersion` as last shown there. */
-  askedView?: string;
+  askedView?: string | undefined;
   /** The bot can't post in the channel of its team: the card is where it was requested. */
   isTeamClosed?: boolean;
   /** It has left a shared card, and joins none again. */
@@ -386,7 +386,6 @@ function parseFields(fields: Fields): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RequestRecord;
   if (!isKnownState(fields["state"])) return undefined;
-  const asked = placeIn(fields["asked"]);
   return {
     record,
     state: fields["state"],
@@ -402,14 +401,12 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       .toSorted((a, b) => a.at - b.at),
     delivered: {
       ...shownIn(fields),
-      ...(asked ? { asked } : {}),
-      ...(fields["face"] ? { cardView: fields["face"] } : {}),
-      ...(fields["asked-face"] ? { askedView: fields["asked-face"] } : {}),
-      ...(fields["team-closed"] ? { isTeamClosed: true } : {}),
-      ...(fields["alone"] ? { isAlone: true } : {}),
-      ...(fields["fallback"]
-        ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
-        : {}),
+      cardView: fields["face"],
+      fallback: fields["fallback"] as Delivered["fallback"],
+      asked: placeIn(fields["asked"]),
+      askedView: fields["asked-face"],
+      isTeamClosed: fields["team-closed"] !== undefined,
+      isAlone: fields["alone"] !== undefined,
     },
   };
 }

@@ -224,8 +224,6 @@ export function parseSharedCard(id: string, fields: Fields): SharedCard | undefi
   };
 }
 
-export type SharedCards = ReturnType<typeof createSharedCards>;
-
 export function createSharedCards(
   redis: RedisClient,
   key: Keys,

@@ -177,7 +177,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
       return md`${verb} of ${whole} expired before it started${why}.`;
     default:
       if (progress.instead) return md`Not ${done.toLowerCase()}${why}.`;
-      return md`${verb} of ${whole} was canceled${canceledBy(request)}${why}.`;
+      return md`${verb} of ${whole} was canceled${progress.decidedBy ? md` by ${progress.decidedBy.name}` : ""}${why}.`;
   }
 }
 
@@ -194,10 +194,6 @@ export function isRefusedInError({
 
 export const insteadInError =
   "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
-
-function canceledBy({ progress }: StoredRequest): Markdown {
-  return progress.decidedBy ? md` by ${progress.decidedBy.name}` : md``;
-}
 
 function deniedBy(request: StoredRequest): Markdown {
   const { name: who, reason } = denialOf(request) ?? {};
