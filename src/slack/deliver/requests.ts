@@ -108,7 +108,7 @@ export function requestSource(options: {
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
-    const messages = isSaidElsewhere ? [] : owedOf(request, command, placesOf(request));
+    const messages = isSaidElsewhere ? [] : owedOf(request, command);
     const isTold = messages.every(({ mark }) => isSaid(mark));
     if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
       await options.tellElsewhere(request, command);
@@ -127,12 +127,12 @@ export function requestSource(options: {
   }
 
   /** All that it says, and where: its card and thread, and what is told elsewhere. */
-  function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
+  function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
     const { delivered, record, state, final } = request;
     const { said, fallback } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
-    const inTeam = (post: Post) => inChannel(request, post, at.card);
-    const here = (post: Post) => whereAsked(request, post, at);
+    const spot = spotAsked(request);
+    const here = (post: Post) => whereAsked(request, post, spot);
     // Asked for before it ended, it would be remembered as none
     const note = async () => (final ? options.attestationNote(request, command) : undefined);
     const onTold = () => options.onTold([request]);
@@ -165,7 +165,7 @@ export function requestSource(options: {
       urgency,
       covers: isWhole ? ["result"] : [],
       onSaid: isWhole && !isElsewhere ? onTold : undefined,
-      join: mayShare(request, command) ? () => joined(request, at.card) : undefined,
+      join: mayShare(request, command) ? () => joined(request, spot) : undefined,
     };
     const notices = noticesDue(request).map((notice): Post => ({
       key: notice,
@@ -188,7 +188,7 @@ export function requestSource(options: {
       render: async () => renderExpired(request, command, await linkTo(delivered.card)),
     };
     const direct = { channelId: record.requester.id };
-    const isToldThere = fallback === "dm" || !isChannel(at.asked.channelId);
+    const isToldThere = fallback === "dm" || !isChannel(spot.channelId);
     const isOwedDirectly = isExpiredUnapproved(request) && !isToldThere;
     const inDirect = isOwedDirectly ? [inChannel(request, expired, direct)] : [];
     if (!isElsewhere) {
@@ -228,6 +228,8 @@ export function requestSource(options: {
       urgency: "result",
       onSaid: onTold,
     };
+    const inTeam = (post: Post) =>
+      inChannel(request, post, placeIn(delivered.card, record.teamChannel ?? ""));
     return [
       inTeam(card),
       here(asked),
@@ -279,7 +281,7 @@ export function requestSource(options: {
   }
 
   /** Where it was requested; where that is closed to the bot: the response URL, a direct message, or nowhere. */
-  function whereAsked(request: StoredRequest, { shows, ...post }: Post, at: Where): Owed {
+  function whereAsked(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
     const { fallback, said } = delivered;
     const { key, render } = post;
@@ -292,7 +294,7 @@ export function requestSource(options: {
       return { ...base, prepare: () => response(request, key, render) };
     // Posted once, never edited; the result follows
     if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
-    return { ...base, place: at.asked, shows };
+    return { ...base, place: spot, shows };
   }
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
@@ -343,25 +345,13 @@ export function requestSource(options: {
 /** A message of a request, wherever it goes. */
 type Post = Omit<OwedPost, "mark" | "place" | "closed">;
 
-/** Where its card goes, and where it was requested. */
-interface Where {
-  card: Spot;
-  asked: Spot;
-}
-
 type Spot = SharedCard["place"];
 
-function placesOf(request: StoredRequest): Where {
+/** Where it was requested. */
+function spotAsked(request: StoredRequest): Spot {
   const { record, delivered } = request;
-  const { card, asked } = delivered;
-  if (!isDecidedElsewhere(request)) {
-    const here = placeIn(card, record.channelId, record.threadTs);
-    return { card: here, asked: here };
-  }
-  return {
-    card: placeIn(card, record.teamChannel ?? ""),
-    asked: placeIn(asked, record.channelId, record.threadTs),
-  };
+  const message = isDecidedElsewhere(request) ? delivered.asked : delivered.card;
+  return placeIn(message, record.channelId, record.threadTs);
 }
 
 /** The thread of a message, once it is there. */
