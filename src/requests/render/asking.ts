@@ -215,11 +215,14 @@ export function askingRow(
   });
 }
 
-/** The rule of gatehouse.yml, and each step. */
-export function whyButton({ record }: StoredRequest): ButtonSpec {
-  const value = JSON.stringify({ request: record.id });
-  return { label: "Why?", action: "run:gatehouse.why", value };
+/** A button about a request, which says no more of it than its ID. */
+export function requestButton(label: string, action: string, { record }: StoredRequest) {
+  return { label, action, value: JSON.stringify({ request: record.id }) } satisfies ButtonSpec;
 }
+
+/** The rule of gatehouse.yml, and each step. */
+export const whyButton = (request: StoredRequest) =>
+  requestButton("Why?", "run:gatehouse.why", request);
 
 export function fingerprintLine({ record }: StoredRequest): Markdown {
   return md`Fingerprint ${name(shortFingerprint(record.approval?.digest ?? ""))}`;

@@ -28,6 +28,7 @@ import {
   deedLine,
   detailOf,
   fingerprintLine,
+  requestButton,
   targetName,
   verbOf,
   voteButtons,
@@ -179,26 +180,23 @@ export function cardButtons(
   command: ChangeCommand,
   policy: Confirming = { confirm: [] },
 ): ButtonSpec[] {
-  const value = JSON.stringify({ request: request.record.id });
+  const button = (label: string, action: string) => requestButton(label, action, request);
+  const cancel = button("Cancel", "request:cancel");
   switch (cardViewOf(request)) {
     case "asking":
-      return [{ label: "Cancel", action: "request:cancel", value }, whyButton(request)];
+      return [cancel, whyButton(request)];
     case "waiting":
       return [
-        ...(command.class === "secret"
-          ? [{ label: "Open console", action: "request:open", value } as const]
-          : []),
-        ...(request.progress.waitsFor?.unknown
-          ? [{ label: "Record it", action: "request:record", value } as const]
-          : []),
-        { label: "Cancel", action: "request:cancel", value },
+        ...(command.class === "secret" ? [button("Open console", "request:open")] : []),
+        ...(request.progress.waitsFor?.unknown ? [button("Record it", "request:record")] : []),
+        cancel,
       ];
     case "unknown":
       return [
-        { label: "It happened", action: "request:happened", value },
-        { label: "It did not happen", action: "request:not-happened", value },
-        { label: "I can't tell yet", action: "request:later", value },
-        { label: "Check again", action: "request:look", value },
+        button("It happened", "request:happened"),
+        button("It did not happen", "request:not-happened"),
+        button("I can't tell yet", "request:later"),
+        button("Check again", "request:look"),
       ];
     case "ended":
       return endedButtons(request, command, policy);
@@ -211,8 +209,7 @@ export function cardButtons(
 function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Confirming) {
   const { record, state, progress, changedAt } = request;
   const { id, target, approval } = record;
-  const value = JSON.stringify({ request: id });
-  if (mayUndo(request, changedAt)) return [{ label: "Undo", action: "request:undo", value }];
+  if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
   // Another try would be refused again
   if (isRefusedInError(request)) {
     const vm = JSON.stringify({ vm: target.id });
@@ -234,7 +231,7 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
   if (!mayRetry(request)) return [];
   const isTurnedAway = ["denied", "expired", "cancelled"].includes(state);
   const label = isTurnedAway ? "Request again" : "Try again";
-  const button = { label, action: "request:retry", value };
+  const button = requestButton(label, "request:retry", request);
   return [approval ? button : askOnce(button, command, target, policy)];
 }
 
@@ -438,12 +435,11 @@ export function renderExpired(request: StoredRequest, command: ChangeCommand, li
   const deed = deedOf(record, command);
   const missing = missingWords(request);
   const still = missing === undefined ? "" : md` It still needed ${missing}.`;
-  const value = JSON.stringify({ request: record.id });
   return message(
     news(md`Expired without approval: ${deed}. Nothing was sent.`),
     section(
       md`⌛ *${deed}* expired at ${when(record.approval?.expiresAt ?? 0)} without the approvals it needs; nothing was sent.${still} ${linked(link, "Its card")} has the facts.`,
     ),
-    buttons([{ label: "Request again", action: "request:retry", value }]),
+    buttons([requestButton("Request again", "request:retry", request)]),
   );
 }
