@@ -47,10 +47,9 @@ export function alertSource(options: {
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
   readonly policy: Policy;
-  visibilityTimeoutMs: number;
   editMs?: number;
 }): Source {
-  const { alerts, visibilityTimeoutMs } = options;
+  const { alerts } = options;
   let reading = 0;
 
   const read: Source["read"] = async (id, fields) => {
@@ -156,5 +155,5 @@ export function alertSource(options: {
     return { ...known, status: vm?.status ?? known.status };
   }
 
-  return { kind: "alert", outbox: alerts.outbox, atOnce: 4, visibilityTimeoutMs, read };
+  return { kind: "alert", outbox: alerts.outbox, atOnce: 4, read };
 }

@@ -65,5 +65,5 @@ export function proposalSource(options: {
     return { createdAt, revision, messages, waitMs };
   }
 
-  return { kind: "proposal", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };
+  return { kind: "proposal", outbox, atOnce: 4, read };
 }

@@ -237,8 +237,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
   };
   const polls = createPolls(redis, key, journal.getMany);
-  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
-  const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
+  const feeds = createFeeds({ redis, key, render: renderFeed, at });
   const subscriptions = createSubscriptions({ redis, key, config, post: feeds.post });
   const appraiser = rememberVerdicts(judge, {
     records: createDriftRecords(redis, key),
@@ -289,7 +288,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       }),
     onTold,
-    visibilityTimeoutMs,
     refusal,
     botToken,
     apiUrl,
@@ -303,7 +301,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         commands: changes,
         attestationNote,
         onTold,
-        visibilityTimeoutMs,
         at,
       }),
       rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
@@ -316,7 +313,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         get policy() {
           return config.policy;
         },
-        visibilityTimeoutMs,
       }),
       proposalSource({
         proposals,
@@ -338,6 +334,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       now: store.now,
       us: identity.known,
       everyMs: Math.min(1000, timing.pollFirstMs),
+      visibilityTimeoutMs: 10 * timing.heartbeatMs,
     },
   );
   opened({ close: () => delivery.close(lastMessagesMs) });

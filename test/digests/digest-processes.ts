@@ -123,6 +123,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       log,
       now: () => redisNow(own),
       everyMs: 10,
+      visibilityTimeoutMs: 30_000,
     });
     const now = () => set.now;
     const digests = createDigests({

@@ -22,7 +22,6 @@ export interface Source extends Pick<Subject, "kind" | "at"> {
   outbox: Outbox;
   /** How many at a time. */
   atOnce: number;
-  visibilityTimeoutMs: number;
   /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
   read(id: string, fields: Fields): Promise<Owes | undefined>;
 }
@@ -57,12 +56,13 @@ const notOursMs = 1000;
  */
 export function startDelivery(
   sources: readonly Source[],
-  options: Parameters<typeof createPostOnce>[0] & { everyMs: number },
+  options: Parameters<typeof createPostOnce>[0] & { everyMs: number; visibilityTimeoutMs: number },
 ): Dispatcher {
+  const { visibilityTimeoutMs } = options;
   const postOnce = createPostOnce(options);
 
   async function deliver(source: Source, id: string): Promise<number | undefined> {
-    const { outbox, visibilityTimeoutMs, kind, at } = source;
+    const { outbox, kind, at } = source;
     for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.read(id, fields);
@@ -94,7 +94,7 @@ export function startDelivery(
       of: source.kind,
       due: source.outbox,
       atOnce: source.atOnce,
-      visibilityTimeoutMs: () => source.visibilityTimeoutMs,
+      visibilityTimeoutMs: () => visibilityTimeoutMs,
       handle: (id) => deliver(source, id),
     })),
     { everyMs: () => options.everyMs, log: options.log },
@@ -154,10 +154,9 @@ export function createFeeds<Line extends object>(options: {
   redis: RedisClient;
   key: Keys;
   render(lines: readonly Line[]): Message;
-  visibilityTimeoutMs: number;
   at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
 }) {
-  const { redis, key, render, visibilityTimeoutMs } = options;
+  const { redis, key, render } = options;
   const feedKey = (id: string) => key("feed", id);
   const outbox = createOutbox(redis, key("feeds"), feedKey);
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
@@ -203,7 +202,6 @@ export function createFeeds<Line extends object>(options: {
       kind: "feed",
       outbox,
       atOnce: 4,
-      visibilityTimeoutMs,
       read,
       at: async (point) => options.at?.(point, "feed"),
     } satisfies Source,
@@ -308,6 +306,6 @@ export function createNotices(options: {
       }
       outbox.ring();
     },
-    source: { kind: "notice", outbox, atOnce: 1, visibilityTimeoutMs: 30_000, read },
+    source: { kind: "notice", outbox, atOnce: 1, read },
   };
 }

@@ -70,7 +70,6 @@ export function requestSource(options: {
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
-  visibilityTimeoutMs: number;
   refusal: SharedChannels["refusal"];
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
@@ -338,8 +337,7 @@ export function requestSource(options: {
     await end(request, "cancelled", why, { store }, hint);
   }
 
-  const { visibilityTimeoutMs, at } = options;
-  return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
+  return { kind: "request", outbox, atOnce: 8, read, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */

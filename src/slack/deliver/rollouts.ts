@@ -73,7 +73,7 @@ export function rolloutSource(options: {
     };
   }
 
-  return { kind: "rollout", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };
+  return { kind: "rollout", outbox, atOnce: 4, read };
 }
 
 /** In the thread of its card; where the channel is closed, the requester's direct messages. */

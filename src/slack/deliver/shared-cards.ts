@@ -28,7 +28,6 @@ export function sharedCardSource(options: {
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
-  visibilityTimeoutMs: number;
   editMs?: number;
   at?: ((point: "shared-posting" | "shared-posted", id: string) => Promise<void>) | undefined;
 }): Source {
@@ -129,7 +128,6 @@ export function sharedCardSource(options: {
     kind: "shared-card",
     outbox: sharedCards.outbox,
     atOnce: 4,
-    visibilityTimeoutMs: options.visibilityTimeoutMs,
     read,
     at: async (point, id) => options.at?.(`shared-${point}`, id),
   };

@@ -57,6 +57,7 @@ async function announcing() {
         log,
         now: () => redisNow(redis),
         everyMs: 10,
+        visibilityTimeoutMs: 30_000,
       });
       const one = { announce, answer, close: () => delivery.close(5000) };
       started.push(one);

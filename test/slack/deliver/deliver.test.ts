@@ -56,7 +56,6 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     recordResults: async ({ record }) => void recorded.push(record.id),
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
     attestationNote: async () => undefined,
-    visibilityTimeoutMs: longMs,
     refusal: async () => undefined,
     botToken: "xoxb-1",
     apiUrl: "https://slack.com/api/",
@@ -71,6 +70,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: store.now,
     everyMs: 20,
+    visibilityTimeoutMs: longMs,
   });
   return {
     store,

@@ -26,7 +26,7 @@ async function feeding(interval = 1) {
     key,
     /** Delivers only when it is told to. */
     start(delivers = true) {
-      const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs: 30_000 });
+      const feeds = createFeeds({ redis, key, render: renderFeed });
       const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
       if (delivers)
         started.push(
@@ -38,6 +38,7 @@ async function feeding(interval = 1) {
             log,
             now: () => redisNow(redis),
             everyMs: 10,
+            visibilityTimeoutMs: 30_000,
           }),
         );
       return feeds;

@@ -64,6 +64,7 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
         log,
         now: rollouts.now,
         everyMs: 10,
+        visibilityTimeoutMs: 30_000,
       });
       const one = { close: () => delivery.close(5000) };
       started.push(one);

@@ -69,7 +69,6 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
     onTold: (requests: readonly StoredRequest[]) =>
       void told.push(...requests.map(({ record }) => record.id)),
     attestationNote: async () => undefined,
-    visibilityTimeoutMs: 60_000,
   };
   const unlimited = createRateLimiter(redis, key, {
     posts: { interval: 1, burst: 1000, reserve: 0 },
@@ -103,6 +102,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         now: store.now,
         everyMs: 20,
+        visibilityTimeoutMs: 60_000,
       },
     );
   const started: ReturnType<typeof start>[] = [];
