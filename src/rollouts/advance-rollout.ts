@@ -294,7 +294,7 @@ async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">
 
 /** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */
 export async function cancelUnsentOpen(
-  { progress }: Pick<StoredRollout, "progress">,
+  { progress }: StoredRollout,
   store: Pick<Journal, "getMany" | "move">,
 ): Promise<void> {
   const open = await store.getMany(progress.open.map(({ request }) => request));

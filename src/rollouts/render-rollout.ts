@@ -41,7 +41,7 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
 const maxCells = 20;
 
 /** `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
-function progressLine(rollout: Pick<StoredRollout, "record" | "progress">): Markdown {
+function progressLine(rollout: StoredRollout): Markdown {
   const { record, progress } = rollout;
   const cells = Math.min(maxCells, record.total);
   const full = Math.floor(((progress.ok + progress.failed) / Math.max(1, record.total)) * cells);
@@ -49,7 +49,7 @@ function progressLine(rollout: Pick<StoredRollout, "record" | "progress">): Mark
 }
 
 /** Without the bar, which is nothing to read aloud. Failed and unknown ones count as ended. */
-function progressWords({ record, progress }: Pick<StoredRollout, "record" | "progress">): string {
+function progressWords({ record, progress }: StoredRollout): string {
   const { unknown = 0 } = progress;
   const failed = progress.failed - unknown;
   const parts = [
@@ -142,7 +142,7 @@ function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: 
   return [atOnce, canary ? "canary first" : "", `stops after ${stop}`].filter(Boolean).join(" · ");
 }
 
-function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">): string {
+function signOf({ state, progress }: StoredRollout): string {
   if (state === "done") return progress.failed > 0 ? signs.partly : signs.done;
   if (state === "failed" || state === "stopped") return signs.failed;
   return state === "paused" ? "⏸️" : signs.open;

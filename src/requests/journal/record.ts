@@ -283,22 +283,7 @@ export function approvableOf(
  * - `not-applied`  two stable reads show no effect
  * - `unknown`      a person must check; the target stays locked for changes
  */
-export type State =
-  | "draft"
-  | "authorized"
-  | "sending"
-  | "accepted"
-  | "unclear"
-  | "not-applied"
-  | "unknown"
-  | "done"
-  | "failed"
-  | "rejected"
-  | "denied"
-  | "expired"
-  | "cancelled";
-
-const moves: Record<State, readonly State[]> = {
+const moves = {
   draft: ["authorized", "denied", "expired", "cancelled"],
   authorized: ["sending", "expired", "cancelled", "rejected", "done", "not-applied"],
   sending: ["accepted", "rejected", "unclear", "authorized", "done"],
@@ -312,11 +297,14 @@ const moves: Record<State, readonly State[]> = {
   denied: [],
   expired: [],
   cancelled: [],
-};
+} as const;
+
+export type State = keyof typeof moves;
 
 /** A move to the same state only saves progress. */
 export function mayMove(from: State, to: State): boolean {
-  return from === to || moves[from].includes(to);
+  const next: readonly State[] = moves[from];
+  return from === to || next.includes(to);
 }
 
 /** Reads decide its outcome. */

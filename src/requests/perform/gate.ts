@@ -437,11 +437,7 @@ export function backoff(times: number, timing: Policy["timing"]): number {
 }
 
 /** Not the attempt's number alone: a claim that Redis never had is made again under the same number. */
-export const claimId = ({
-  record,
-  attempt,
-  nonce,
-}: Pick<StoredRequest, "record" | "attempt" | "nonce">): string =>
+export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
 
 /** From this age on (ms), a step under way shows that its project is slow. */

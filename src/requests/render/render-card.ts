@@ -236,7 +236,7 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
 }
 
 /** A retry is a new request with its own checks. */
-export function mayRetry({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
+export function mayRetry({ state, progress }: StoredRequest): boolean {
   if (state === "cancelled") return progress.wasFrozen === true;
   return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
 }

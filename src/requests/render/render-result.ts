@@ -182,11 +182,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
 }
 
 /** The compute service refuses this in ERROR, so it will refuse it again. */
-export function isRefusedInError({
-  state,
-  progress,
-  record,
-}: Pick<StoredRequest, "state" | "progress" | "record">): boolean {
+export function isRefusedInError({ state, progress, record }: StoredRequest): boolean {
   const { answer, before } = progress;
   if (state !== "rejected" || record.target.kind !== "vm" || answer?.status !== 409) return false;
   return statusOf(before) === "ERROR";
@@ -208,10 +204,7 @@ function alreadyWords(progress: StoredRequest["progress"]): string {
 }
 
 /** Accepted, but without the ID that would prove it: the answer is the only proof there can be. */
-export function isUnconfirmed(
-  { progress }: Pick<StoredRequest, "progress">,
-  command: ChangeCommand,
-) {
+export function isUnconfirmed({ progress }: StoredRequest, command: ChangeCommand) {
   const { answer, decidedBy } = progress;
   return command.effect.provenBy && !decidedBy && answer?.snapshotId === undefined;
 }
@@ -237,10 +230,7 @@ export const signs = {
   open: "⏳",
 } as const;
 
-export function symbolOf(
-  request: Pick<StoredRequest, "state" | "final" | "progress">,
-  command: ChangeCommand,
-): string {
+export function symbolOf(request: StoredRequest, command: ChangeCommand): string {
   const view = cardViewOf(request);
   if (view !== "ended") return view === "unknown" || view === "looking" ? signs[view] : signs.open;
   if (isIdle(request)) return signs.idle;
@@ -249,7 +239,7 @@ export function symbolOf(
 }
 
 /** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
-function isIdle({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
+function isIdle({ state, progress }: StoredRequest): boolean {
   if (state === "cancelled") return progress.instead !== undefined || !!progress.decidedBy;
   return progress.already === true && !progress.resent;
 }
@@ -257,11 +247,7 @@ function isIdle({ state, progress }: Pick<StoredRequest, "state" | "progress">):
 /** Which view the card shows. A move within a view costs no edit of the message. */
 type CardView = "asking" | "running" | "waiting" | "looking" | "unknown" | "ended";
 
-export function cardViewOf({
-  state,
-  final,
-  progress,
-}: Pick<StoredRequest, "state" | "final" | "progress">): CardView {
+export function cardViewOf({ state, final, progress }: StoredRequest): CardView {
   if (final) return "ended";
   switch (state) {
     case "draft":
@@ -302,10 +288,7 @@ export function cardVersion(request: StoredRequest): string {
  * Its card, with the thread, is in the channel of its team, where they decide; where it was requested, a message links to
  * it, and the result is told there too.
  */
-export function isDecidedElsewhere({
-  record,
-  delivered,
-}: Pick<StoredRequest, "record" | "delivered">): boolean {
+export function isDecidedElsewhere({ record, delivered }: StoredRequest): boolean {
   return (
     record.approval !== undefined &&
     record.teamChannel !== undefined &&
@@ -337,10 +320,7 @@ export function noticesDue(request: StoredRequest): string[] {
 }
 
 /** Of an unknown outcome: that it is, and each reminder until someone records it. */
-export function unknownNotices({
-  state,
-  progress,
-}: Pick<StoredRequest, "state" | "progress">): string[] {
+export function unknownNotices({ state, progress }: StoredRequest): string[] {
   if (state !== "unknown") return [];
   const reminders = Array.from({ length: progress.reminders ?? 0 }, (_, n) => `reminder-${n + 1}`);
   return ["unknown", ...reminders];
@@ -350,11 +330,7 @@ export function unknownNotices({
  * A safety snapshot or a rollout's request has no card: its parent reports it. An unknown outcome needs one, for its
  * buttons, and keeps it.
  */
-export function hasNoCard({
-  record,
-  state,
-  delivered,
-}: Pick<StoredRequest, "record" | "state" | "delivered">): boolean {
+export function hasNoCard({ record, state, delivered }: StoredRequest): boolean {
   const hasParent = record.via === "roll" || record.via === "safety";
   return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
 }
@@ -368,7 +344,7 @@ export function mentions(ids: readonly string[]): string {
   return called.join(" ");
 }
 
-export function denialOf({ votes }: Pick<StoredRequest, "votes">): Vote | undefined {
+export function denialOf({ votes }: StoredRequest): Vote | undefined {
   return votes.find(({ vote }) => vote === "deny");
 }
 
