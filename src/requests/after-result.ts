@@ -28,6 +28,15 @@ import { rightsOver } from "../policy/access.ts";
 import { mentions, headline, symbolOf, isChannel } from "./render/render-result.ts";
 import type { Journal } from "./journal/journal.ts";
 
+interface Keeping {
+  snapshots: Snapshots;
+  inventory: Inventory;
+  /** To the audit channel, once per ID. */
+  tellAudit(id: string, message: Message): Promise<void>;
+  /** What is made of the VM's evidence now, in words. */
+  attestation(vm: NamedVm): Promise<string | undefined>;
+}
+
 /**
  * Keeps what outlives a finished request: snapshots, which the compute service can't list, and news for the inventory.
  * At least once for each request; idempotent.
@@ -35,14 +44,7 @@ import type { Journal } from "./journal/journal.ts";
 export async function recordResults(
   request: StoredRequest,
   command: ChangeCommand,
-  to: {
-    snapshots: Snapshots;
-    inventory: Inventory;
-    /** To the audit channel, once per ID. */
-    tellAudit(id: string, message: Message): Promise<void>;
-    /** What is made of the VM's evidence now, in words. */
-    attestation(vm: NamedVm): Promise<string | undefined>;
-  },
+  to: Keeping,
 ): Promise<void> {
   const { record, progress, state } = request;
   if (record.breakGlass && record.via !== "safety")
@@ -73,18 +75,12 @@ function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
   );
 }
 
-async function keepSnapshot(
-  { record, progress }: StoredRequest,
-  {
-    snapshots,
-    attestation: judge,
-  }: Pick<Parameters<typeof recordResults>[2], "snapshots" | "attestation">,
-): Promise<void> {
+async function keepSnapshot({ record, progress }: StoredRequest, to: Keeping): Promise<void> {
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;
-  const attestation = measurement ? await judge(record.target) : undefined;
+  const attestation = measurement ? await to.attestation(record.target) : undefined;
   const { name: called } = record.input;
-  await snapshots.remember({
+  await to.snapshots.remember({
     ...vmOfSnapshot(record),
     id: progress.answer?.snapshotId ?? "",
     name: typeof called === "string" ? called : "",
@@ -191,9 +187,7 @@ const recentMs = 3600_000;
 const maxRead = 1000;
 
 /** Channels where a request is open, or was made within the last hour: people there wait for something. */
-export async function busyChannels(
-  store: Pick<Journal, "now" | "recentIds" | "idsAskedBetween" | "getMany">,
-): Promise<string[]> {
+export async function busyChannels(store: Journal): Promise<string[]> {
   const now = await store.now();
   const ids = await Promise.all([
     store.recentIds({ open: true }, maxRead),

@@ -293,10 +293,7 @@ async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">
 }
 
 /** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */
-export async function cancelUnsentOpen(
-  { progress }: StoredRollout,
-  store: Pick<Journal, "getMany" | "move">,
-): Promise<void> {
+export async function cancelUnsentOpen({ progress }: StoredRollout, store: Journal) {
   const open = await store.getMany(progress.open.map(({ request }) => request));
   await Promise.all(open.map((request) => cancelUnsent(request, store)));
 }

@@ -188,18 +188,13 @@ export function lettersOf(bytes: Uint8Array): string {
 }
 
 /** Waiting requests with the same key share their polls. */
-export function pollKeyOf(record: Pick<RequestRecord, "target" | "command">): string {
-  const { target } = record;
+export function pollKeyOf({ target }: Pick<RequestRecord, "target">): string {
   if (target.kind === "vm") return `vms/${target.projectId}`;
   return target.id === "" ? `named/${target.name}` : `project/${target.id}`;
 }
 
 /** The lock that a claim takes, and those that must be free: a change of a project excludes changes of its VMs. */
-export function locksOf(
-  record: Pick<RequestRecord, "target">,
-  vmIds: readonly string[] = [],
-): { take: string; free: string[] } {
-  const { target } = record;
+export function locksOf({ target }: RequestRecord, vmIds: readonly string[] = []) {
   if (target.kind === "vm")
     return { take: `vm:${target.id}`, free: [`project:${target.projectId}`] };
   if (target.id === "") return { take: `name:${target.name}`, free: [] };

@@ -71,7 +71,7 @@ export async function gate(
   const { seen, vms } = read;
   if (target === undefined && seen !== undefined) return { is: "later", why: noProject };
   target ??= record.target;
-  const elsewhere = teamChange(record.target, ownerOf(target).name, by);
+  const elsewhere = teamChange(record.target, ownerOf(target).name, by.policy);
   if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
   const vmIds = vms.map(({ id }) => id);
   const refused = refusal({
@@ -322,11 +322,7 @@ function childrenChanged(record: RequestRecord, vms: readonly Vm[]): string | un
  * Why a request no longer stands: its project is called otherwise by now, and so has another team. Those who asked and those
  * who approved may have no rights there; someone who has them requests again, and is judged by the new name.
  */
-export function teamChange(
-  target: Target,
-  name: string | undefined,
-  { policy }: Pick<WorkerContext, "policy">,
-): string | undefined {
+export function teamChange(target: Target, name: string | undefined, policy: Policy) {
   const before = ownerOf(target);
   if (name === undefined || name === before.name) return undefined;
   const [then, now] = [before, { id: before.id, name }].map((one) =>

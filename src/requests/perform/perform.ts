@@ -32,34 +32,21 @@ const turnMs = 200;
 export async function advance(id: string, by: WorkerContext): Promise<Next> {
   const request = await by.store.get(id);
   if (!request || request.final) return ended;
-  return during(workOnRequest(request.record), () => step(request, by));
+  return during(workOnRequest(request.record), () =>
+    step(request, by).catch((error: unknown) => stepFailed(request, error, by)),
+  );
 }
 
 async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
-  try {
-    switch (request.state) {
-      case "authorized":
-        return await beginInTurn(request, by);
-      case "sending":
-        return await checkSender(request, by);
-      default:
-        return ended;
-    }
-  } catch (error) {
-    return stepFailed(request, error, by);
-  }
+  if (request.state === "authorized") return beginInTurn(request, by);
+  return request.state === "sending" ? checkSender(request, by) : ended;
 }
 
 /** A project whose calls hang must not take every slot of the worker. */
 async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
   const leave = by.shares.take(projectId || id || name);
-  if (!leave) return waitFor(turnMs + jitter(turnMs));
-  try {
-    return await begin(request, by);
-  } finally {
-    leave();
-  }
+  return leave ? begin(request, by).finally(leave) : waitFor(turnMs + jitter(turnMs));
 }
 
 async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {

@@ -73,7 +73,11 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
   const left: { request: Waiting; seen: Seen | undefined }[] = [];
   for (const request of waiting) {
     const found = read(request);
-    const judged = found && (await judgeAlone(request, found.seen, at, by));
+    const judged =
+      found &&
+      (await judgeOne(request, found.seen, at, by).catch((error: unknown) =>
+        judgingFailed(request, error, at, by),
+      ));
     if (judged === "over") continue;
     const progress = judged ?? request.progress;
     left.push({ request: { ...request, progress }, seen: found?.seen });
@@ -120,27 +124,22 @@ export function soonest(
 }
 
 /** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
-async function judgeAlone(
+async function judgingFailed(
   request: StoredRequest,
-  seen: Seen | undefined,
+  error: unknown,
   at: number,
   by: WorkerContext,
-): Promise<Judgment> {
-  try {
-    return await judgeOne(request, seen, at, by);
-  } catch (error) {
-    const { record, state } = request;
-    by.log.error("request.judging-failed", { request: record.id, state, error });
-    const stepErrors = (request.progress.stepErrors ?? 0) + 1;
-    const progress = { ...request.progress, stepErrors };
-    if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
-    else {
-      const why = "Gatehouse repeatedly fails to judge this request";
-      const next = state === "unclear" ? "unknown" : "unclear";
-      const late = next === "unknown" ? { unknownSince: at } : {};
-      await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
-    }
-    return undefined;
+): Promise<undefined> {
+  const { record, state } = request;
+  by.log.error("request.judging-failed", { request: record.id, state, error });
+  const stepErrors = (request.progress.stepErrors ?? 0) + 1;
+  const progress = { ...request.progress, stepErrors };
+  if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
+  else {
+    const why = "Gatehouse repeatedly fails to judge this request";
+    const next = state === "unclear" ? "unknown" : "unclear";
+    const late = next === "unknown" ? { unknownSince: at } : {};
+    await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
   }
 }
 

@@ -90,7 +90,8 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
   }
   const { target } = request.record;
   const { id } = ownerOf(target);
-  const elsewhere = teamChange(target, id === "" ? undefined : await by.projectName(id), by);
+  const called = id === "" ? undefined : await by.projectName(id);
+  const elsewhere = teamChange(target, called, by.policy);
   if (elsewhere !== undefined)
     return void (await end(request, "cancelled", elsewhere, by, "Request again."));
   const now = await by.store.now();
