@@ -83,7 +83,7 @@ export interface Look {
 /** The part that grows while the request lives. */
 export interface Progress {
   /** Read right before the send. */
-  before?: Seen;
+  before?: Seen | undefined;
   after?: Seen;
   sentAt?: number;
   /** The call has ended: nothing more of it can leave. */
@@ -101,8 +101,8 @@ export interface Progress {
   /** No read has succeeded since then. */
   blindSince?: number;
   looks?: number;
-  notSent?: number;
-  throttled?: number;
+  notSent?: number | undefined;
+  throttled?: number | undefined;
   /** Claims returned before their call left. */
   returned?: number;
   resent?: number;

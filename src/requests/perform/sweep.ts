@@ -126,17 +126,12 @@ export async function resendOwn(by: WorkerContext): Promise<void> {
     }
     if (request.state !== "not-applied") continue;
     // Facts about the first call say nothing about the second
-    const { notSent, throttled, resent, before } = request.progress;
-    const kept = {
-      ...(notSent ? { notSent } : {}),
-      ...(throttled ? { throttled } : {}),
-      ...(before ? { before } : {}),
-    };
+    const { notSent, throttled, resent = 0, before } = request.progress;
     // Before the move: a crash in between costs one read too many, not one too few
     await by.store.lates.later(id, 0);
     const moved = await by.store.move(request, {
       state: "authorized",
-      progress: { ...kept, resent: (resent ?? 0) + 1, reservedFor: by.workerId },
+      progress: { notSent, throttled, before, resent: resent + 1, reservedFor: by.workerId },
       why: "no effect: resending",
     });
     if (moved.is !== "moved") continue;

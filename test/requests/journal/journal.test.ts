@@ -210,10 +210,7 @@ describe("what a poll reads", () => {
       ids.push(...made.map(({ record }) => record.id));
       for (const request of made)
         await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
-      const watched = here.key(
-        "watch",
-        pollKeyOf(made[0]?.record ?? { target: vmTarget("a"), command: "" }),
-      );
+      const watched = here.key("watch", pollKeyOf(made[0]?.record ?? { target: vmTarget("a") }));
       await here.redis.sadd(watched, "r-gone");
       const polls = createPolls(here.redis, here.key, here.store.getMany);
       const requests = await polls.waiting(watched.slice(here.key("watch", "").length));
