@@ -52,40 +52,23 @@ export async function openLedger(folder: string, workerId: string) {
   for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
   const ids = new Set(known.map(idOf));
   const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a", privateFile.mode);
-  let waiting: { line: string; written: () => void; failed: (error: unknown) => void }[] = [];
-  let flushing: Promise<void> | undefined;
   let isTorn = false;
-
-  /** One fsync serves every entry that arrived during the last one. */
-  async function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        // After half a line on a full disk, the next one needs a line of its own
-        const begin = isTorn ? "\n" : "";
-        isTorn = true;
-        await file.appendFile(begin + batch.map(({ line }) => line).join(""));
-        isTorn = false;
-        await file.datasync();
-        for (const { written } of batch) written();
-      } catch (error) {
-        for (const { failed } of batch) failed(error);
-      }
-    }
-    flushing = undefined;
-  }
+  const flushes = createBatches(async (lines: readonly string[]) => {
+    // After half a line on a full disk, the next one needs a line of its own
+    const begin = isTorn ? "\n" : "";
+    isTorn = true;
+    await file.appendFile(begin + lines.join(""));
+    isTorn = false;
+    await file.datasync();
+    return lines;
+  });
 
   return {
     /** Resolves when it is on the disk; false when this attempt was already recorded and must not be sent. */
     async write(entry: LedgerEntry): Promise<boolean> {
       if (ids.has(idOf(entry))) return false;
       ids.add(idOf(entry));
-      const onDisk = new Promise<void>((written, failed) => {
-        waiting.push({ line: `${JSON.stringify(entry)}\n`, written, failed });
-      });
-      flushing ??= flush();
-      await inTime(onDisk);
+      await inTime(flushes.add(`${JSON.stringify(entry)}\n`));
       known.push(entry);
       return true;
     },
@@ -94,13 +77,36 @@ export async function openLedger(folder: string, workerId: string) {
     /** Last lines cut off by a crash or a full disk; ended at start, so each is found once. */
     torn: found.torn,
     async close(): Promise<void> {
-      await flushing;
+      await flushes.ended();
       await file.close();
     },
   };
 }
 
-async function inTime(onDisk: Promise<void>): Promise<void> {
+/** One flush, or one wait, serves all that came during the last one: `serve` answers each of a batch, in its order. */
+function createBatches<One, Answer>(serve: (batch: readonly One[]) => Promise<readonly Answer[]>) {
+  let waiting: One[] = [];
+  let next: Promise<readonly Answer[]> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  function begin(): Promise<readonly Answer[]> {
+    const batch = waiting;
+    waiting = [];
+    next = undefined;
+    return serve(batch);
+  }
+
+  return {
+    async add(one: One): Promise<Answer | undefined> {
+      const place = waiting.push(one) - 1;
+      if (next === undefined) last = next = last.then(begin, begin);
+      return (await next)[place];
+    },
+    ended: () => last.catch(() => undefined),
+  };
+}
+
+async function inTime(onDisk: Promise<unknown>): Promise<void> {
   const written = onDisk.then(() => true);
   for (let slice = 0; slice < writeSlices; slice++)
     if (await within(writeSliceMs, written, () => false)) return;
@@ -208,10 +214,9 @@ const storageMs = 5_000;
 /** The same where each claim says how many there are: the rest is what someone sets. */
 const settingsMs = 60_000;
 
-interface Waiting {
+interface Claim {
   claimed: StoredRequest;
   replicas: number | undefined;
-  told(why: string | undefined): void;
 }
 
 /**
@@ -233,14 +238,12 @@ export function createDurability(options: {
   const fence = key("fence");
   const runHolds = defineHolds(redis);
   let storage: { read: Promise<Storage>; at: number } | undefined;
-  let waiting: Waiting[] = [];
-  let running: Promise<void> | undefined;
 
   // It may be another server now
   redis.on("ready", () => (storage = undefined));
 
   /** How many replicas must have them, and whether the disk of Redis' own machine must. */
-  async function needs(claims: readonly Waiting[]) {
+  async function needs(claims: readonly Claim[]) {
     const seen = claims.map(({ replicas }) => replicas);
     const countsMs = seen.includes(undefined) ? storageMs : settingsMs;
     if (storage === undefined || performance.now() > storage.at + countsMs) {
@@ -256,7 +259,7 @@ export function createDurability(options: {
   }
 
   /** For each claim undefined, or why not. */
-  async function waitFor(claims: readonly Waiting[]): Promise<(string | undefined)[]> {
+  async function waitFor(claims: readonly Claim[]): Promise<(string | undefined)[]> {
     const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
     // WAIT speaks of what its own connection wrote: with a write of it, of all that was written before, by any connection
@@ -280,31 +283,19 @@ export function createDurability(options: {
     );
   }
 
-  async function run(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        const why = await waitFor(batch);
-        for (const [at, { told }] of batch.entries()) told(why[at]);
-      } catch (error) {
-        log.warn("claim.not-durable", { why: messageOf(error) });
-        for (const { told } of batch) told(slow);
-        storage = undefined;
-      }
-    }
-    running = undefined;
-  }
+  const waits = createBatches((claims: readonly Claim[]) =>
+    waitFor(claims).catch((error: unknown) => {
+      log.warn("claim.not-durable", { why: messageOf(error) });
+      storage = undefined;
+      return claims.map(() => slow);
+    }),
+  );
 
   return {
     /** Undefined once it is durable; otherwise why that isn't known, in words. `replicas`: as the claim's own move saw them. */
-    async keep(claimed: StoredRequest, replicas?: number): Promise<string | undefined> {
-      const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      waiting.push({ claimed, replicas, told: resolve });
-      running ??= run();
+    keep: (claimed: StoredRequest, replicas?: number): Promise<string | undefined> =>
       // Its wait may begin when the last one ends
-      return within(2 * waitMs, promise, () => slow);
-    },
+      within(2 * waitMs, waits.add({ claimed, replicas }), () => slow),
   };
 }
 
