@@ -368,14 +368,11 @@ export interface WorkerContext {
   /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
   durable(claimed: StoredRequest, replicas: number | undefined): Promise<string | undefined>;
   log: Log;
-  /** Test hook: tests end the process at these points. */
-  at:
-    | ((
-        point: "gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch",
-        request: string,
-      ) => Promise<void>)
-    | undefined;
+  at: Failpoints<"gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch">;
 }
+
+/** Test hook: tests end the process at these points. */
+export type Failpoints<Point> = ((point: Point, what: string) => Promise<void>) | undefined;
 
 /** A request, parsed. */
 export interface Change {

@@ -10,6 +10,7 @@ import type { Journal } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
 import { sharedBy } from "../../redis/due-list.ts";
 import type { SharedCard } from "../../requests/journal/switches.ts";
+import type { Failpoints } from "../../requests/perform/gate.ts";
 import { end } from "../../requests/perform/perform.ts";
 import {
   type Above,
@@ -74,12 +75,7 @@ export function requestSource(options: {
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
-  at:
-    | ((
-        point: "link" | "post" | "posting" | "posted" | "joining" | "join",
-        request: string,
-      ) => Promise<void>)
-    | undefined;
+  at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
 }): Source {
   const { store } = options;
   const { outbox } = store;
