@@ -90,7 +90,7 @@ export interface Progress {
   endedAt?: number;
   answer?: { class: string; status?: number; message?: string; snapshotId?: string };
   /** Proof that it began, and when it was seen. */
-  mark?: { status: string; at: number };
+  mark?: { status: string; at: number } | undefined;
   lastLook?: Look;
   /** All reads since then were equal. */
   sameSince?: number;

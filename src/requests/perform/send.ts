@@ -22,6 +22,7 @@ import {
   type Progress,
   type State,
   type StoredRequest,
+  statusOf,
 } from "../journal/record.ts";
 import { newNonce } from "../journal/journal.ts";
 
@@ -255,9 +256,7 @@ async function accepted(
       status: answer.status,
       ...(answer.snapshotId ? { snapshotId: answer.snapshotId } : {}),
     },
-    ...(began && told
-      ? { mark: { status: "status" in told ? told.status : "", at: endedAt } }
-      : {}),
+    mark: began ? { status: statusOf(told), at: endedAt } : undefined,
   };
   return effect.provenBy?.(answer)
     ? moveOwn(claimed, "done", learned, "the answer proves it", by)

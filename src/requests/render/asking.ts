@@ -79,9 +79,11 @@ function lossOf(
 /** An emoji marks it where it was gathered. */
 const isUrgent = (label: string) => label.startsWith("🚨");
 
+type Deed = Pick<RequestRecord, "target" | "input" | "labels">;
+
 /** Every argument but the target, which is in the title: approvals cover only what was shown. */
 export function parametersOf(
-  { input, target, labels = {} }: Pick<RequestRecord, "input" | "target" | "labels">,
+  { input, target, labels = {} }: Deed,
   command: ChangeCommand,
 ): [label: string, value: string][] {
   const known = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
@@ -141,11 +143,7 @@ export function missingWords(request: StoredRequest): string | undefined {
 }
 
 /** `Restore db-1 (payments) from nightly`, as plain words. */
-export function deedOf(
-  record: Pick<RequestRecord, "target" | "input" | "labels">,
-  command: ChangeCommand,
-): string {
-  const { target, input, labels = {} } = record;
+export function deedOf({ target, input, labels = {} }: Deed, command: ChangeCommand): string {
   const project = projectOf(target);
   const inProject = project === undefined ? "" : ` (${project})`;
   const detail = command.say.detail?.(input, labels);
@@ -158,7 +156,7 @@ export function deedLine(record: RequestRecord, command: ChangeCommand): Markdow
   return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}`;
 }
 
-export function detailOf({ input, labels = {} }: RequestRecord, { say }: ChangeCommand): Markdown {
+export function detailOf({ input, labels = {} }: Deed, { say }: ChangeCommand): Markdown {
   const detail = say.detail?.(input, labels);
   return detail === undefined ? md`` : md` ${detail}`;
 }

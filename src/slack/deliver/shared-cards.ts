@@ -1,10 +1,7 @@
 import { hash } from "node:crypto";
 import { workOnRequests } from "../../log/log.ts";
-import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { sharedBy } from "../../redis/due-list.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { parseSharedCard, type SharedCard } from "../../requests/journal/switches.ts";
 import {
@@ -12,8 +9,10 @@ import {
   renderSharedCard,
   renderSharedResult,
 } from "../../requests/render/render-card.ts";
+import type { Failpoints } from "../../requests/perform/gate.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { isSaid, type Owed, paced } from "./post-once.ts";
+import type { requestSource } from "./requests.ts";
 
 type Shown = NonNullable<SharedCard["delivered"]["card"]>;
 
@@ -21,16 +20,12 @@ type Shown = NonNullable<SharedCard["delivered"]["card"]>;
  * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
  * have ended. A card with one request, or in a closed place, dissolves: its requests get messages of their own.
  */
-export function sharedCardSource(options: {
-  store: Journal;
-  commands: readonly ChangeCommand[];
-  /** Added to a result: whether the VM is attested again. */
-  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
-  /** Slack has the results of these requests. */
-  onTold(requests: readonly StoredRequest[]): void;
-  editMs?: number;
-  at?: ((point: "shared-posting" | "shared-posted", id: string) => Promise<void>) | undefined;
-}): Source {
+export function sharedCardSource(
+  options: Pick<
+    Parameters<typeof requestSource>[0],
+    "store" | "commands" | "attestationNote" | "onTold"
+  > & { editMs?: number; at?: Failpoints<"shared-posting" | "shared-posted"> },
+): Source {
   const { store } = options;
   const { sharedCards } = store;
 
