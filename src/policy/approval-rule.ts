@@ -371,8 +371,8 @@ function unnamed(id: string): string {
   return id.startsWith("S") ? "a user group without a name" : "a person without a name";
 }
 
-const numbers = ["none", "one", "two", "three", "four", "five"];
-const maxNamed = 4;
+export const numbers = ["none", "one", "two", "three", "four", "five"];
+export const maxNamed = 4;
 
 /** `one of @pay-leads and one of @security`, `two of @pay-leads or amir`, `amir`. */
 export function needsInWords(needs: readonly NamedNeed[]): string {
@@ -394,13 +394,12 @@ function needInWords({ required, called }: NamedNeed): string {
   // A group, and what stands for one, may have any number of members
   const arePeople = called.every((one) => !/^@|^a user group/.test(one));
   if (arePeople && called.length <= required) return joined(called, "and");
-  const more = called.length - maxNamed;
-  const shown = more > 0 ? [...called.slice(0, maxNamed), `${more} more`] : called;
-  return `${many} of ${joined(shown, "or")}`;
+  return `${many} of ${joined(called, "or", maxNamed)}`;
 }
 
-/** `a`, `a and b`, `a, b, and c`. */
-export function joined(words: readonly string[], link: "and" | "or"): string {
+/** `a`, `a and b`, `a, b, and c`; of many the first `most`, and how many more. */
+export function joined(all: readonly string[], link: "and" | "or", most = all.length): string {
+  const words = all.length > most ? [...all.slice(0, most), `${all.length - most} more`] : all;
   if (words.length < 3) return words.join(` ${link} `);
   return `${words.slice(0, -1).join(", ")}, ${link} ${words.at(-1)}`;
 }

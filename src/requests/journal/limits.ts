@@ -119,10 +119,10 @@ export function createLimits(redis: RedisClient, key: Keys) {
       limits: Limits;
     }): Promise<void> {
       const { personId, interactionId, hourly, limits } = asked;
-      const hourMs = hourly ? await waitForHourly(hourly, interactionId, limits, true) : 0;
-      if (hourly && hourMs > 0) {
+      const hourWaitMs = hourly ? await waitForHourly(hourly, interactionId, limits, true) : 0;
+      if (hourly && hourWaitMs > 0) {
         const most = limits[hourly];
-        throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourMs));
+        throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourWaitMs));
       }
       const most = limits.requestsPerMinute;
       const own = key("rate", "person", personId);

@@ -1,4 +1,5 @@
 import type { KnownBlock } from "@slack/types";
+import { capital } from "../../attestation/render-attestation.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import {
   type ButtonSpec,
@@ -20,7 +21,7 @@ import {
   type Target,
   projectOf,
 } from "../../registry/define.ts";
-import { joined, needsInWords } from "../../policy/approval-rule.ts";
+import { joined, maxNamed, needsInWords, numbers } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
 
@@ -102,23 +103,9 @@ export function parametersOf(
 /** `One other person must approve: amir or ada can.` */
 export function mustApprove(required: number, who: readonly string[] | undefined, yes = 0): string {
   const left = Math.max(1, required - yes);
-  const other = yes > 0 ? "more" : "other";
-  const people = left === 1 ? `One ${other} person` : `${capital(left)} ${other} people`;
-  const can = who === undefined ? "every full member can" : `${listed(who, left < who.length)} can`;
-  return `${people} must approve: ${can}.`;
-}
-
-const numbers = ["Zero", "One", "Two", "Three", "Four", "Five"];
-const capital = (number: number) => numbers[number] ?? String(number);
-
-const maxNamed = 4;
-
-/** `amir, ada, or bea`, where some of them are enough, else `amir and ada`; of many the first few. */
-function listed(names: readonly string[], isAny: boolean): string {
-  const link = isAny ? "or" : "and";
-  const shown = names.length > maxNamed ? names.slice(0, maxNamed - 1) : names;
-  const more = names.length - shown.length;
-  return joined(more > 0 ? [...shown, `${more} others`] : shown, link);
+  const people = `${numbers[left] ?? left} ${yes > 0 ? "more" : "other"} ${left === 1 ? "person" : "people"}`;
+  const can = who ? joined(who, left < who.length ? "or" : "and", maxNamed) : "every full member";
+  return capital(`${people} must approve: ${can} can.`);
 }
 
 export function askingLine(request: StoredRequest): Markdown {
