@@ -167,12 +167,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   const get = async (id: string) => parseAlert(id, await outbox.get(id));
 
   async function getMany(ids: readonly string[]): Promise<StoredAlert[]> {
-    const pipeline = redis.pipeline();
-    for (const id of ids) pipeline.hgetall(alertKey(id));
-    return ((await pipeline.exec()) ?? []).flatMap(([error, fields], index) => {
-      if (error) throw error;
-      return parseAlert(ids[index] ?? "", fields as Fields) ?? [];
-    });
+    const found = await Promise.all(ids.map(get));
+    return found.filter((alert) => alert !== undefined);
   }
 
   /** False, with nothing written, when it changed since it was read. */
