@@ -118,9 +118,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return { id, isNew: isNew === 1 };
   }
 
-  async function get(id: string): Promise<StoredRequest | undefined> {
-    return parseStored(await redis.hgetall(requestKey(id)));
-  }
+  const get = async (id: string) => parseStored(await outbox.get(id));
 
   async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
     // A failed read is not a missing request, and fails them all
@@ -226,7 +224,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     outbox,
     /** Requests that were resent: their first call may still take effect. */
     lates: createDueList(redis, key("lates")),
-    sharedCards: createSharedCards(redis, key, { outbox, key: requestKey }),
+    sharedCards: createSharedCards(redis, key, outbox),
     now,
     create,
     get,

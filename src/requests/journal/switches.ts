@@ -224,11 +224,8 @@ export function parseSharedCard(id: string, fields: Fields): SharedCard | undefi
   };
 }
 
-export function createSharedCards(
-  redis: RedisClient,
-  key: Keys,
-  requests: { outbox: Pick<Outbox, "list" | "ring">; key(id: string): string },
-) {
+/** `requests`: their outbox. */
+export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbox) {
   const runJoin = defineScript(redis, "gatehouseShareJoin", join);
   const runLeave = defineScript(redis, "gatehouseShareLeave", leave);
   const cardKey = (id: string) => key("shared", id);
@@ -241,7 +238,7 @@ export function createSharedCards(
     /** False when the request can't join: its own card was posted, or may have been. */
     async join(requestId: string, place: SharedCard["place"]): Promise<boolean> {
       const id = `s-${randomBytes(9).toString("base64url")}`;
-      const keys = [requests.key(requestId), openKey(place), cardKey(id), outbox.list];
+      const keys = [requests.hashOf(requestId), openKey(place), cardKey(id), outbox.list];
       const limits = [opensForMs, mostMembers, gatherMs, keptMs];
       const args = [requestId, id, JSON.stringify(place), ...limits, cardKey("")];
       const joined = await runJoin(keys, args);
@@ -266,8 +263,8 @@ export function createSharedCards(
 
     /** The request gets messages of its own. */
     async leave(requestId: string, id: string): Promise<void> {
-      await runLeave([requests.key(requestId), requests.outbox.list], [requestId, id]);
-      requests.outbox.ring();
+      await runLeave([requests.hashOf(requestId), requests.list], [requestId, id]);
+      requests.ring();
     },
   };
 }
