@@ -14,7 +14,6 @@ import { type Verdict, verifyAudit } from "./verify.ts";
 export const auditUsage = `usage: node gatehouse.mjs audit <what>
   verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
       --anchor <seq:hash>       a posted or logged head to compare with; repeatable
-      --from <seq>              begin here and trust what is before
   export [file]                 export the whole sealed trail as JSON, to a file or the terminal
   head                          the end of the chain, as seq:hash
   erase <id…> --who <you> --why <reason>
@@ -37,7 +36,7 @@ interface AuditTerminal {
 }
 
 const word = { type: "string" } as const;
-const flags = { anchor: { ...word, multiple: true }, from: word, who: word, why: word } as const;
+const flags = { anchor: { ...word, multiple: true }, who: word, why: word } as const;
 type Values = Given<typeof flags>["values"];
 
 /**
@@ -56,14 +55,13 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
-    const from = values.from === undefined ? 1 : wholeNumber(values.from);
     return withRedis(terminal, async (trail) => {
       if (verb === "export") return toFile(trail, rest[0], terminal);
       if (verb === "head") return head(trail, terminal);
       if (verb === "erase") return erase(trail, rest, values, terminal);
       const { dataDir } = terminal;
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
-      const verdict = await verifyAudit({ ...trail, anchors: [...kept, ...anchors], from });
+      const verdict = await verifyAudit({ ...trail, anchors: [...kept, ...anchors] });
       if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
       return report(verdict, terminal);
     });
@@ -74,11 +72,6 @@ function anchorOf(text: string): Anchor {
   const anchor = readAnchor(text);
   if (!anchor) throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
   return anchor;
-}
-
-function wholeNumber(text: string): number {
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new UserError(`${text} is not the number of a record`);
 }
 
 async function withRedis(

@@ -43,10 +43,10 @@ const exportShape = z.strictObject({
   chain: z.string(),
   /** Redis time of the export, ms. */
   at: z.number(),
-  from: seqShape,
+  from: z.literal(1),
   to: seqShape,
   filter: z.record(z.string(), z.string()),
-  before: hashShape,
+  before: z.literal(genesis),
   records: z.array(recordShape),
   head: z.strictObject({ seq: seqShape, hash: hashShape }),
   publicKeys: z.array(z.string()),
@@ -125,7 +125,6 @@ export async function verifyExport(
   const file = exportShape.safeParse(typeof json === "string" ? parseJson(json) : json).data;
   const found = await checkWalk([file?.records.map(stepOf) ?? []], {
     chain: file?.chain ?? "",
-    begin: { seq: (file?.from ?? 1) - 1, hash: file?.before ?? genesis },
     anchors: file ? anchors : [],
     checkpoints: file?.checkpoints ?? [],
     given: { seq: file?.to ?? 0 },
@@ -133,7 +132,7 @@ export async function verifyExport(
   });
   const says = file ? faultOf(file) : "this isn't an audit export, or it is damaged";
   if (found.problem || says === undefined) return found;
-  const problem = { seq: file?.from ?? 0, kind: "file", says } as const;
+  const problem = { seq: file ? 1 : 0, kind: "file", says } as const;
   return { ...found, is: "broken", problem, problems: [problem] };
 }
 
@@ -146,7 +145,7 @@ function stepOf({ record, salt, ...seal }: ExportedRecord): Step {
 function faultOf(file: AuditExport): string | undefined {
   const { digest, signature, ...rest } = file;
   const { signedBy } = file;
-  const last = file.records.at(-1) ?? { seq: file.from - 1, hash: file.before };
+  const last = file.records.at(-1) ?? { seq: 0, hash: genesis };
   const isHead = file.head.seq === last.seq && file.head.hash === last.hash && file.to === last.seq;
   if (!isHead) return "the head is not the end of its records";
   if (digestOf(rest) !== digest) return "the file was changed";

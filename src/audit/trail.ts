@@ -119,11 +119,11 @@ export function createTrail(redis: RedisClient, key: Keys) {
 
     /**
      * The trail in order, in pages: each seal with its record, records that no seal covers in between, and last those
-     * that wait to be sealed. `before`: the last seal before number `from`, where it begins.
+     * that wait to be sealed.
      */
-    async *walk(from = 1, before?: Seal, most = 1000): AsyncGenerator<readonly Step[]> {
-      let after = before?.id;
-      let next = from;
+    async *walk(most = 1000): AsyncGenerator<readonly Step[]> {
+      let after: string | undefined;
+      let next = 1;
       for (;;) {
         const page = await seals(next, most);
         if (page.length === 0) break;
@@ -170,12 +170,6 @@ export function createTrail(redis: RedisClient, key: Keys) {
     async seal(seq: number): Promise<Seal | undefined> {
       const [found] = await seals(seq, 1);
       return found?.seq === seq ? found : undefined;
-    },
-
-    /** The last seal with a lower number. */
-    async sealBefore(seq: number): Promise<Seal | undefined> {
-      const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
-      return row && parseSeal(row);
     },
 
     /** Newest first. */

@@ -75,28 +75,25 @@ const waitsTooLongMs = 60_000;
  * Verifies the whole trail and names the first record that is bad.
  *
  * `anchors` are heads kept outside Redis: without them a chain that was cut and continued, or rewritten by someone with
- * write access, looks whole. `from`: begins at this number and trusts the seal before it.
+ * write access, looks whole.
  */
 export async function verifyAudit(options: {
   redis: RedisClient;
   key: Keys;
   anchors?: readonly Anchor[];
-  from?: number;
   page?: number;
 }): Promise<Verdict> {
-  const { redis, key, anchors = [], from = 1 } = options;
+  const { redis, key, anchors = [] } = options;
   const trail = createTrail(redis, key);
   const [{ given }, lastId, now] = await Promise.all([
     trail.end(),
     trail.lastRecordId(),
     trail.now(),
   ]);
-  const before = from > 1 ? await trail.sealBefore(from) : undefined;
-  return await checkWalk(trail.walk(from, before, options.page), {
+  return await checkWalk(trail.walk(options.page), {
     chain: key.namespace,
-    begin: { seq: from - 1, hash: before?.hash ?? genesis, id: before?.id },
     anchors,
-    checkpoints: await trail.checkpoints(from),
+    checkpoints: await trail.checkpoints(1),
     given: { seq: given, id: lastId },
     now,
   });
@@ -106,8 +103,6 @@ export async function verifyAudit(options: {
 interface Known {
   /** The namespace: part of what is signed. */
   chain: string;
-  /** The seal before the first step, which is trusted. */
-  begin: Pick<Seal, "seq" | "hash"> & { id?: string | undefined };
   anchors: readonly Anchor[];
   checkpoints: readonly Checkpoint[];
   /** The highest number ever given, and the last ID of a record. */
@@ -124,23 +119,23 @@ export async function checkWalk(
   pages: AsyncIterable<readonly Step[]> | Iterable<readonly Step[]>,
   known: Known,
 ): Promise<Verdict> {
-  const { chain, begin, given } = known;
+  const { chain, given } = known;
   const problems: Problem[] = [];
   const missing = new Map<number, string>();
   const markers: RecordedMarker[] = [];
   const keys = new Set<string>();
-  const all: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints];
-  const points = all.filter((point) => point.seq > begin.seq);
+  const points: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints];
   const pointsAt = Map.groupBy(points, (point) => point.seq);
-  let { seq, hash } = begin;
+  let seq = 0;
+  let hash = genesis;
   let sealed = 0;
   let erased = 0;
   let compared = 0;
-  let comparedTo = begin.seq;
+  let comparedTo = 0;
   let signedTo = 0;
   let oldest: Entry | undefined;
   let waiting = 0;
-  let lastId = begin.id ?? "0-0";
+  let lastId = "0-0";
   let isStopped = false;
 
   function stop(kind: ProblemKind, at: number, says: string, id?: string): void {
@@ -223,7 +218,7 @@ export async function checkWalk(
       }
     }
     if (marker?.what === "audit-gap-recorded") markers.push(marker);
-    if (marker?.what !== "audit-gap" || marker.after < begin.seq) return;
+    if (marker?.what !== "audit-gap") return;
     const from = marker.after + 1;
     const what = marker.found === "cut" ? "were lost" : "were replaced";
     const loss = { from, to: Math.max(from, marker.next - 1) };

@@ -268,10 +268,6 @@ describe("a trail that lost its end", () => {
     expect(after.head?.seq).toBeGreaterThan(30);
     // without anything kept elsewhere the trail itself still says it
     expect((await verifyAudit({ redis, key })).problem?.kind).toBe("gap");
-    // who has looked into it verifies from there on
-    expect(await verifyAudit({ redis, key, anchors: all, from: 31 })).toMatchObject({
-      is: "intact",
-    });
     redis.disconnect();
   });
 
