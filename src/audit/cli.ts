@@ -4,7 +4,7 @@ import { silentLog } from "../log/log.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
 import { type Given, runProgram, UsageError } from "../text/terminal.ts";
-import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./sealer.ts";
+import { type Anchor, openAnchors, findSigningKey } from "./sealer.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText, verifyExport } from "./export.ts";
 import { verdictLines } from "./render.ts";
@@ -68,10 +68,11 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
   });
 }
 
+/** `120:9f86…`, as it is posted to the channel. */
 function anchorOf(text: string): Anchor {
-  const anchor = readAnchor(text);
-  if (!anchor) throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
-  return anchor;
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (seq && hash) return { seq: Number(seq), hash, at: 0 };
+  throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
 }
 
 async function withRedis(

@@ -292,14 +292,16 @@ export interface Anchor {
 export function openAnchors(folder: string, chain: string) {
   const file = path.join(folder, "audit-anchors.jsonl");
   const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const all = text
+  const lines = text
     .split("\n")
-    .map((line) => parseAnchor(line, chain))
-    .filter((anchor) => anchor !== undefined);
+    .flatMap((line) => anchorLine.safeParse(parseJson(line)).data ?? []);
+  const all = lines.flatMap(({ chain: its, ...anchor }): Anchor[] =>
+    its === chain ? [anchor] : [],
+  );
   let isTorn = text !== "" && !text.endsWith("\n");
 
   return {
-    all: all as readonly Anchor[],
+    all,
     get last(): Anchor | undefined {
       return all.at(-1);
     },
@@ -320,19 +322,6 @@ const anchorLine = z.object({
   hash: z.string().refine(isHash),
   at: z.number(),
 });
-
-function parseAnchor(line: string, chain: string): Anchor | undefined {
-  const parsed = anchorLine.safeParse(parseJson(line));
-  if (!parsed.success || parsed.data.chain !== chain) return undefined;
-  const { seq, hash, at } = parsed.data;
-  return { seq, hash, at };
-}
-
-/** `120:9f86…` as it is posted to the channel; undefined when it isn't one. */
-export function readAnchor(text: string): Anchor | undefined {
-  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
-  return seq && hash ? { seq: Number(seq), hash, at: 0 } : undefined;
-}
 
 export type SigningKey = ReturnType<typeof openSigningKey>;
 

@@ -119,8 +119,6 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       const id = await runSaw([seenKey(part), due, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
     },
-    /** Whether recaps are pending, due or not. */
-    isPending: async (): Promise<boolean> => (await redis.exists(due)) === 1,
     async state(): Promise<{ open: Outage[]; last: Past | undefined }> {
       const open = await Promise.all(
         parts.map(async (part): Promise<Outage[]> => {
@@ -205,8 +203,8 @@ export function createDependencyMonitor(
       const first = seen.get("redis")?.failed?.first;
       return first === undefined ? undefined : performance.now() - first;
     },
-    /** Saves it in Redis; resolves with whether recaps are pending. Rejects while Redis is unavailable; nothing is lost then. */
-    async report(store: OutageStore): Promise<boolean> {
+    /** Saves it in Redis. Rejects while Redis is unavailable; nothing is lost then. */
+    async report(store: OutageStore): Promise<void> {
       const began = performance.now();
       const until = [...refused.values()];
       // That Redis takes a report is its answer
@@ -225,7 +223,6 @@ export function createDependencyMonitor(
       }
       for (const [part, was] of reported)
         if (part === "redis" || seen.get(part) === was) seen.delete(part);
-      return store.isPending();
     },
   };
 }

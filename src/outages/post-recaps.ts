@@ -51,7 +51,7 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
 
   async function round(): Promise<void> {
     try {
-      if (!(await watch.report(outages))) return;
+      await watch.report(outages);
       for (const outage of await outages.takeDue(4, visibilityTimeoutMs)) await tell(outage);
     } catch (error) {
       log.debug("outage.later", { reason: messageOf(error) });

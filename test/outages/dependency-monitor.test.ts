@@ -13,12 +13,11 @@ async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sigh
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
   const heard: Sighting[] = [];
-  const store: Pick<OutageStore, "saw" | "isPending"> = {
+  const store: Pick<OutageStore, "saw"> = {
     async saw(sighting) {
       if (sighting.part === "slack") heard.push(sighting);
       return undefined;
     },
-    isPending: async () => false,
   };
   await watch.report(store as OutageStore);
   return heard;

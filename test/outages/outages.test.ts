@@ -12,14 +12,17 @@ async function keeping() {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
   const store = createOutageStore(redis, key);
   const seen = (part: Part) => key("outages", "seen", part);
+  /** Whether recaps are pending, due or not. */
+  const isPending = async () => (await redis.exists(key("outages", "due"))) === 1;
   return {
     redis,
     store,
     seen,
+    isPending,
     async saw(ago: number | undefined, answeredAgo?: number, part: Part = "slack") {
       const failedAgo = ago === undefined ? undefined : { first: ago, last: ago };
       await store.saw({ part, failedAgo, answeredAgo }, patience);
-      return store.isPending();
+      return isPending();
     },
     /** As if so much time had passed since everything that was seen. */
     async pass(ms: number): Promise<void> {
@@ -58,9 +61,9 @@ describe("an outage", () => {
     expect(await here.saw(0)).toBe(false);
     await here.pass(20_000);
     expect(await here.saw(undefined, 0)).toBe(true);
-    expect(await here.store.isPending()).toBe(true);
+    expect(await here.isPending()).toBe(true);
     for (const one of await here.past()) await here.store.forget(one);
-    expect(await here.store.isPending()).toBe(false);
+    expect(await here.isPending()).toBe(false);
   });
 
   it("is none when anybody was answered in between, nor when two failures lie far apart", async () => {
