@@ -1,5 +1,6 @@
 import {
   news,
+  counted,
   duration,
   type Markdown,
   md,
@@ -29,8 +30,6 @@ const outcomes = {
   asking: { one: "still waiting for approval", several: "still waiting for approval", place: 4 },
 };
 type Outcome = keyof typeof outcomes;
-/** What ran while Slack was unavailable didn't wait for it. */
-const waited = { one: "waiting request has now run", several: "waiting requests have now run" };
 
 /**
  * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
@@ -49,7 +48,7 @@ export function renderRecap(
   ].toSorted((a, b) => outcomes[a.is].place - outcomes[b.is].place);
   const { part, since, until } = outage;
   const lasted = duration(until - since);
-  const counts = countsOf(told, part);
+  const counts = countsOf(told);
   const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
@@ -66,13 +65,12 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 }
 
 /** `12 requests ran, 2 did not, 1 outcome unknown` */
-function countsOf(told: readonly { is: Outcome }[], part: Past["part"]): string {
-  const counts = Object.entries(outcomes).map(([outcome, words]) => {
-    const { one, several } = outcome === "ran" && part !== "slack" ? waited : words;
+function countsOf(told: readonly { is: Outcome }[]): string {
+  const counts = Object.entries(outcomes).flatMap(([outcome, { one, several }]) => {
     const count = told.filter(({ is }) => is === outcome).length;
-    return count === 0 ? "" : `${count} ${count === 1 ? one : several}`;
+    return count === 0 ? [] : counted(count, one, several);
   });
-  return counts.filter(Boolean).join(", ");
+  return counts.join(", ");
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {

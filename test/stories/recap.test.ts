@@ -264,7 +264,7 @@ describe("after the service was away", () => {
     expect(wordsOf(gaveUp)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(gaveUp)).toContain("Again: /vm restart payments/web-2");
     const ran = await hears(world.vera, "status", /The compute service was unavailable/, waitMs);
-    expect(wordsOf(ran)).toMatch(/Affected here: 1 waiting request has now run\./);
+    expect(wordsOf(ran)).toMatch(/Affected here: 1 request ran\./);
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);
   });
