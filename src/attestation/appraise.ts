@@ -9,7 +9,7 @@ import type {
   Context,
 } from "../verifier/attestation-result.ts";
 import { type Facts, notReadable, type Verification } from "../verifier/verification.ts";
-import { difference, measuredDigits, nearestOf, normalize, type VmPins } from "./pins.ts";
+import { difference, measuredDigits, normalize, type VmPins } from "./pins.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
 export type Verdict = AttestationResult["verdict"];
@@ -332,7 +332,7 @@ function differenceOf(of: ReturnType<typeof measurementsOf>): string | undefined
     const allowed = pins.flatMap((pin) => pin.split(","));
     const all = [...(evidence?.split(",") ?? []), report, vm];
     const found = all.find((one) => one !== undefined && !allowed.includes(one)) ?? "";
-    return difference(found, nearestOf(found, allowed) ?? "");
+    return difference(found, ...allowed);
   }
   return matchesVm === false ? difference(report ?? "", vm ?? "") : undefined;
 }

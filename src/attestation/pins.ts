@@ -101,34 +101,31 @@ export function short(measurement: string): string {
     : `${points.slice(0, 4).join("")}…${points.slice(-4).join("")}`;
 }
 
-/** How two measurements differ, in words: `1 of 48 bytes differs: byte 17 is 4f, expected 4e`. Undefined when they are equal. */
-export function difference(found: string, expected: string): string | undefined {
-  const [is, should] = [normalize(found), normalize(expected)];
-  if (is === should) return undefined;
-  if (!isHex(is) || !isHex(should)) return `${short(is)} instead of ${short(should)}`;
-  const [a, b] = [Buffer.from(is, "hex"), Buffer.from(should, "hex")];
-  if (a.length !== b.length)
-    return `${short(is)} (${a.length} bytes) instead of ${short(should)} (${b.length} bytes)`;
-  const places = [...a.keys()].filter((at) => a[at] !== b[at]);
+/**
+ * How a measurement differs, in words, from the expected one that is nearest: `1 of 48 bytes differs: byte 17 is 4f, expected 4e`.
+ * Undefined when it equals one.
+ */
+export function difference(found: string, ...expected: readonly string[]): string | undefined {
+  const bytes = bytesOf(found);
+  const placesIn = (one: readonly string[]) =>
+    [...one.keys()].filter((at) => one[at] !== bytes[at]);
+  const [nearest = []] = expected
+    .map(bytesOf)
+    .toSorted((a, b) => placesIn(a).length - placesIn(b).length);
+  const places = placesIn(nearest);
+  const isComparable = nearest.length === bytes.length;
+  if (isComparable && places.length === 0) return undefined;
   // A hash that changed differs nearly everywhere: only few differences are worth their places
-  if (places.length > 3) return `${short(is)} instead of ${short(should)}`;
-  const counted = `${places.length} of ${a.length} bytes ${places.length === 1 ? "differs" : "differ"}`;
-  const each = places.map((at) => `byte ${at + 1} is ${hex(a[at])}, expected ${hex(b[at])}`);
+  if (!isComparable || places.length > 3)
+    return `${short(bytes.join(""))} instead of ${short(nearest.join(""))}`;
+  const counted = `${places.length} of ${bytes.length} bytes ${places.length === 1 ? "differs" : "differ"}`;
+  const each = places.map((at) => `byte ${at + 1} is ${bytes[at]}, expected ${nearest[at]}`);
   return `${counted}: ${each.join("; ")}`;
 }
 
-/** Of several expected ones, the one it differs from the least. */
-export function nearestOf(found: string, expected: readonly string[]): string | undefined {
-  const distance = (one: string) => {
-    const [a, b] = [normalize(found), normalize(one)];
-    const same = Array.from(a).filter((letter, at) => b[at] === letter).length;
-    return Math.max(a.length, b.length) - same;
-  };
-  return expected.toSorted((a, b) => distance(a) - distance(b))[0];
-}
-
-const isHex = (text: string) => /^([0-9a-f]{2})+$/.test(text);
-const hex = (byte: number | undefined) => (byte ?? 0).toString(16).padStart(2, "0");
+/** Two hex digits each. */
+const bytesOf = (measurement: string): readonly string[] =>
+  normalize(measurement).match(/..?/gs) ?? [];
 
 /** As the journal keeps it, in the step that ends the approved request. */
 export interface KeptPin {

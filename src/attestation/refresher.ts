@@ -1,3 +1,4 @@
+import { unescape } from "node:querystring";
 import { setTimeout as pause } from "node:timers/promises";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { readBody } from "../compute/exchange.ts";
@@ -80,16 +81,8 @@ async function fetchEndorsement(url: string, dispatcher: Dispatcher): Promise<En
   return {
     // A PCCS gives lists as hex digits
     content: /^([0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, "hex") : content,
-    chain: typeof header === "string" ? decoded(header) : undefined,
+    chain: typeof header === "string" ? unescape(header) : undefined,
   };
-}
-
-function decoded(header: string): string | undefined {
-  try {
-    return decodeURIComponent(header);
-  } catch {
-    return undefined;
-  }
 }
 
 interface RefresherOptions {
