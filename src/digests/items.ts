@@ -261,38 +261,25 @@ function groupWords(group: readonly RequestFact[]): Markdown {
 /** Younger VMs need no snapshot yet. */
 const freshMs = 24 * 3600_000;
 
-/** One line on VMs with only old snapshots, one on those without. Only Gatehouse's own snapshots are known. */
+/** One line on VMs with only old snapshots, the oldest first, one on those without. Only Gatehouse's own snapshots are known. */
 function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Line[] {
   if (!vms || !newestSnapshots) return [];
   const settled = vms.filter(({ status }) => isSettledVmStatus(status) && status !== "ERROR");
   const ageOf = (vm: KnownVm) => now - (newestSnapshots.get(vm.id) ?? now);
-  const old = settled.filter((vm) => ageOf(vm) > snapshotOldMs);
+  const old = settled
+    .filter((vm) => ageOf(vm) > snapshotOldMs)
+    .toSorted((a, b) => ageOf(b) - ageOf(a));
   const isFresh = ({ createdAt = "" }: KnownVm) => now - Date.parse(createdAt) < freshMs;
   const without = settled.filter((vm) => !newestSnapshots.has(vm.id) && !isFresh(vm));
   return [
-    ...lineOn(
-      "old",
-      old.toSorted((a, b) => ageOf(b) - ageOf(a)),
-      (names, oldest) =>
-        old.length === 1
-          ? md`💾 The newest snapshot of ${names} is ${duration(ageOf(oldest))} old.`
-          : md`💾 ${old.length} VMs have only old snapshots, the oldest ${duration(ageOf(oldest))}: ${names}.`,
-    ),
-    ...lineOn("none", without, (names) =>
-      without.length === 1
-        ? md`💾 Gatehouse knows no snapshot of ${names}.`
-        : md`💾 Gatehouse knows no snapshot of ${counted(without.length, "VM")}: ${names}.`,
-    ),
+    ...snapshotLine("old", old, `No snapshot in the last ${duration(snapshotOldMs)}`),
+    ...snapshotLine("none", without, "No snapshot that Gatehouse knows of"),
   ];
 }
 
-function lineOn(
-  key: string,
-  vms: readonly KnownVm[],
-  words: (names: Markdown, first: KnownVm) => Markdown,
-): Line[] {
+function snapshotLine(key: string, vms: readonly KnownVm[], what: string): Line[] {
   const [first] = vms;
   if (!first) return [];
   const names = vms.map((vm) => `${vm.projectName}/${vm.name}`);
-  return [{ key, text: words(listed(names, 3), first), button: showSnapshots(first) }];
+  return [{ key, text: md`💾 ${what}: ${listed(names, 3)}.`, button: showSnapshots(first) }];
 }
