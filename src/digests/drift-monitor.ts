@@ -247,15 +247,11 @@ function driftWords(vm: KnownVm, { verdict, reasons }: Appraisal): Markdown {
 /** A failure, or its end. */
 export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
   const { verdict, reasons, difference } = appraisal;
-  if (verdict !== "failed") {
-    const text = driftWords(vm, appraisal);
-    return message(short(text), section(text), buttons([attestVm(vm.id)]));
-  }
-  const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
-  const why = reasons.map((reason) => md`• ${reason}`);
+  const text = driftWords(vm, appraisal);
+  const more = verdict === "failed" ? [...reasons.slice(1), difference] : [];
   return message(
-    short(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${reasons[0] ?? ""}`),
-    section(lines(head, ...why, difference ? md`${difference}` : undefined)),
+    short(text),
+    section(lines(text, ...more.map((one) => one !== undefined && md`• ${one}`))),
     buttons([attestVm(vm.id), showVm(vm.id)]),
   );
 }

@@ -126,17 +126,13 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
     stateWords: stateWords(state),
     createdAt,
     changedAt: (state === "unknown" ? progress.unknownSince : undefined) ?? changedAt,
-    ...(record.breakGlass === true ? { isBreakGlass: true } : {}),
-    ...(progress.why ? { why: progress.why } : {}),
-    ...(approval
-      ? {
-          approval: {
-            yes: votes.filter(({ vote }) => vote === "approve").length,
-            required: approval.required,
-            expiresAt: approval.expiresAt,
-          },
-        }
-      : {}),
+    isBreakGlass: record.breakGlass === true,
+    why: progress.why,
+    approval: approval && {
+      yes: votes.filter(({ vote }) => vote === "approve").length,
+      required: approval.required,
+      expiresAt: approval.expiresAt,
+    },
   };
 }
 
@@ -169,10 +165,10 @@ export async function tellElsewhere(
 /** `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
 function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
   const { target, requester } = request.record;
-  const where = target.kind === "vm" && target.projectName !== undefined;
-  const by = md`equested by ${requester.name}.`;
+  const isInProject = target.kind === "vm" && target.projectName !== undefined;
+  const asked = isInProject ? md`In ${target.projectName}, requested` : md`Requested`;
   const { sign, text } = outcomeOf(request, command, note);
-  return md`${sign} ${text} ${where ? md`In ${target.projectName}, r` : "R"}${by}`;
+  return md`${sign} ${text} ${asked} by ${requester.name}.`;
 }
 
 /** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */

@@ -110,7 +110,7 @@ describe("watching pinned VMs for drift", () => {
     await at.round();
     await at.round();
     expect(at.texts()).toEqual([
-      "Attestation of web-2 in payments failed: the measurement matches no pin",
+      "🔴 Attestation of web-2 in payments failed: the measurement matches no pin.",
     ]);
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.round();

@@ -24,6 +24,9 @@ const facts = vms.map((vm) => ({
   stateWords: "done",
   createdAt: 1,
   changedAt: Date.parse("2026-11-20T08:30Z"),
+  isBreakGlass: false,
+  why: undefined,
+  approval: undefined,
 }));
 const requests = {
   ...noRequests,

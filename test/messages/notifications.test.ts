@@ -360,7 +360,7 @@ const kinds: readonly [
     "a failed attestation",
     "alerts channel",
     (about) => drifted(about, "failed"),
-    "Attestation of db-1 in shop failed: the measurement matches no pin",
+    "🔴 Attestation of db-1 in shop failed: the measurement matches no pin.",
   ],
   [
     "its end",
