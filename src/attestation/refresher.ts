@@ -1,9 +1,8 @@
 import { unescape } from "node:querystring";
 import { setTimeout as pause } from "node:timers/promises";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { request } from "undici";
 import { readBody } from "../compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
-import { type Proxies, proxyOptions } from "../config/proxy.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { startRounds } from "../redis/due-list.ts";
@@ -65,9 +64,9 @@ class FetchError extends Error {
 }
 
 /** Believed for nothing: whoever stores it checks it. Throws FetchError, or what the network threw. */
-async function fetchEndorsement(url: string, dispatcher: Dispatcher): Promise<EndorsementFiles> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  const { statusCode, headers, body } = await request(url, { dispatcher, signal });
+async function fetchEndorsement(url: string, closing: AbortSignal): Promise<EndorsementFiles> {
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
+  const { statusCode, headers, body } = await request(url, { signal });
   if (statusCode !== 200) {
     body.on("error", () => undefined).destroy();
     const seconds = Number(headers["retry-after"]);
@@ -90,8 +89,6 @@ interface RefresherOptions {
   addresses: VendorAddresses;
   roots: TrustedRoots;
   log: Log;
-  /** The way to the vendors, where it isn't direct. */
-  proxies?: Proxies | undefined;
   now(): number;
 }
 
@@ -140,11 +137,8 @@ const isOfChip = (name: string) => endorsementNamed(name)?.is === "amd-vcek";
  * before anything is fetched for it, and calls for chips that aren't in the folder have a budget of the process.
  */
 export function createRefresher(by: RefresherOptions) {
-  const { folder, addresses, roots, log, proxies, now } = by;
-  const connections = { connections: 4, connect: { timeout: timeoutMs } };
-  const dispatcher = proxies
-    ? new EnvHttpProxyAgent({ ...connections, ...proxyOptions(proxies) })
-    : new Agent(connections);
+  const { folder, addresses, roots, log, now } = by;
+  const closing = new AbortController();
   const all = new Map<string, Wanted>();
   const budget = { calls: mostChipsAtOnce, at: now() };
 
@@ -173,7 +167,7 @@ export function createRefresher(by: RefresherOptions) {
     if (!kind) return;
     const url = addressOf(kind, addresses);
     try {
-      const files = await fetchEndorsement(url, dispatcher);
+      const files = await fetchEndorsement(url, closing.signal);
       const stored = await storeEndorsement(folder, name, files, { now: now(), roots });
       if (typeof stored !== "string") throw new FetchError(`refused: ${stored.refused}`);
       log.info("endorsements.renewed", { name, url, stored });
@@ -242,7 +236,8 @@ export function createRefresher(by: RefresherOptions) {
     },
     round: rounds.now,
     async close(): Promise<void> {
-      await Promise.all([rounds.close(), dispatcher.destroy()]);
+      closing.abort();
+      await rounds.close();
       await Promise.allSettled([...all.values()].flatMap(({ renewing }) => renewing ?? []));
     },
   };

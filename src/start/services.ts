@@ -160,16 +160,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const roots = options.roots ?? vendorRoots;
   const refresher =
     addresses && folder !== undefined
-      ? opened(
-          createRefresher({
-            folder,
-            addresses,
-            roots,
-            log,
-            proxies: config.proxies,
-            now: Date.now,
-          }),
-        )
+      ? opened(createRefresher({ folder, addresses, roots, log, now: Date.now }))
       : undefined;
   const trail = createTrail(redis, key);
   const pinTrail: PinTrail = {
@@ -463,8 +454,8 @@ function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | 
 }
 
 /**
- * From now on what speaks to Slack goes through the proxies: its Web API and uploads use the dispatcher of this process by
- * themselves, the gateway hands it to the WebSocket. The client of the compute service has its own connections (`proxyFor`).
+ * From now on what speaks to Slack and to vendors goes through the proxies: Slack's Web API, uploads, and endorsements use the
+ * dispatcher of this process by themselves, the gateway hands it to the WebSocket. The client of the compute service has its own connections (`proxyFor`).
  */
 export function useProxies(proxies: Proxies): void {
   setGlobalDispatcher(new EnvHttpProxyAgent({ allowH2: false, ...proxyOptions(proxies) }));

@@ -6,7 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { describe, expect, it } from "vitest";
+import { getGlobalDispatcher, setGlobalDispatcher } from "undici";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { evidenceOf, sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { findEndorsements, listEndorsements } from "../../src/attestation/endorsement-folder.ts";
 import { addressOf } from "../../src/attestation/refresher.ts";
@@ -14,6 +15,7 @@ import { createRefresher } from "../../src/attestation/refresher.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
 import { startChild } from "../faults/stage/child.ts";
+import { useProxies } from "../../src/start/services.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { startVendors } from "../support/vendor-server.ts";
 
@@ -285,6 +287,8 @@ async function overTls(url: string) {
 
 describe("a proxy", () => {
   it("carries what is fetched, by CONNECT, unless NO_PROXY names the vendor", async () => {
+    const direct = getGlobalDispatcher();
+    onTestFinished(() => setGlobalDispatcher(direct));
     await using proxy = await connectProxy();
     await using at = await vendors();
     await using tls = await overTls(at.addresses.amd);
@@ -293,7 +297,8 @@ describe("a proxy", () => {
     const fetchedBy = async (no: string, into: string) => {
       const folder = join(at.ours, into);
       const proxies = { https: proxy.url, http: undefined, no };
-      const by = { folder, addresses, roots: sandboxRoots, log: silentLog(), proxies };
+      const by = { folder, addresses, roots: sandboxRoots, log: silentLog() };
+      useProxies(proxies);
       const refresher = createRefresher({ ...by, now: Date.now });
       await refresher.ensure(needs(snp));
       await refresher.close();
