@@ -61,8 +61,6 @@ const batch = 500;
 const anchorEveryRecords = 100;
 const signEveryRecords = 100;
 const signEveryMs = 3600_000;
-/** A crash leaves a batch unsigned. Older seals stay unsigned: this process can't vouch for them. */
-const signBack = 1000;
 
 /** The anchors or the signing key: what this process alone has. */
 class DiskFailure extends Error {
@@ -245,28 +243,11 @@ export async function sealBehind(
   return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
 }
 
-/**
- * Signs each hundredth seal, and the head an hour after the last signature, including what a dead sealer left unsigned.
- */
-async function signDue(trail: Trail, key: SigningKey, head: Seal): Promise<void> {
-  const back = Math.max(0, head.seq - signBack);
-  const [known, now] = await Promise.all([trail.checkpoints(back), trail.now()]);
-  const last = known.at(-1);
-  const signedTo = last?.seq ?? 0;
-  const from = Math.max(signedTo, back);
-  const first = (Math.floor(from / signEveryRecords) + 1) * signEveryRecords;
-  const due: Seal[] = [];
-  for (let seq = first; seq <= head.seq; seq += signEveryRecords) {
-    const seal = await trail.seal(seq);
-    if (seal) due.push(seal);
-  }
-  const isHourly = head.seq > signedTo && now - (last?.at ?? 0) >= signEveryMs;
-  if (isHourly && due.at(-1)?.seq !== head.seq) due.push(head);
-  for (const seal of due) await signSeal(trail, key, seal, now);
-}
-
-async function signSeal(trail: Trail, key: SigningKey, seal: Seal, at: number): Promise<void> {
-  const { seq, hash } = seal;
+/** Signs the head when it has passed a hundredth record, and an hour after the last signature. */
+async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Promise<void> {
+  const hundredth = seq - (seq % signEveryRecords);
+  const [signed, at] = await Promise.all([trail.checkpoints(hundredth), trail.now()]);
+  if (signed.some((one) => at - one.at < signEveryMs)) return;
   const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
   const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
   try {
