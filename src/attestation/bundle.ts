@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, verify } from "node:crypto";
+import { createPublicKey, hash, verify } from "node:crypto";
 import type { AttestationReport } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { canonical } from "../text/canonical-json.ts";
@@ -66,9 +66,7 @@ export function bundleOf(
     const its = mapped(by.endorsements, (value) =>
       Buffer.isBuffer(value) ? value.toString("base64") : value,
     );
-    const text = canonical(its);
-    const place = places.get(text) ?? endorsements.push(its) - 1;
-    places.set(text, place);
+    const place = places.getOrInsertComputed(canonical(its), () => endorsements.push(its) - 1);
     const named = { id, name, projectId, projectName };
     const { verdict } = appraisal;
     vms.push({ vm: named, at: options.now, report, options, verdict, by: place });
@@ -240,8 +238,7 @@ export function signerNamed(text: string): string {
   throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
 
-const sha256Of = (publicKey: string) =>
-  createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex");
+const sha256Of = (publicKey: string) => hash("sha256", Buffer.from(publicKey, "base64"));
 
 /** As people compare keys of the audit trail. */
 const fingerprintOf = (publicKey: string) => sha256Of(publicKey).slice(0, 16);

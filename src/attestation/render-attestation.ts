@@ -95,11 +95,9 @@ function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Mark
   if (pinDoubt !== undefined)
     return pinDoubt === "waits" ? md`waits to be sealed` : md`not kept by Gatehouse`;
   if (pins.length === 0) return md`none set`;
-  const shown = pins.slice(0, 3).map((pin) => name(short(pin.split(",")[0] ?? "")));
-  const listed = shown.reduce((all, pin) => md`${all} ${pin}`);
-  const more = pins.length > 3 ? ` and ${pins.length - 3} more` : "";
+  const more = pins.length > 1 ? ` and ${pins.length - 1} more` : "";
   const compared = matchesPin === undefined ? "" : matchesPin ? ": matches" : ": no match";
-  return md`${listed}${more}${compared}`;
+  return md`${name(short(pins[0]?.split(",")[0] ?? ""))}${more}${compared}`;
 }
 
 /** Its word, beside ours and never above it. */
@@ -230,7 +228,7 @@ export function renderFleet(
 
 const maxWaits = 5;
 
-/** The VMs that wait for the same update of their hosts, in one line each; most first. */
+/** The VMs that wait for the same update of their hosts, in one line for each update; most first. */
 function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
   const waits = rows.flatMap(({ vm, appraisal }) =>
     [...Map.groupBy(appraisal?.result?.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
@@ -243,9 +241,7 @@ function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
     .slice(0, maxWaits)
     .map(([what, all]) => {
       const names = all.map((one) => one.name);
-      const many =
-        all.length === 1 ? "1 VM waits for a newer" : `${all.length} VMs wait for the same`;
-      return md`⬆️ *${many} ${what}*: ${firstFew(names, 3)}`;
+      return md`⬆️ *Needs ${what}*: ${firstFew(names, 3)}`;
     });
 }
 

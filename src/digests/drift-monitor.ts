@@ -313,10 +313,8 @@ export function lackingIn(
   for (const { vm, lacks } of records) {
     const place = placeOf(vm);
     for (const lack of lacks) {
-      const key = keyOf(lack, place);
-      const lacking = found.get(key) ?? { ...lack, place, vms: [] };
-      lacking.vms.push(vm);
-      found.set(key, lacking);
+      const none = () => ({ ...lack, place, vms: [] });
+      found.getOrInsertComputed(keyOf(lack, place), none).vms.push(vm);
     }
   }
   return found;

@@ -177,7 +177,7 @@ describe("a fleet", () => {
     const { message } = renderFleet("*", [...waiting, rowOf("e", old(2))], now);
     const text = JSON.stringify(message.blocks);
     expect(text).toContain(
-      "⬆️ *4 VMs wait for the same TDX module (TDX Module 6 as of 2024-11-13)*: a, b, c and 1 more\\n⬆️ *1 VM waits for a newer microcode (TDX Late Microcode Update 3 as of 2024-11-13)*: e",
+      "⬆️ *Needs TDX module (TDX Module 6 as of 2024-11-13)*: a, b, c and 1 more\\n⬆️ *Needs microcode (TDX Late Microcode Update 3 as of 2024-11-13)*: e",
     );
   });
 
