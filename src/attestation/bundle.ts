@@ -1,8 +1,8 @@
-import { createPublicKey, hash, verify } from "node:crypto";
 import type { AttestationReport } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
+import { fingerprint, isSignature, keyDigest } from "../text/signed-text.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AppraisalOptions, AttestationResult } from "../verifier/attestation-result.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
@@ -126,7 +126,7 @@ export function judgeBundle(
     : [];
   const against = signerProblem(bundle, trusted);
   if (!against) {
-    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy)}, which --signer names`;
+    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprint(signedBy)}, which --signer names`;
     return { verdict, lines: [...lines, by, ...notes] };
   }
   // Evidence that fails needs nobody's word for it
@@ -205,27 +205,15 @@ function signerProblem(
       "nobody signed the bundle, so its clock, pins, and policy are as anyone wrote them";
     return { verdict: "could not verify", says };
   }
-  if (!isSigned(bundle))
+  if (!isSignature(signedText(bundle), key, signature))
     return { verdict: "failed", says: "the bundle was changed after it was signed" };
-  if ([key, fingerprintOf(key), sha256Of(key)].some((name) => trusted.includes(name)))
+  if ([key, fingerprint(key), keyDigest(key)].some((name) => trusted.includes(name)))
     return undefined;
-  const by = `the bundle is signed by the key ${fingerprintOf(key)}`;
+  const by = `the bundle is signed by the key ${fingerprint(key)}`;
   if (trusted.length > 0)
     return { verdict: "failed", says: `${by}, which is none that --signer names` };
   const says = `${by}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`;
   return { verdict: "could not verify", says };
-}
-
-function isSigned(bundle: EvidenceBundle): boolean {
-  try {
-    const [der, signature] = [bundle.signedBy, bundle.signature].map((text = "") =>
-      Buffer.from(text, "base64"),
-    ) as [Buffer, Buffer];
-    const key = createPublicKey({ key: der, type: "spki", format: "der" });
-    return verify(null, Buffer.from(signedText(bundle)), key, signature);
-  } catch {
-    return false;
-  }
 }
 
 /** A fingerprint as people compare keys, the whole SHA-256, or the key itself. Throws for anything else. */
@@ -237,8 +225,3 @@ export function signerNamed(text: string): string {
   if (/^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64)) return base64;
   throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
-
-const sha256Of = (publicKey: string) => hash("sha256", Buffer.from(publicKey, "base64"));
-
-/** As people compare keys of the audit trail. */
-const fingerprintOf = (publicKey: string) => sha256Of(publicKey).slice(0, 16);

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { type Anchor, isSignature, type SigningKey } from "./sealer.ts";
+import { isSignature } from "../text/signed-text.ts";
+import type { Anchor, SigningKey } from "./sealer.ts";
 import { genesis, createTrail, type Step, type Trail, checkpointShape } from "./trail.ts";
 import { checkWalk, type Verdict } from "./verify.ts";
 

@@ -15,7 +15,7 @@ import {
 } from "../messages/message.ts";
 import { scrub } from "../log/log.ts";
 import type { Anchor } from "./sealer.ts";
-import type { AuditEntry, AuditPage } from "./read.ts";
+import type { AuditEntry, AuditPage } from "./trail.ts";
 import { range, type RecordedLoss, type Verdict } from "./verify.ts";
 
 /** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */

@@ -1,12 +1,10 @@
 import {
   randomBytes,
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   randomUUID,
   sign,
-  verify,
 } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -344,32 +342,8 @@ function makeKey(file: string): void {
   }
 }
 
-/** The first 16 hex digits of SHA-256 over the public key, for people to compare. */
-export function fingerprint(publicKey: string): string {
-  return createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex").slice(0, 16);
-}
-
 export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
   return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
-}
-
-/** False for anything that isn't a valid signature, a broken key included. */
-export function isSignature(text: string, publicKey: string, signature: string): boolean {
-  const der = fromBase64(publicKey);
-  const bytes = fromBase64(signature);
-  if (!der || !bytes) return false;
-  try {
-    const key = createPublicKey({ key: der, format: "der", type: "spki" });
-    return verify(null, Buffer.from(text), key, bytes);
-  } catch {
-    return false;
-  }
-}
-
-/** Canonical base64 only: the last digit before `=` has bits that a decoder would ignore. */
-function fromBase64(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, "base64");
-  return bytes.toString("base64") === text ? bytes : undefined;
 }
 
 /** Versions of the policy, in the order in which processes adopted them: the last one counts. */

@@ -1,5 +1,6 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type Anchor, fingerprint, isSignature, signedText } from "./sealer.ts";
+import { fingerprint, isSignature } from "../text/signed-text.ts";
+import { type Anchor, signedText } from "./sealer.ts";
 import {
   compareIds,
   type Entry,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AfterNote } from "../attestation/render-attestation.ts";
-import { readAudit } from "../audit/read.ts";
+import { readAudit } from "../audit/trail.ts";
 import {
   Markdown,
   md,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { findSigningKey, openAnchors } from "../../audit/sealer.ts";
 import { exportAudit, exportText } from "../../audit/export.ts";
-import { type AuditFilter, readAudit } from "../../audit/read.ts";
+import { type AuditFilter, readAudit } from "../../audit/trail.ts";
 import { renderAudit, renderVerdict } from "../../audit/render.ts";
 import { verifyAudit } from "../../audit/verify.ts";
 import { md, sentence } from "../../messages/message.ts";

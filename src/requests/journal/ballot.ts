@@ -7,8 +7,7 @@ import {
 } from "../../redis/redis.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
-import { parseRecord } from "../../audit/read.ts";
-import { createTrail } from "../../audit/trail.ts";
+import { createTrail, parseRecord } from "../../audit/trail.ts";
 import { keepStep } from "./scripts.ts";
 import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
