@@ -253,9 +253,9 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const [newest] = group;
   if (!newest) return md``;
   const names = [...new Set(group.map(({ target }) => target.name))];
-  const times = group.length === 2 ? ", twice" : `, ${group.length} times`;
+  const times = names.length === group.length ? "" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
-  return md`${newest.done} ${listed(names)} · ${newest.requester}${markOf(newest)}${names.length === group.length ? "" : times}, ${last}${atTime(newest.changedAt)}`;
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${markOf(newest)}${times}, ${last}${atTime(newest.changedAt)}`;
 }
 
 /** Younger VMs need no snapshot yet. */

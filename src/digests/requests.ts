@@ -238,20 +238,16 @@ export function createSubscriptions(options: {
     const subscriptions = await all();
     for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
       const scope = scopeOfChannel(options.config.policy, channelId);
-      const matches = Object.fromEntries(
-        events.map((event) => {
-          const globs = own.filter((one) => one.events.includes(event)).map(({ glob }) => glob);
-          return [event, compileTargetGlobs(globs)];
-        }),
-      );
       const mayTell = (one: Followed) => {
         const { id, name } = ownerOf(one);
         return seesUnder(scope, id, [name, one.projectNameNow]);
       };
       const lines: (Line & { key: string })[] = [];
       for (const { event, key: id, about, line, saidIn = [] } of happened) {
-        if (saidIn.includes(channelId)) continue;
-        const meant = about.filter((one) => matches[event]?.(one) === true && mayTell(one));
+        const wanted = own.filter((one) => one.events.includes(event));
+        if (wanted.length === 0 || saidIn.includes(channelId)) continue;
+        const isMeant = compileTargetGlobs(wanted.map(({ glob }) => glob));
+        const meant = about.filter((one) => isMeant(one) && mayTell(one));
         if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
       }
       if (lines.length > 0) await options.post(channelId, lines);
