@@ -206,21 +206,17 @@ function whyNoReport(input: AppraisalInput): string | undefined {
 }
 
 /** What the service's time for the report says against relying on it. */
-function agesOf(input: AppraisalInput): readonly string[] {
+function agesOf(input: AppraisalInput): readonly (string | false)[] {
   const { now, vm, notBefore } = input;
   const madeAt = timeOf(reportIn(input)?.timestamp);
   if (madeAt === undefined)
-    return notBefore === undefined
-      ? []
-      : ["the compute service doesn't say when the report was made"];
-  const createdAt = timeOf(vm.createdAt);
-  const ages: string[] = [];
-  if (madeAt > now + clockSkewMs) ages.push("the report is dated in the future");
-  if (createdAt !== undefined && madeAt < createdAt - clockSkewMs)
-    ages.push("the report is older than the VM");
-  if (notBefore !== undefined && madeAt < notBefore - changeSkewMs)
-    ages.push("the report is still the one from before the change");
-  return ages;
+    return [notBefore !== undefined && "the compute service doesn't say when the report was made"];
+  return [
+    madeAt > now + clockSkewMs && "the report is dated in the future",
+    madeAt < (timeOf(vm.createdAt) ?? -Infinity) - clockSkewMs && "the report is older than the VM",
+    madeAt < (notBefore ?? -Infinity) - changeSkewMs &&
+      "the report is still the one from before the change",
+  ];
 }
 
 /** Evidence that is broken is so with and without endorsements. */

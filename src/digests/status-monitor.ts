@@ -2,7 +2,6 @@ import { hash } from "node:crypto";
 import { statusSign } from "../inventory/known.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import {
-  buttons,
   context,
   message,
   type Message,
@@ -84,16 +83,12 @@ async function tell(
 export function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
   const shown = changes.slice(0, maxNamed);
   const more = changes.length - shown.length;
-  const rows = shown.flatMap((change) => [
-    section(sentenceOf(change)),
-    ...buttons([showVm(change.vm.id)]),
-  ]);
-  const [first, second] = shown;
-  const head = second && md`*${changes.length} VMs changed without a request to Gatehouse:*`;
+  const many = md`*${changes.length} VMs changed without a request to Gatehouse:*`;
+  const isOne = changes.length === 1;
   return message(
-    news(head ?? (first ? sentenceOf(first) : md``)),
-    head && section(head),
-    ...rows,
+    news(isOne ? lines(...shown.map(sentenceOf)) : many),
+    isOne ? undefined : section(many),
+    shown.map((change) => section(sentenceOf(change), showVm(change.vm.id))),
     context(
       lines(
         more > 0 && md`… and ${more} more. ${"/vm list"} shows all, problems first.`,
