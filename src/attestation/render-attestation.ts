@@ -241,7 +241,7 @@ function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
     .slice(0, maxWaits)
     .map(([what, all]) => {
       const names = all.map((one) => one.name);
-      return md`⬆️ *Needs ${what}*: ${firstFew(names, 3)}`;
+      return md`⬆️ *Waiting for ${what}*: ${firstFew(names, 3)}`;
     });
 }
 

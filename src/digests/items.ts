@@ -272,7 +272,11 @@ function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Lin
   const isFresh = ({ createdAt = "" }: KnownVm) => now - Date.parse(createdAt) < freshMs;
   const without = settled.filter((vm) => !newestSnapshots.has(vm.id) && !isFresh(vm));
   return [
-    ...snapshotLine("old", old, `No snapshot in the last ${duration(snapshotOldMs)}`),
+    ...snapshotLine(
+      "old",
+      old,
+      `No snapshot that Gatehouse knows of in the last ${duration(snapshotOldMs)}`,
+    ),
     ...snapshotLine("none", without, "No snapshot that Gatehouse knows of"),
   ];
 }

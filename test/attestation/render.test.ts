@@ -177,7 +177,7 @@ describe("a fleet", () => {
     const { message } = renderFleet("*", [...waiting, rowOf("e", old(2))], now);
     const text = JSON.stringify(message.blocks);
     expect(text).toContain(
-      "⬆️ *Needs TDX module (TDX Module 6 as of 2024-11-13)*: a, b, c and 1 more\\n⬆️ *Needs microcode (TDX Late Microcode Update 3 as of 2024-11-13)*: e",
+      "⬆️ *Waiting for TDX module (TDX Module 6 as of 2024-11-13)*: a, b, c and 1 more\\n⬆️ *Waiting for microcode (TDX Late Microcode Update 3 as of 2024-11-13)*: e",
     );
   });
 

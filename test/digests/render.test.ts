@@ -123,7 +123,7 @@ describe("a digest", () => {
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
-      "💾 No snapshot in the last 7 d: `shop/db-1`.",
+      "💾 No snapshot that Gatehouse knows of in the last 7 d: `shop/db-1`.",
     ]);
     expect(message.text).toBe(
       "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 about snapshots",
