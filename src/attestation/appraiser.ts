@@ -46,7 +46,7 @@ interface AttestOptions {
 interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
   /** Read for each VM: it may change. */
-  readonly policy: Policy["attestation"];
+  config: { readonly policy: Pick<Policy, "attestation"> };
   register: ReturnType<typeof createEvidenceRegister>;
   accepted: AcceptedPins;
   /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
@@ -79,7 +79,7 @@ export function createAppraiser(by: AppraiserOptions) {
 
   /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
-    const inFile = pinsFor(by.policy.pins, namesOf(vm));
+    const inFile = pinsFor(by.config.policy.attestation.pins, namesOf(vm));
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
     const accepted = await by.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
@@ -120,7 +120,7 @@ export function createAppraiser(by: AppraiserOptions) {
         pinsOf(named),
         register.lastSeen(named.id),
       ]);
-      const { policy } = by;
+      const policy = by.config.policy.attestation;
       const found =
         "error" in report ? undefined : await verify(report.report, policy.endorsements);
       const { verification } = found ?? {};

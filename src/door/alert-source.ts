@@ -46,7 +46,7 @@ export function alertSource(options: {
   inventory: Pick<Inventory, "seenIn">;
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
-  readonly policy: Policy;
+  config: { readonly policy: Policy };
   editMs?: number;
 }): Source {
   const { alerts } = options;
@@ -129,7 +129,8 @@ export function alertSource(options: {
 
   /** So many of its VMs are read from the compute service: those that can have controls. */
   async function viewOf(alert: StoredAlert, frozenBy: string | undefined, reads: number) {
-    const { policy, commands } = options;
+    const { commands } = options;
+    const { policy } = options.config;
     const { source, channelId, vms } = alert.record;
     const { offer = [] } = policy.sources[source] ?? {};
     const wanted = [...[show, metrics, restart, start].map(dottedName), ...offer];

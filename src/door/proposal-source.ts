@@ -21,7 +21,7 @@ export function proposalSource(options: {
   store: Pick<Journal, "get" | "madeBy" | "freezeState">;
   commands: readonly ChangeCommand[];
   web: Web;
-  policy: Pick<Policy, "confirm">;
+  config: { readonly policy: Pick<Policy, "confirm"> };
 }): Source {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
@@ -54,7 +54,12 @@ export function proposalSource(options: {
     const place = { channelId: record.channelId };
     const render = async () => {
       const link = await linkTo(request?.delivered.card, { web });
-      return renderProposal(proposal, command, { policy: options.policy, frozen, request, link });
+      return renderProposal(proposal, command, {
+        policy: options.config.policy,
+        frozen,
+        request,
+        link,
+      });
     };
     const messages = [
       { key: "card", mark: said["card"], place, render, shows, urgency: "decision" as const },

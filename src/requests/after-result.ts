@@ -143,7 +143,7 @@ const maxKept = 1_000;
 export function createAttestationNote(by: {
   appraiser: Appraiser;
   /** Read at each use: it may change. */
-  readonly policy: Policy;
+  config: { readonly policy: Policy };
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
@@ -162,10 +162,12 @@ export function createAttestationNote(by: {
     const { target } = request.record;
     if (request.state !== "done" || request.progress.already) return undefined;
     try {
-      const appraisal = await appraisalAfter(request, command, by);
+      const { appraiser, config } = by;
+      const { policy } = config;
+      const appraisal = await appraisalAfter(request, command, { appraiser, policy });
       const found = appraisal && afterChange(appraisal);
       if (!found?.but) return found;
-      const called = new Markdown(mentions(operatorsOf(target, by.policy)));
+      const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };
     } catch (error) {
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });

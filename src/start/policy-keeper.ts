@@ -51,11 +51,13 @@ const maxNoted = 50;
  * A process without a file has no policy to give: it may start where no process had one either, so that Gatehouse can be tried
  * out, and adopts nothing. Throws ConfigError.
  */
-export async function refuseMissing(
-  { policyFile }: Pick<Config, "policyFile">,
-  { redis, key, log }: Pick<KeeperOptions, "redis" | "key" | "log">,
-): Promise<void> {
-  const { missingAt } = policyFile;
+export async function refuseMissing({
+  config,
+  redis,
+  key,
+  log,
+}: Pick<KeeperOptions, "config" | "redis" | "key" | "log">): Promise<void> {
+  const { missingAt } = config.policyFile;
   if (missingAt === undefined) return;
   const { current } = await readPolicySigns(redis, key);
   if (current !== undefined)

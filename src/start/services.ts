@@ -24,6 +24,7 @@ import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { countWorkers, createQueues } from "../jobs/queues.ts";
 import type { Log, Spans } from "../log/log.ts";
+import { counted } from "../messages/message.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis, type Keys, type RedisClient } from "../redis/redis.ts";
 import {
@@ -93,13 +94,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     return client;
   };
   const redis = await connected("commands");
+  const on = { config, log, redis, key, at };
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
   }
   await takeFormat(redis, key);
   // Before anything is done by the rules of a process that has none
-  await refuseMissing(config, { redis, key, log });
+  await refuseMissing(on);
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
@@ -141,14 +143,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     }),
   );
   const inventory = opened(
-    createInventory({
-      redis,
-      key,
-      compute,
-      log,
-      refreshMs: timing.inventoryRefreshMs,
-      concurrency: 32,
-    }),
+    createInventory({ ...on, compute, refreshMs: timing.inventoryRefreshMs, concurrency: 32 }),
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
@@ -170,17 +165,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
   };
   const judge = createAppraiser({
+    config,
     compute,
-    get policy() {
-      return config.policy.attestation;
-    },
     register: createEvidenceRegister(redis, key),
-    accepted: createAcceptedPins({
-      redis,
-      key,
-      trail: pinTrail,
-      secret: () => config.slack.botToken,
-    }),
+    accepted: createAcceptedPins({ ...on, trail: pinTrail, secret: () => config.slack.botToken }),
     roots,
     refresher,
     now: Date.now,
@@ -190,16 +178,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   await queues.ready();
 
   const { botToken, apiUrl } = config.slack;
+  const person = async (userId: string) => people.person(userId, identity.known().teamId);
   const notices = createNotices({
-    redis,
-    key,
-    render: (facts) =>
-      renderPolicyNews(facts, {
-        store,
-        web,
-        log,
-        person: async (userId) => people.person(userId, identity.known().teamId),
-      }),
+    ...on,
+    render: (facts) => renderPolicyNews(facts, { store, web, log, person }),
   });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
     const channelId = config.policy[where]?.channel;
@@ -228,8 +210,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
   };
   const polls = createPolls(redis, key, journal.getMany);
-  const feeds = createFeeds({ redis, key, render: renderFeed, at });
-  const subscriptions = createSubscriptions({ redis, key, config, post: feeds.post });
+  const feeds = createFeeds({ ...on, render: renderFeed });
+  const subscriptions = createSubscriptions({ ...on, post: feeds.post });
   const appraiser = rememberVerdicts(judge, {
     records: createDriftRecords(redis, key),
     alarms: createAlarms({ config, announce: notices.announce }),
@@ -238,13 +220,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
     now: Date.now,
   });
-  const attestationNote = createAttestationNote({
-    appraiser,
-    get policy() {
-      return config.policy;
-    },
-    log,
-  });
+  const attestationNote = createAttestationNote({ config, appraiser, log });
   async function projectName(id: string): Promise<string | undefined> {
     const known = await inventory.findProject(id, { onlyKnown: true });
     return "found" in known && known.found.id === id ? known.found.name : undefined;
@@ -262,13 +238,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const showFreeze = () => Promise.all([alerts.refresh(), proposals.refresh()]);
   const changes = requestable(commands);
   const onTold = observeTold({ log, telemetry });
+  const posting = { config, store, web, commands: changes };
   const requests = requestSource({
-    store,
-    commands: changes,
-    web,
-    get policy() {
-      return config.policy;
-    },
+    ...posting,
     attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: (request, command) =>
@@ -287,33 +259,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const delivery = startDelivery(
     [
       requests,
-      sharedCardSource({
-        store,
-        commands: changes,
-        attestationNote,
-        onTold,
-        at,
-      }),
-      rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
-      alertSource({
-        alerts,
-        store,
-        inventory,
-        compute,
-        commands,
-        get policy() {
-          return config.policy;
-        },
-      }),
-      proposalSource({
-        proposals,
-        store,
-        commands: changes,
-        web,
-        get policy() {
-          return config.policy;
-        },
-      }),
+      sharedCardSource({ ...posting, attestationNote, onTold, at }),
+      rolloutSource({ ...posting, rollouts, apiUrl, log }),
+      alertSource({ ...posting, alerts, inventory, compute, commands }),
+      proposalSource({ ...posting, proposals }),
       notices.source,
       feeds.source,
     ],
@@ -330,41 +279,26 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   opened({ close: () => delivery.close(lastMessagesMs) });
   const policyKeeper = opened(
-    await keepPolicy({
-      config,
-      redis,
-      key,
-      log,
-      telemetry,
-      store,
-      people,
-      announce: notices.announce,
-      at,
-    }),
+    await keepPolicy({ ...on, telemetry, store, people, announce: notices.announce }),
   );
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({
-      config,
+      ...on,
       watch,
       outages,
       store,
       inventory,
       announce: notices.announce,
-      log,
-      at,
       commands: changes,
       outageMs: timing.outageMs,
     }),
   );
   return {
-    config,
+    ...on,
     policyKeeper,
-    log,
-    key,
     telemetry,
     spans,
-    redis,
     connected,
     redisCheck,
     storageProblemsNow,
@@ -390,7 +324,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     subscriptions,
     watch,
     outages,
-    at,
     opened,
   };
 }
@@ -417,8 +350,8 @@ export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
     return;
   }
   const facts = [
-    ...(open > 0 ? [`${open} open ${open === 1 ? "request" : "requests"}`] : []),
-    ...(workers > 0 ? [`${workers} running ${workers === 1 ? "worker" : "workers"}`] : []),
+    ...(open > 0 ? [counted(open, "open request")] : []),
+    ...(workers > 0 ? [counted(workers, "running worker")] : []),
   ];
   throw new ConfigError([
     `Redis holds stored format ${held} with ${facts.join(" and ")}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,

@@ -46,7 +46,7 @@ const policy = {
 };
 const appraiser = createAppraiser({
   compute,
-  policy: policy.attestation,
+  config: { policy },
   register: createEvidenceRegister(redis, key),
   accepted: createAcceptedPins({
     redis,

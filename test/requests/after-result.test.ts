@@ -25,7 +25,7 @@ async function noteOn(projectName: string, times = 1) {
       },
       isAskedOf: async () => true,
     } as unknown as Appraiser,
-    policy,
+    config: { policy },
     log: silentLog(),
   });
   const request = {

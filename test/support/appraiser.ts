@@ -20,7 +20,7 @@ export const sandboxAppraiser = (by: {
   const trail = createTrail(by.redis, by.key);
   return createAppraiser({
     compute: by.compute,
-    policy: by.policy.attestation,
+    config: by,
     register: createEvidenceRegister(by.redis, by.key),
     accepted: createAcceptedPins({
       redis: by.redis,

@@ -62,7 +62,8 @@ export function requestSource(options: {
   commands: readonly ChangeCommand[];
   web: Web;
   /** Says who may approve where nothing else does, and which buttons ask. */
-  policy: Pick<Policy, "access" | "confirm">;
+  /** Its policy is read at each use. */
+  config: { readonly policy: Pick<Policy, "access" | "confirm"> };
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Called at least once for each ended request, before its result is posted. */
@@ -144,7 +145,8 @@ export function requestSource(options: {
       key: "card",
       async render() {
         const after = await note();
-        const place = { ...(await placeOnCard(request)), after, policy: options.policy };
+        const { policy } = options.config;
+        const place = { ...(await placeOnCard(request)), after, policy };
         const shown = renderCard(request, command, approversOf(request), place);
         return isWhole && holds("card", "result")
           ? withResult(renderResult(request, command, after), shown)
@@ -197,7 +199,7 @@ export function requestSource(options: {
       async render() {
         await options.at?.("link", record.id);
         const after = await note();
-        const known = { after, policy: options.policy };
+        const known = { after, policy: options.config.policy };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return isWholeHere && holds("asked", "answer")
           ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
@@ -245,7 +247,7 @@ export function requestSource(options: {
   /** Mentioned on its card: those who may decide, by group. */
   function approversOf({ record: { approval } }: StoredRequest): readonly string[] {
     if (!approval) return [];
-    return [...new Set(needsOf(options.policy, approval).flatMap(({ from }) => from))];
+    return [...new Set(needsOf(options.config.policy, approval).flatMap(({ from }) => from))];
   }
 
   /** On a card in the channel of a team, or one that should be there. */

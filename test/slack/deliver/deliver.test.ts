@@ -52,7 +52,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     store,
     commands: commands.filter(isChange),
     web,
-    policy,
+    config: { policy },
     recordResults: async ({ record }) => void recorded.push(record.id),
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
     attestationNote: async () => undefined,

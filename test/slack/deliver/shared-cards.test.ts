@@ -80,7 +80,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
         requestSource({
           ...options,
           web,
-          policy,
+          config: { policy },
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
           refusal: async () => undefined,
