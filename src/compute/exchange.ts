@@ -39,7 +39,6 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
       status: statusCode,
       contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
       retryAfter: first("retry-after"),
-      date: first("date"),
     };
     const bytes = await readBody(body, maxBytes);
     if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
@@ -172,8 +171,6 @@ export interface Answer {
   /** Lower case, without parameters; empty when there is none. */
   contentType: string;
   retryAfter: string | undefined;
-  /** The service's clock, as it says. */
-  date?: string | undefined;
   text: string;
   /** The status arrived, the body did not arrive whole. */
   flaw?: ComputeErrorReason | undefined;

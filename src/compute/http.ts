@@ -75,8 +75,6 @@ export interface CallReport {
   /** 1 for the first; only reads have more. */
   attempt: number;
   status?: number;
-  /** The `Date` of the answer. */
-  date?: string | undefined;
   durationMs: number;
   kind?: ComputeErrorKind;
   reason?: ComputeErrorReason;
@@ -172,7 +170,7 @@ export function createHttp(options: ComputeOptions) {
       endpoint,
       attempt,
       durationMs,
-      ...(verdict.answer ? { status: verdict.answer.status, date: verdict.answer.date } : {}),
+      ...(verdict.answer ? { status: verdict.answer.status } : {}),
       ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
     });
     return verdict;

@@ -122,6 +122,8 @@ interface WebOptions {
   apiUrl: string;
   log: Log;
   timeoutMs?: number;
+  /** Default: the global one. Whoever gives another sees the headers, which Slack's client hides. */
+  fetch?: typeof fetch;
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
 }
 
@@ -156,7 +158,7 @@ const neverLeft = new Set([
  * is posted up to 10 times when answers are lost), a timeout (by default none), and never `headers`: the client would put
  * its token there.
  */
-export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "timeoutMs">) {
+export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "timeoutMs" | "fetch">) {
   return {
     slackApiUrl: options.apiUrl,
     retryConfig: { retries: 0 },
@@ -164,6 +166,7 @@ export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "time
     rejectRateLimitedCalls: true,
     allowAbsoluteUrls: false,
     logger: slackLogger(options.log),
+    ...(options.fetch && { fetch: options.fetch }),
   };
 }
 
@@ -255,7 +258,13 @@ function classify(error: unknown): WebAnswer {
   // A 429 without a usable Retry-After has no class of its own in web-api 8.2, only this sentence.
   if (messageOf(error).startsWith("Retry header did not contain")) return limited(undefined);
   const unsent = codesOf(error).some((one) => neverLeft.has(one));
-  return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(error) };
+  return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(rootOf(error)) };
+}
+
+/** The client and `fetch` say no more than that there was no answer. */
+function rootOf(error: unknown): unknown {
+  const cause = at(error, "cause");
+  return cause === undefined ? error : rootOf(cause);
 }
 
 function limited(seconds: unknown): WebAnswer {

@@ -53,21 +53,3 @@ export function render(sections: readonly Section[]): string {
 export function exitCodeOf(sections: readonly Section[]): 0 | 1 {
   return sections.some(({ findings }) => findings.some(({ is }) => is === "ill")) ? 1 : 0;
 }
-
-/** The most that this machine's clock may differ from another's. Slack's signatures hold for five minutes. */
-const mostSkewMs = 60_000;
-
-/** About this machine's clock, against a `Date` header that came just now. */
-export function clockFinding(date: string | null | undefined, now: number): readonly Finding[] {
-  const theirs = Date.parse(date ?? "");
-  if (Number.isNaN(theirs)) return [];
-  const offMs = now - theirs;
-  if (Math.abs(offMs) < mostSkewMs) return [well("clock: within a minute of this machine's")];
-  const seconds = Math.round(Math.abs(offMs) / 1000);
-  return [
-    ill(
-      `clock: this machine's is ${seconds} s ${offMs > 0 ? "ahead" : "behind"}`,
-      "Let NTP set the clock of this machine.",
-    ),
-  ];
-}

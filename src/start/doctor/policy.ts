@@ -4,9 +4,10 @@ import { firstFew } from "../../messages/message.ts";
 import { metBy } from "../../config/seats.ts";
 import { placesSeen, whoAre, channelsNamed, everyoneNamed } from "../../policy/access.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
-import { at, textAt, textsAt } from "../../slack/web.ts";
+import { silentLog } from "../../log/log.ts";
+import { at, createWeb, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
-import { askSlack, wordOf } from "./slack.ts";
+import { wordOf } from "./slack.ts";
 
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
 const mostPeople = 40;
@@ -23,9 +24,10 @@ export async function lookAtPolicy({
   policy: Policy;
   policyFile?: Pick<Config["policyFile"], "missingAt">;
 }) {
+  const web = createWeb({ token: slack.botToken, apiUrl: slack.apiUrl, log: silentLog() });
   const ask = async (method: string, args: Readonly<Record<string, string>> = {}) => {
-    const answer = await askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
-    return { word: wordOf(answer), data: "data" in answer ? answer.data : undefined };
+    const answer = await web.call(method, args);
+    return { word: wordOf(answer), data: answer.ok ? answer.data : undefined };
   };
   const us = await ask("auth.test");
   const isAsked = us.word === "ok";
@@ -64,15 +66,12 @@ export async function lookAtPolicy({
       const home = { teamId: textAt(us.data, "team_id") };
       return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
-    /** By channel ID: `ok`, Slack's error, or undefined for silence. */
+    /** By channel ID: `ok`, `shared` where nothing is posted for that, Slack's error, or undefined for silence. */
     channels: await lookUp(channelsNamed(policy), async (channel) => {
-      const { word } = await ask("conversations.history", { channel, limit: "1" });
-      return word;
-    }),
-    /** By channel ID: whether another company shares it, as far as Slack says. */
-    shared: await lookUp(channelsNamed(policy), async (channel) => {
-      const { data } = await ask("conversations.info", { channel });
-      return at(data, "channel", "is_ext_shared") === true;
+      const { word, data } = await ask("conversations.info", { channel });
+      const is = (name: string) => at(data, "channel", name) === true;
+      if (is("is_ext_shared") && !policy.sharedChannels.includes(channel)) return "shared";
+      return word === "ok" && !is("is_member") ? "not_in_channel" : word;
     }),
     /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
     auditReaders: readers.filter((id) => id !== textAt(us.data, "user_id")),
@@ -123,7 +122,6 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
     ...idFindings("group ", [...groups], allGroups),
     ...idFindings("", named, allPeople),
     ...idFindings("channel ", [...channels], allChannels),
-    ...sharedFindings(facts),
     ...alarmFindings(facts),
     approverFinding(facts),
     ...seatFindings(facts),
@@ -152,6 +150,10 @@ const meanings: Readonly<Record<string, readonly [what: string, mend: string]>> 
     ": isn't there, or is private and Gatehouse isn't in it",
     `${correctId}, or type /invite @gatehouse there.`,
   ],
+  "channel shared": [
+    ": another company shares it, so Gatehouse posts nothing there",
+    "Name another channel, or this one under sharedChannels in gatehouse.yml as well.",
+  ],
 };
 
 /** What is wrong, or one line for all of them. */
@@ -169,18 +171,6 @@ function idFindings(
     return ill(`${kind}${id}${meaning[0]}`, meaning[1], id);
   });
   return wrong.length > 0 || found.length === 0 ? wrong : [well(allWell)];
-}
-
-function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
-  return [...shared]
-    .filter(([id, isShared]) => isShared && !policy.sharedChannels.includes(id))
-    .map(([id]) =>
-      ill(
-        `channel ${id}: another company shares it, so Gatehouse posts nothing there`,
-        "Name another channel, or this one under sharedChannels in gatehouse.yml as well.",
-        id,
-      ),
-    );
 }
 
 /** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */

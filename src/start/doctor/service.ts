@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { ComputeError } from "../../compute/compute.ts";
-import type { CallReport } from "../../compute/http.ts";
 import type { Config } from "../../config/config.ts";
 import { certificatesIn } from "../../config/compute-tls.ts";
 import { proxyFor } from "../../config/proxy.ts";
@@ -9,7 +8,7 @@ import { within } from "../../deadline.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../services.ts";
-import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
+import { type Finding, ill, note, well } from "./finding.ts";
 
 const handshakeMs = 5_000;
 
@@ -20,11 +19,7 @@ export async function lookAtService(config: Config, now: number) {
   const { url } = config.compute;
   const { ca, cert = "" } = config.compute.tls();
   const proxy = proxyFor(url, config.proxies);
-  let date: string | undefined;
-  const compute = connectCompute(config, {
-    log: silentLog(),
-    onCall: (call: CallReport) => (date ??= call.date),
-  });
+  const compute = connectCompute(config, { log: silentLog() });
   const began = performance.now();
   try {
     const read = await compute.projects.listAll(1).then(
@@ -47,7 +42,6 @@ export async function lookAtService(config: Config, now: number) {
         proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, ca),
       /** When the certificate that Gatehouse shows ends. */
       ownValidTo: ends.length === 0 ? undefined : Math.min(...ends),
-      date,
       now,
     };
   } finally {
@@ -123,8 +117,7 @@ const mends: Readonly<Record<string, string>> = {
 };
 
 export function judgeService(facts: ServiceFacts): readonly Finding[] {
-  const { date, now } = facts;
-  return [readFinding(facts), ...certificateFindings(facts), ...clockFinding(date, now)];
+  return [readFinding(facts), ...certificateFindings(facts)];
 }
 
 function readFinding({ host, proxy, read }: ServiceFacts): Finding {

@@ -1,12 +1,7 @@
 import type { Config } from "../../config/config.ts";
-import { messageOf } from "../../errors.ts";
-import { parseJson, textAt } from "../../slack/web.ts";
-import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
-
-/** One answer of Slack, or why there was none. */
-export type SlackAnswer =
-  | { data: unknown; scopes: readonly string[] | undefined; date: string | null }
-  | { silence: string };
+import { silentLog } from "../../log/log.ts";
+import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { type Finding, ill, note, well } from "./finding.ts";
 
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
 export const botScopes = [
@@ -26,40 +21,10 @@ export const botScopes = [
   "users:read",
 ] as const;
 
-const withinMs = 8_000;
-
-/** A call that shows headers, too; Slack's client hides them. */
-export async function askSlack(
-  { apiUrl, token }: { apiUrl: string; token: string },
-  method: string,
-  args: Readonly<Record<string, string>> = {},
-): Promise<SlackAnswer> {
-  try {
-    const answer = await fetch(new URL(method, apiUrl), {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}` },
-      body: new URLSearchParams(args),
-      redirect: "error",
-      signal: AbortSignal.timeout(withinMs),
-    });
-    const data = parseJson(await answer.text());
-    if (typeof data !== "object" || data === null)
-      return { silence: `the answer is no JSON (status ${answer.status})` };
-    const scopes = answer.headers
-      .get("x-oauth-scopes")
-      ?.split(",")
-      .map((one) => one.trim());
-    return { data, scopes, date: answer.headers.get("date") };
-  } catch (error) {
-    const cause = error instanceof Error && error.cause ? `: ${messageOf(error.cause)}` : "";
-    return { silence: messageOf(error) + cause };
-  }
-}
-
 /** `ok`, Slack's error, or undefined for silence. */
-export function wordOf(answer: SlackAnswer): string | undefined {
-  if ("silence" in answer) return undefined;
-  return textAt(answer.data, "error") || "ok";
+export function wordOf(answer: WebAnswer): string | undefined {
+  if (answer.ok) return "ok";
+  return "reason" in answer ? undefined : whyOf(answer);
 }
 
 export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
@@ -67,24 +32,36 @@ export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
 export async function lookAtSlack({ slack }: Config, now: number) {
   const { apiUrl, botToken, receive } = slack;
   const appToken = receive?.mode === "socket" ? receive.secret : undefined;
-  const as = { apiUrl, token: botToken };
+  let date: string | null = null;
+  const web = (token: string) =>
+    createWeb({
+      token,
+      apiUrl,
+      log: silentLog(),
+      async fetch(...asked) {
+        const answer = await fetch(...asked);
+        date = answer.headers.get("date");
+        return answer;
+      },
+    });
   const [bot, app] = await Promise.all([
-    askSlack(as, "auth.test"),
-    appToken === undefined
-      ? undefined
-      : askSlack({ apiUrl, token: appToken }, "apps.connections.open"),
+    web(botToken).call("auth.test"),
+    appToken === undefined ? undefined : web(appToken).call("apps.connections.open"),
   ]);
-  const botId = "data" in bot ? textAt(bot.data, "bot_id") : "";
+  const botId = bot.ok ? textAt(bot.data, "bot_id") : "";
+  const info = botId === "" ? undefined : await web(botToken).call("bots.info", { bot: botId });
   return {
     /** `auth.test` with the bot token. */
     bot,
-    /** `bots.info` of that bot. */
-    info: botId === "" ? undefined : await askSlack(as, "bots.info", { bot: botId }),
+    /** `A…` of that bot; empty where Slack didn't say. */
+    appId: info?.ok ? textAt(info.data, "bot", "app_id") : "",
     /** `apps.connections.open`; undefined without an app token. */
     app,
     /** `A…` as the app token says it. */
     appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
     mode: receive?.mode,
+    /** Of Slack's last answer. */
+    date: Date.parse(date ?? ""),
     now,
   };
 }
@@ -105,38 +82,40 @@ const appTokenMends: Readonly<Record<string, string>> = {
 
 export function judgeSlack(facts: SlackFacts): readonly Finding[] {
   const { bot } = facts;
-  if ("silence" in bot) {
+  if ("reason" in bot) {
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
-    return [ill(`Slack can't be reached: ${bot.silence}`, mend)];
+    return [ill(`Slack can't be reached: ${bot.reason}`, mend)];
   }
-  return [...botFindings(bot), ...appFindings(facts), ...clockFinding(bot.date, facts.now)];
+  return [...botFindings(bot), ...appFindings(facts), ...clockFinding(facts)];
 }
 
-function botFindings(bot: Exclude<SlackAnswer, { silence: string }>): readonly Finding[] {
-  const word = wordOf(bot) ?? "";
-  if (word !== "ok") {
+function botFindings(bot: WebAnswer): readonly Finding[] {
+  if (!bot.ok) {
+    const word = whyOf(bot);
     const mend = tokenMends[word] ?? "Copy it again from OAuth & Permissions.";
     return [ill(`SLACK_BOT_TOKEN: Slack refuses it (${word})`, mend)];
   }
-  if (textAt(bot.data, "bot_id") === "") {
+  const { data } = bot;
+  if (textAt(data, "bot_id") === "") {
     const mend = "OAuth & Permissions has the bot token, which begins with xoxb-.";
     return [ill("SLACK_BOT_TOKEN: it is a person's token, not the bot's", mend)];
   }
-  const [user, team] = [textAt(bot.data, "user"), textAt(bot.data, "team")];
-  const found = well(`bot token: @${user} in ${team} (${textAt(bot.data, "team_id")})`);
-  const missing = botScopes.filter((scope) => !bot.scopes?.includes(scope));
-  if (bot.scopes === undefined) {
+  const [user, team] = [textAt(data, "user"), textAt(data, "team")];
+  const found = well(`bot token: @${user} in ${team} (${textAt(data, "team_id")})`);
+  const scopes = textsAt(data, "response_metadata", "scopes");
+  if (scopes.length === 0) {
     const what = "scopes: Slack doesn't say which the token has";
     return [found, note(what, "Compare with manifest.yml.")];
   }
+  const missing = botScopes.filter((scope) => !scopes.includes(scope));
   if (missing.length === 0) return [found, well("scopes: all that manifest.yml asks for")];
   const mend = "Paste manifest.yml into the app's settings (App Manifest), and install it again.";
   return [found, ill(`scopes: ${missing.join(", ")} missing`, mend)];
 }
 
 function appFindings(facts: SlackFacts): readonly Finding[] {
-  const { app, info, appIdOfToken, mode } = facts;
+  const { app, appId, appIdOfToken, mode } = facts;
   if (app === undefined && mode !== "http") return [];
   if (app === undefined) {
     const what = "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right";
@@ -149,10 +128,20 @@ function appFindings(facts: SlackFacts): readonly Finding[] {
     const mend = appTokenMends[word] ?? "Is Socket Mode switched on in the app's settings?";
     return [ill(`SLACK_APP_TOKEN: Slack refuses it (${word})`, mend)];
   }
-  const appId = info !== undefined && "data" in info ? textAt(info.data, "bot", "app_id") : "";
   if (appIdOfToken !== undefined && appId !== "" && appId !== appIdOfToken) {
     const mend = "Take both tokens from one app.";
     return [ill(`SLACK_APP_TOKEN: it is of app ${appIdOfToken}, the bot token of ${appId}`, mend)];
   }
   return [well("app token: Socket Mode opens")];
+}
+
+/** The most that this machine's clock may differ from Slack's, whose signatures hold for five minutes. */
+const mostSkewMs = 60_000;
+
+function clockFinding({ date, now }: SlackFacts): readonly Finding[] {
+  if (Number.isNaN(date)) return [];
+  const offMs = now - date;
+  if (Math.abs(offMs) < mostSkewMs) return [well("clock: within a minute of this machine's")];
+  const what = `clock: this machine's is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? "ahead" : "behind"}`;
+  return [ill(what, "Let NTP set the clock of this machine.")];
 }

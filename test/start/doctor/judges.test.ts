@@ -9,31 +9,27 @@ import {
 import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
 import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
 import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
-import {
-  botScopes,
-  judgeSlack,
-  type SlackAnswer,
-  type SlackFacts,
-} from "../../../src/start/doctor/slack.ts";
+import { botScopes, judgeSlack, type SlackFacts } from "../../../src/start/doctor/slack.ts";
+import type { WebAnswer } from "../../../src/slack/web.ts";
 import { policyOf } from "../../policy/sample.ts";
 
 const now = Date.parse("2026-11-22T12:00:00Z");
-const date = "Sun, 22 Nov 2026 12:00:00 GMT";
 const inDays = (days: number) => now + days * 86_400_000;
 
-const says = (data: object, more: object = {}): SlackAnswer => ({
-  data: { ok: true, ...data },
-  scopes: botScopes,
-  date,
-  ...more,
+const says = (data: object, scopes: readonly string[] = botScopes): WebAnswer => ({
+  ok: true,
+  data: { ...data, response_metadata: { scopes } },
 });
+const refuses = (error: string): WebAnswer => ({ ok: false, kind: "refused", error, detail: [] });
+const silent = (reason: string): WebAnswer => ({ ok: false, kind: "unreachable", reason });
 const bot = { user: "gatehouse", team: "Acme", team_id: "T1", bot_id: "B1" };
 const slack: SlackFacts = {
   bot: says(bot),
-  info: says({ bot: { app_id: "A1" } }),
+  appId: "A1",
   app: says({}),
   appIdOfToken: "A1",
   mode: "socket",
+  date: now,
   now,
 };
 const redis: Exclude<RedisFacts, { unusable: string }> = {
@@ -58,7 +54,6 @@ const service: ServiceFacts = {
   read: { projects: 1, ms: 12 },
   certificate,
   ownValidTo: inDays(60),
-  date,
   now,
 };
 const failed = (reason: string | undefined, status?: number) => ({
@@ -74,7 +69,6 @@ const policy: PolicyFacts = {
   ]),
   groups: new Map([["S01", ["U01"]]]),
   channels: new Map([["C01", "ok"]]),
-  shared: new Map([["C01", false]]),
   auditReaders: [],
   missingAt: undefined,
 };
@@ -115,13 +109,13 @@ const judged = {
 const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, mend: string][] = [
   [
     "✗",
-    judged.slack({ bot: { silence: "getaddrinfo ENOTFOUND" } }),
+    judged.slack({ bot: silent("getaddrinfo ENOTFOUND") }),
     "Slack can't be reached: getaddrinfo ENOTFOUND",
     "HTTPS_PROXY",
   ],
   [
     "✗",
-    judged.slack({ bot: says({ ok: false, error: "token_revoked" }) }),
+    judged.slack({ bot: refuses("token_revoked") }),
     "SLACK_BOT_TOKEN: Slack refuses it (token_revoked)",
     "Install the app",
   ],
@@ -133,28 +127,18 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.slack({ bot: says(bot, { scopes: botScopes.slice(1) }) }),
+    judged.slack({ bot: says(bot, botScopes.slice(1)) }),
     `scopes: ${botScopes[0]} missing`,
     "manifest.yml",
   ],
-  [
-    "!",
-    judged.slack({ bot: says(bot, { scopes: undefined }) }),
-    "scopes: Slack doesn't say",
-    "manifest.yml",
-  ],
+  ["!", judged.slack({ bot: says(bot, []) }), "scopes: Slack doesn't say", "manifest.yml"],
   [
     "✗",
-    judged.slack({ app: says({ ok: false, error: "missing_scope" }) }),
+    judged.slack({ app: refuses("missing_scope") }),
     "SLACK_APP_TOKEN: Slack refuses it (missing_scope)",
     "connections:write",
   ],
-  [
-    "✗",
-    judged.slack({ app: { silence: "timeout" } }),
-    "SLACK_APP_TOKEN: Slack didn't answer",
-    "again",
-  ],
+  ["✗", judged.slack({ app: silent("timeout") }), "SLACK_APP_TOKEN: Slack didn't answer", "again"],
   [
     "✗",
     judged.slack({ appIdOfToken: "A2" }),
@@ -168,7 +152,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "gatehouse_refused_deliveries_total",
   ],
   ["✗", judged.slack({ now: now + 300_000 }), "clock: this machine's is 300 s ahead", "NTP"],
-  ["✗", judged.service({ now: now - 90_000 }), "clock: this machine's is 90 s behind", "NTP"],
+  ["✗", judged.slack({ now: now - 90_000 }), "clock: this machine's is 90 s behind", "NTP"],
   [
     "✗",
     judgeRedis({ unusable: "REDIS_URL: Redis at h can't be used: WRONGPASS" }),
@@ -309,7 +293,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.policy({ shared: new Map([["C01", true]]) }),
+    judged.policy({ channels: new Map([["C01", "shared"]]) }),
     "channel C01: another company shares it, so Gatehouse posts nothing there",
     "sharedChannels",
   ],
