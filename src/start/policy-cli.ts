@@ -1,4 +1,4 @@
-import { counted, firstFew } from "../messages/message.ts";
+import { counted } from "../messages/message.ts";
 import { dirname } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
@@ -116,16 +116,21 @@ function orComplain<T>(start: string, read: () => T): T {
 async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const { write, slack, sourceProblem } = terminal;
   const { path, policy } = file;
-  const { approvals, protect, digests } = policy;
+  const { approvals, protect, digests, teams } = policy;
   const { everyone, users, groups } = whoAre(policy.access.approve);
   const approvers = everyone
     ? "everyone"
     : `${counted(users.length, "person", "people")} and ${counted(groups.length, "group")}`;
-  write(
-    `${path} has no problems: ${counted(approvals.length, "approval rule")}, ${counted(protect.length, "protected name")}, ${counted(digests.length, "digest")}; ${approvers} may approve.\n`,
-  );
-  write(teamsIn(policy));
-  write(callersIn(policy, sourceProblem !== undefined));
+  const sources = Object.keys(policy.sources);
+  const held = [
+    counted(approvals.length, "approval rule"),
+    counted(protect.length, "protected name"),
+    counted(digests.length, "digest"),
+    counted(Object.keys(teams).length, "team"),
+    counted(sources.length, "source"),
+    counted(Object.keys(policy.services).length, "service"),
+  ];
+  write(`${path} has no problems: ${held.join(", ")}; ${approvers} may approve.\n`);
   const tell = (findings: readonly Finding[]) => {
     for (const { is, what, mend = "", about } of findings)
       write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
@@ -133,7 +138,8 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   // Another machine may have the folder
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   tell(folder.filter(({ is }) => is !== "well"));
-  const sources = Object.keys(policy.sources);
+  if (sources.length > 0 && sourceProblem === undefined)
+    write("DOOR_PORT is not set here, so secrets of sources were not looked for.\n");
   const secrets = sources.flatMap((source) => sourceProblem?.(source) ?? []);
   tell(secretFindings(secrets, sources.length).filter(({ is }) => is !== "well"));
   const lacking = secrets.length > 0 ? 1 : 0;
@@ -147,27 +153,6 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const findings = judgeNames(await lookAtPolicy({ slack, policy }));
   tell(findings);
   return findings.some(({ is }) => is === "ill") ? 1 : lacking;
-}
-
-/** Who comes in at the door. */
-function callersIn({ sources, services }: Policy, isOpenHere: boolean): string {
-  const names = Object.keys(sources);
-  const callers = [...names, ...Object.keys(services)];
-  if (callers.length === 0) return "";
-  const note = isOpenHere
-    ? ""
-    : " DOOR_PORT is not set here, so their secrets were not looked for.";
-  return `${counted(names.length, "source")} of alerts and ${counted(callers.length - names.length, "service")}: ${firstFew(callers, maxTeams)}.${note}\n`;
-}
-
-const maxTeams = 20;
-
-function teamsIn({ teams }: Policy): string {
-  const named = Object.entries(teams).map(
-    ([name, { projects }]) => `${name} (${firstFew(projects, 5)})`,
-  );
-  if (named.length === 0) return "";
-  return `${counted(named.length, "team")}: ${firstFew(named, maxTeams)}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
