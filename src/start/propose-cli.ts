@@ -67,14 +67,13 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
     if (waitMs === undefined) throw new UsageError("--wait must be like 30s, 10m, or 1h.");
     const at = door();
     const until = performance.now() + waitMs;
+    const leftMs = () => until - performance.now();
     const body = JSON.stringify({ command, reason });
     const headers = { "content-type": "application/json", "idempotency-key": key };
     let now = await call(at, "/v1/proposals", { method: "POST", headers, body });
     write(lineOf(now));
-    for (;;) {
-      const leftMs = until - performance.now();
-      if (now.final || now.state === "unknown" || leftMs <= 0) break;
-      const seconds = Math.ceil(Math.min(leftMs, oneWaitMs) / 1000);
+    while (!now.final && now.state !== "unknown" && leftMs() > 0) {
+      const seconds = Math.ceil(Math.min(leftMs(), oneWaitMs) / 1000);
       const asked = new URLSearchParams({ wait: String(seconds), after: now.state });
       const path = ["/v1/requests", now.id].join("/");
       const next = await call(at, `${path}?${asked}`);
@@ -90,13 +89,11 @@ function lineOf({ id, state, by, why, result, expiresAt }: ProposalState): strin
   return `${state}: ${result ?? why ?? stateWords(state)}${by === undefined ? "" : ` (${by})`}\n`;
 }
 
-type Init = Pick<RequestInit, "method" | "body"> & { headers?: Record<string, string> };
-
 const mostTries = 8;
 const longestPauseMs = 10_000;
 
 /** Repeated where the connection is lost or the door is busy: the key makes it the same proposal. Throws UserError. */
-async function call(at: DoorAccess, path: string, init: Init = {}): Promise<ProposalState> {
+async function call(at: DoorAccess, path: string, init: RequestInit = {}): Promise<ProposalState> {
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await callOnce(at, path, init);
     if (answer?.ok) return body as ProposalState;
@@ -111,8 +108,9 @@ async function call(at: DoorAccess, path: string, init: Init = {}): Promise<Prop
   }
 }
 
-async function callOnce({ url, token }: DoorAccess, path: string, init: Init) {
-  const headers = { ...init.headers, authorization: `Bearer ${token}` };
+async function callOnce({ url, token }: DoorAccess, path: string, init: RequestInit) {
+  const headers = new Headers(init.headers);
+  headers.set("authorization", `Bearer ${token}`);
   const signal = AbortSignal.timeout(2 * oneWaitMs);
   try {
     const answer = await fetch(new URL(path, url), { ...init, headers, signal });
@@ -152,18 +150,17 @@ export function runCompletion(
 ): Promise<number> {
   const program = { usage: completionUsage, options: {}, failed: 1, write };
   const [shell = "", ...typed] = words;
-  if (shell === "words") return runProgram([], program, wordsAfter);
+  if (shell === "words")
+    return runProgram([], program, async () => {
+      write(`${(await next()).join("\n")}\n`);
+      return 0;
+    });
   return runProgram(words, program, () => {
     const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
     if (script === undefined) throw new UsageError();
     write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
     return 0;
   });
-
-  async function wordsAfter(): Promise<number> {
-    write(`${(await next()).join("\n")}\n`);
-    return 0;
-  }
 
   async function next(): Promise<readonly string[]> {
     const [first, root, verb] = typed;
