@@ -1,84 +1,71 @@
 import { readAllProjects } from "../inventory/replica.ts";
-import { silentLog } from "../log/log.ts";
 import { firstFew } from "../messages/message.ts";
-import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
+import { withRedis } from "./doctor/redis.ts";
 
 export const retentionUsage = `usage: node gatehouse.mjs retention
   lists what Gatehouse keeps in Redis: how many keys of each kind, how large (from a sample), and for how long; then what you
   can delete, and how. It only reads.
   ends with 0, or with 1 when Redis can't be read`;
 
-interface Kind {
-  what: string;
-  /** Of the key behind its prefix. */
-  pattern: RegExp;
-  kept: string;
-}
+type Kind = readonly [what: string, behindPrefix: RegExp, kept: string];
 
 /** Everything that stands in Redis. The first that fits counts. */
-export const kinds: readonly Kind[] = [
-  {
-    what: "open requests, and lists",
-    pattern: /^requests:(open|recent)$/,
-    kept: "while open; the list 90 days",
-  },
-  {
-    what: "requests with their history",
-    pattern: /^(request|requests:(person|target)):/,
-    kept: "90 days after their end",
-  },
-  {
-    what: "cards of several requests",
-    pattern: /^(shared|sharing|shared-cards)(:|$)/,
-    kept: "7 days after their last change",
-  },
-  { what: "same words again", pattern: /^(same|ask):/, kept: "a day" },
-  { what: "rollouts", pattern: /^rolls?:/, kept: "90 days after their end" },
-  {
-    what: "messages to Slack",
-    pattern: /^(outbox|notices?|feeds?|feed-(open|told)|pace|line|turns)(:|$)/,
-    kept: "until sent; notices and subscriptions 7 days",
-  },
-  { what: "deliveries from Slack", pattern: /^intake:/, kept: "11 minutes, or until handled" },
-  { what: "audit trail", pattern: /^audit(:|$)/, kept: "forever" },
-  { what: "pins that people approved", pattern: /^pins$/, kept: "until dropped" },
-  { what: "policy versions", pattern: /^policy:/, kept: "forever" },
-  { what: "its stored format", pattern: /^format$/, kept: "forever" },
-  { what: "snapshots Gatehouse knows", pattern: /^snapshot(s|-owners)(:|$)/, kept: "forever" },
-  {
-    what: "names of projects and VMs",
-    pattern: /^inventory:/,
-    kept: "while they exist; read again and again",
-  },
-  { what: "evidence of VMs", pattern: /^evidence(:|$)/, kept: "90 days" },
-  {
-    what: "digests and what they compare",
-    pattern: /^(digest-|drift$|seen-statuses$|status-watch:)/,
-    kept: "schedules until off; slots 7 days; the rest as long as its VM",
-  },
-  { what: "subscriptions of channels", pattern: /^subscriptions$/, kept: "until unsubscribed" },
-  { what: "outages and recaps", pattern: /^outages:/, kept: "a day after their end" },
-  {
-    what: "alerts and proposals",
-    pattern: /^(alerts?|alert-of|proposals?)(:|$)/,
-    kept: "7 days after their end; which message a group has, 30 days",
-  },
-  { what: "when programs last called", pattern: /^door:last$/, kept: "forever" },
-  { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
-  {
-    what: "freeze, reviews, and locks",
-    pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls)$/,
-    kept: "until ended by a person or the request",
-  },
-  { what: "signs of life", pattern: /^(workers?|turn|probe)(:|$)/, kept: "seconds" },
-  { what: "the queues", pattern: /^(requests|watches):/, kept: "while a job waits or runs" },
+const kinds: readonly Kind[] = [
+  ["open requests, and lists", /^requests:(open|recent)$/, "while open; the list 90 days"],
+  [
+    "requests with their history",
+    /^(request|requests:(person|target)):/,
+    "90 days after their end",
+  ],
+  [
+    "cards of several requests",
+    /^(shared|sharing|shared-cards)(:|$)/,
+    "7 days after their last change",
+  ],
+  ["same words again", /^(same|ask):/, "a day"],
+  ["rollouts", /^rolls?:/, "90 days after their end"],
+  [
+    "messages to Slack",
+    /^(outbox|notices?|feeds?|feed-(open|told)|pace|line|turns)(:|$)/,
+    "until sent; notices and subscriptions 7 days",
+  ],
+  ["deliveries from Slack", /^intake:/, "11 minutes, or until handled"],
+  ["audit trail", /^audit(:|$)/, "forever"],
+  ["pins that people approved", /^pins$/, "until dropped"],
+  ["policy versions", /^policy:/, "forever"],
+  ["its stored format", /^format$/, "forever"],
+  ["snapshots Gatehouse knows", /^snapshot(s|-owners)(:|$)/, "forever"],
+  ["names of projects and VMs", /^inventory:/, "while they exist; read again and again"],
+  ["evidence of VMs", /^evidence(:|$)/, "90 days"],
+  [
+    "digests and what they compare",
+    /^(digest-|drift$|seen-statuses$|status-watch:)/,
+    "schedules until off; slots 7 days; the rest as long as its VM",
+  ],
+  ["subscriptions of channels", /^subscriptions$/, "until unsubscribed"],
+  ["outages and recaps", /^outages:/, "a day after their end"],
+  [
+    "alerts and proposals",
+    /^(alerts?|alert-of|proposals?)(:|$)/,
+    "7 days after their end; which message a group has, 30 days",
+  ],
+  ["when programs last called", /^door:last$/, "forever"],
+  ["limits", /^(rate|used|throttled)(:|$)/, "an hour; drafts 30 days"],
+  [
+    "freeze, reviews, and locks",
+    /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls)$/,
+    "until ended by a person or the request",
+  ],
+  ["signs of life", /^(workers?|turn|probe)(:|$)/, "seconds"],
+  ["the queues", /^(requests|watches):/, "while a job waits or runs"],
 ];
 
 /** Undefined: of no kind that is known. */
 export function kindOf(key: string, { prefix }: Keys): Kind | undefined {
   const rest = key.slice(prefix.length + 1);
-  return kinds.find(({ pattern }) => pattern.test(rest));
+  return kinds.find(([, behindPrefix]) => behindPrefix.test(rest));
 }
 
 /** Of so many keys of a kind the size is measured. */
@@ -93,14 +80,8 @@ export function runRetention(
   const program = { usage: retentionUsage, options: {}, failed: 1, write };
   return runProgram(words, program, async () => {
     if (words.length > 0) throw new UsageError();
-    const key = createKeys(namespace);
-    const redis = await connectRedis(redisUrl(), "waits", silentLog(), key);
-    try {
-      write(await report(redis, key));
-      return 0;
-    } finally {
-      redis.disconnect();
-    }
+    write(await withRedis(redisUrl(), { namespace }, report));
+    return 0;
   });
 }
 
@@ -108,7 +89,7 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
   const keys = await keysOf(redis, key);
   const rows = [["what", "keys", "size", "kept"]];
   for (const [kind, all] of Map.groupBy(keys, (one) => kindOf(one, key))) {
-    const { what, kept } = kind ?? { what: "of no known kind", kept: "" };
+    const [what, , kept] = kind ?? ["of no known kind", "", ""];
     rows.push([what, all.length.toLocaleString("en"), await sizeOf(all, redis), kept]);
   }
   const prefix = key("snapshots", "");

@@ -2,11 +2,9 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { codeOf } from "../../errors.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
-import { redisNow } from "../../redis/redis.ts";
-import { createJournal } from "../../requests/journal/journal.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
-import { withRedis } from "./redis.ts";
 
 const withinMs = 2_000;
 const mostNamed = 5;
@@ -19,9 +17,7 @@ async function lookAtPort(port: number): Promise<"nothing" | "door" | "other"> {
     answer.destroy();
     return answer.headers["content-type"] === "application/problem+json" ? "door" : "other";
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ECONNREFUSED"
-      ? "nothing"
-      : "other";
+    return codeOf(error) === "ECONNREFUSED" ? "nothing" : "other";
   }
 }
 
@@ -39,19 +35,8 @@ export async function judgeDoor(config: Config): Promise<readonly Finding[] | un
         )
       : well(`port ${door.port}: ${found === "door" ? "Gatehouse answers" : "free"}`);
   const count = Object.keys(policy.sources).length;
-  return [
-    port,
-    ...(count === 0 ? [] : secretFindings(sourceProblems, count)),
-    ...(await callFindings(config)),
-  ];
+  return [port, ...(count === 0 ? [] : secretFindings(sourceProblems, count))];
 }
-
-/** None where Redis can't be asked, which is a finding of its own. */
-const callFindings = (config: Config): Promise<readonly Finding[]> =>
-  withRedis(config, async (redis, key) => {
-    const calls = await createJournal(redis, key).doorCalls();
-    return [well(callsInWords(config.policy, calls, await redisNow(redis)))];
-  }).catch(() => []);
 
 export function secretFindings(problems: readonly string[], sources: number): readonly Finding[] {
   const mend = "Until then Gatehouse answers 401 to what this source sends.";

@@ -8,7 +8,7 @@ export interface Finding {
   /** What to configure, for administrators alone. */
   advice?: string;
   /** The ID in gatehouse.yml that it is about, or its place there. */
-  about?: string | readonly (string | number)[];
+  about?: string | readonly (string | number)[] | undefined;
 }
 
 export interface Section {
@@ -17,16 +17,12 @@ export interface Section {
 }
 
 export const well = (what: string): Finding => ({ is: "well", what });
-export const note = (what: string, mend: string, about?: Finding["about"]): Finding => ({
-  is: "note",
-  what,
-  mend,
-  ...(about === undefined ? {} : { about }),
-});
-export const ill = (what: string, mend: string, about?: Finding["about"]): Finding => ({
-  ...note(what, mend, about),
-  is: "ill",
-});
+/** With what to do about it. */
+const finding =
+  (is: Finding["is"]) =>
+  (what: string, mend: string, about?: Finding["about"]): Finding => ({ is, what, mend, about });
+export const note = finding("note");
+export const ill = finding("ill");
 
 /** Nothing but what it says can be done about it. */
 export const trouble = (what: string): Finding => ({ is: "ill", what });

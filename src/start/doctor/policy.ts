@@ -18,11 +18,9 @@ export type PolicyFacts = Awaited<ReturnType<typeof lookAtPolicy>>;
 export async function lookAtPolicy({
   slack,
   policy,
-  policyFile,
 }: {
   slack: Pick<Config["slack"], "apiUrl" | "botToken">;
   policy: Policy;
-  policyFile?: Pick<Config["policyFile"], "missingAt">;
 }) {
   const web = createWeb({ token: slack.botToken, apiUrl: slack.apiUrl, log: silentLog() });
   const ask = async (method: string, args: Readonly<Record<string, string>> = {}) => {
@@ -44,18 +42,14 @@ export async function lookAtPolicy({
   const people = [...new Set([...entries, ...approvers])].filter((id) =>
     /^[UW][A-Z0-9]+$/.test(id),
   );
-  const alarmed = withoutChannel(policy).length === 0 ? undefined : policy.audit?.channel;
-  const readers =
-    isAsked && alarmed !== undefined
-      ? textsAt(
-          (await ask("conversations.members", { channel: alarmed, limit: "999" })).data,
-          "members",
-        )
-      : [];
+  const { channel: audit } = policy.audit ?? {};
+  const alarmed = audit !== undefined && withoutChannel(policy).length > 0 ? [audit] : [];
+  const readers = await lookUp(alarmed, async (channel) => {
+    const { data } = await ask("conversations.members", { channel, limit: "999" });
+    return textsAt(data, "members").filter((id) => id !== textAt(us.data, "user_id"));
+  });
   return {
     policy,
-    /** Where the file should be; undefined where it is. */
-    missingAt: policyFile?.missingAt,
     /** Whether Slack takes the bot token; without it the rest is empty. */
     isAsked,
     /** By group ID: its members, or Slack's error; undefined for silence. */
@@ -74,7 +68,7 @@ export async function lookAtPolicy({
       return word === "ok" && !is("is_member") ? "not_in_channel" : word;
     }),
     /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
-    auditReaders: readers.filter((id) => id !== textAt(us.data, "user_id")),
+    auditReaders: [...readers.values()].flat(),
   };
 }
 
@@ -86,8 +80,8 @@ const withoutChannel = ({ teams }: Policy) =>
     .filter(([, { channel }]) => channel === undefined)
     .map(([team]) => team);
 
-export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
-  const { missingAt } = facts;
+/** `missingAt`: where the file should be; undefined where it is. */
+export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Finding[] {
   if (missingAt !== undefined)
     return [
       ill(

@@ -2,7 +2,13 @@ import { type Config, ConfigError } from "../../config/config.ts";
 import { parseRedisUrl } from "../../config/redis-address.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
-import { checkRedis, parseInfo, storageOf, storageProblems } from "../../redis/check.ts";
+import {
+  checkRedis,
+  type RedisCheck,
+  parseInfo,
+  storageOf,
+  storageProblems,
+} from "../../redis/check.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../redis/redis.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
@@ -15,12 +21,13 @@ export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsO
 
 /** Resolves with what `look` finds, on a connection of its own. */
 export async function withRedis<T>(
-  { redisUrl }: Config,
+  url: string,
+  by: { namespace?: string | undefined },
   look: (redis: RedisClient, key: Keys) => Promise<T>,
 ): Promise<T> {
-  const key = createKeys();
+  const key = createKeys(by.namespace);
   const how = { namespace: key.namespace, patienceMs: 3_000 };
-  const redis = await connectRedis(redisUrl, "commands", silentLog(), how);
+  const redis = await connectRedis(url, "commands", silentLog(), how);
   try {
     return await look(redis, key);
   } finally {
@@ -31,7 +38,7 @@ export async function withRedis<T>(
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config): Promise<RedisFacts> {
   try {
-    return await withRedis(config, (redis, key) => factsOf(redis, key, config));
+    return await withRedis(config.redisUrl, {}, (redis, key) => factsOf(redis, key, config));
   } catch (error) {
     const isConfig = error instanceof ConfigError;
     return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };
@@ -49,7 +56,7 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
   }
   const info = parseInfo(await redis.info().catch(() => ""));
   const { mode, shown } = parseRedisUrl(config.redisUrl);
-  const bytes = (name: string) => (info.has(name) ? Number(info.get(name)) : undefined);
+  const bytes = (name: string) => Number(info.get(name) ?? 0);
   return {
     /** Where and what: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
@@ -70,49 +77,46 @@ const slowMs = 20;
 const fullAt = 0.8;
 const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
+const closer =
+  "Each request needs about ten round trips: move Redis closer, or find out why it is slow.";
+const writeRights =
+  "Its user needs {gatehouse}:* and the commands in compose.yaml; a replica or a full Redis takes no writes.";
+
 export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   if ("unusable" in facts)
     return [
       ill(facts.unusable, "Nothing can be done until Redis answers: check REDIS_URL and Redis."),
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
-  const { usedBytes = 0, mostBytes } = facts;
+  const { usedBytes, mostBytes } = facts;
   const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
   const isOld = version !== undefined && Number.parseFloat(version) < oldest;
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
   const memory = `memory: ${mib(usedBytes)} ${mostBytes ? `of ${mib(mostBytes)} used` : "used, no limit"}`;
-  const isFull = mostBytes !== undefined && mostBytes > 0 && usedBytes >= fullAt * mostBytes;
+  const isFull = mostBytes > 0 && usedBytes >= fullAt * mostBytes;
   return [
     isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
-    roundTripMs > slowMs
-      ? note(
-          trip,
-          "Each request needs about ten round trips: move Redis closer, or find out why it is slow.",
-        )
-      : well(trip),
+    roundTripMs > slowMs ? note(trip, closer) : well(trip),
     writeProblem === undefined
       ? well("its user may write Gatehouse's keys")
-      : ill(
-          `it refuses to write: ${writeProblem}`,
-          "Its user needs {gatehouse}:* and the commands in compose.yaml; a replica or a full Redis takes no writes.",
-        ),
-    check.kind === "ok"
-      ? well("keeps everything on disk, evicts nothing")
-      : check.kind === "unchecked"
-        ? note(check.sentence, "A managed Redis may not say; its provider does.")
-        : check.allowed
-          ? note(
-              check.sentence,
-              "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.",
-            )
-          : ill(check.sentence, "Gatehouse doesn't start with it."),
+      : ill(`it refuses to write: ${writeProblem}`, writeRights),
+    keptFinding(check),
     ...storage.map(({ sentence, stops }) =>
       stops
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
         : note(sentence, "docs/promise.md says what may be lost at worst."),
     ),
-    ...(mostBytes === undefined
-      ? []
-      : [isFull ? ill(memory, "Raise maxmemory: a full Redis takes no requests.") : well(memory)]),
+    isFull ? ill(memory, "Raise maxmemory: a full Redis takes no requests.") : well(memory),
   ];
+}
+
+/** Whether it keeps what it is told. */
+function keptFinding(check: RedisCheck): Finding {
+  if (check.kind === "ok") return well("keeps everything on disk, evicts nothing");
+  const { sentence } = check;
+  if (check.kind === "unchecked")
+    return note(sentence, "A managed Redis may not say; its provider does.");
+  return check.allowed
+    ? note(sentence, "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.")
+    : ill(sentence, "Gatehouse doesn't start with it.");
 }

@@ -70,7 +70,6 @@ const policy: PolicyFacts = {
   groups: new Map([["S01", ["U01"]]]),
   channels: new Map([["C01", "ok"]]),
   auditReaders: [],
-  missingAt: undefined,
 };
 /** U01, through a group, and U02 see what pay has. */
 const twoTeams = `access: { operate: [S01], approve: [U01, U02, U03], administer: [U02] }
@@ -256,7 +255,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.policy({ policy: policyOf("{}"), missingAt: "/srv/gatehouse.yml" }),
+    judgePolicy({ ...policy, policy: policyOf("{}") }, "/srv/gatehouse.yml"),
     "/srv/gatehouse.yml is missing: everyone can view and no one can change anything",
     "GATEHOUSE_CONFIG",
   ],
