@@ -105,7 +105,7 @@ export const checks: readonly Check[] = [
         what:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
       }));
-      return [...judgePolicy(await lookAtPolicy(config)), ...folder];
+      return [...judgePolicy(await lookAtPolicy(config), policyFile.missingAt), ...folder];
     },
     /** Of this process, which answers: `/readyz` of each says the same of its own. */
     async forPeople({ config, policyKeeper }) {
@@ -185,19 +185,17 @@ export const checks: readonly Check[] = [
   },
 ];
 
-/** How long a check of Slack or of the compute service is reused (ms). */
+/** Longer than this after it, a check of Slack or of the compute service isn't reused. */
 const checkMs = 15_000;
 /** Retries and all: a person waits. */
 const computeWithinMs = 5_000;
 
-/** One call for all who ask within `checkMs`, also while its answer is on its way. */
-function reused(check: () => Promise<string | undefined>): () => Promise<string | undefined> {
-  let last: { until: number; problem: Promise<string | undefined> } | undefined;
-  return () => {
-    if (!last || performance.now() >= last.until)
-      last = { until: performance.now() + checkMs, problem: check() };
-    return last.problem;
-  };
+/** Whoever asks while an answer is on its way, or within `forMs` of it, gets that one: many at once cost one. */
+export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
+  let last: Promise<T> | undefined;
+  const forget = () => void (last = undefined);
+  const later = () => (forMs === 0 ? forget() : void setTimeout(forget, forMs).unref());
+  return () => (last ??= ask().finally(later));
 }
 
 export type Status = ReturnType<typeof createStatus>;
@@ -206,16 +204,16 @@ export type Status = ReturnType<typeof createStatus>;
 export function createStatus(on: Services) {
   const checked: Checked = {
     ...on,
-    slackProblem: reused(async () => {
+    slackProblem: shared(async () => {
       const answer = await on.web.call("auth.test");
       // A limit is an answer: whoever it makes wait isn't helped by another process
       if (answer.ok || answer.kind === "limited") return undefined;
       return answer.kind === "refused"
         ? `Slack rejected the call: ${answer.error}`
         : `Slack: ${answer.kind}`;
-    }),
+    }, checkMs),
     /** Why nothing can be read from here, whichever process refreshes. */
-    computeProblem: reused(async () => {
+    computeProblem: shared(async () => {
       try {
         await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
         return undefined;
@@ -223,7 +221,7 @@ export function createStatus(on: Services) {
         const isKey = error instanceof ComputeError && [401, 403].includes(error.status ?? 0);
         return messageOf(error) + (isKey ? ". Check COMPUTE_API_KEY." : "");
       }
-    }),
+    }, checkMs),
   };
   return {
     /** Counts the VMs and projects of this inventory: of what the asker sees. */

@@ -6,7 +6,8 @@ import { holdDirectory } from "./hold-directory.ts";
 import { messageOf } from "../errors.ts";
 import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
-import { startHealth, startSlackDoor, startWebServer } from "./worker.ts";
+import { startTrail } from "./trail.ts";
+import { startHealth, startSlackDoor, startWebServer, startWorker } from "./worker.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { createTelemetry } from "../log/telemetry.ts";
@@ -44,8 +45,9 @@ export async function start(
   fullLog: Log,
   options: StartOptions = {},
 ): Promise<Running> {
-  const log = withoutFloods(fullLog, async () =>
-    status === undefined ? false : (await status.redisProblem()) === undefined,
+  const log = withoutFloods(
+    fullLog,
+    async () => status !== undefined && (await status.redisProblem()) === undefined,
   );
   const open: { close(): Promise<unknown> }[] = [{ close: async () => log.close() }];
   let isClosing = false;
@@ -106,22 +108,16 @@ export async function start(
     // Another source may have come with another secret
     on.policyKeeper.onChanged(() => watchSecrets(config, log));
     measure = createMeasure(on);
-    const reading = (status = createStatus(on));
+    const { lines } = (status = createStatus(on));
     // It goes on with what was asked for; whatever needs Slack waits
-    // A role loads what it needs: without Bolt, a worker is a quarter smaller
-    if (config.role !== "gateway") {
-      const { startWorker } = await import("./worker.ts");
-      await startWorker(on, wedge);
-    }
+    if (config.role !== "gateway") await startWorker(on, wedge);
     if (config.role === "worker")
       on.identity.learned.catch((error: unknown) => wedge(messageOf(error)));
+    else startTrail(on, wedge);
     let port = health.port;
-    if (config.role !== "worker") {
-      const { startTrail } = await import("./trail.ts");
-      startTrail(on, wedge);
-    }
-    if (config.role !== "worker" && config.slack.receive) {
-      const { receive } = config.slack;
+    const { receive } = config.slack;
+    if (receive) {
+      // Without Bolt, a worker is a quarter smaller
       const { startGateway } = await import("../slack/gateway.ts");
       const identity = await on.identity.learned;
       gateway = opened(
@@ -130,7 +126,7 @@ export async function start(
           identity,
           receive,
           commands,
-          status: reading.lines,
+          status: lines,
           standstill: on.policyKeeper.standstill,
         }),
       );

@@ -11,12 +11,10 @@ const announceEveryMs = 600_000;
  * `onUnfit` is called where only this process can't, and another one does.
  */
 export function startTrail(on: Services, onUnfit: (why: string) => void): void {
-  const { redis, key, log, config, store, opened } = on;
+  const { log, config, store, opened } = on;
   opened(
     startSealer({
-      redis,
-      key,
-      log,
+      ...on,
       dataDir: config.dataDir,
       onUnfit,
       onStuck: (why, cause) => {

@@ -29,6 +29,7 @@ import type { Socket } from "node:net";
 import { within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import { shared } from "./checks.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
@@ -58,9 +59,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   redis.on("ready", () => {
     check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
   });
-  const heartbeat = opened(
-    await startHeartbeat({ redis, key, workerId, beatMs: timing.heartbeatMs, log }),
-  );
+  const heartbeat = opened(await startHeartbeat({ ...on, workerId, beatMs: timing.heartbeatMs }));
   const durability = createDurability({
     redis: await on.connected("waits"),
     key,
@@ -69,26 +68,20 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     log,
   });
   const lasting = {
-    store,
+    ...on,
     ledger,
-    compute: on.compute,
-    appraiser: on.appraiser,
     commands: requestable(commands),
     standstill: on.policyKeeper.standstill,
     person: (id, teamId) => on.people.person(id, teamId),
-    projectName: on.projectName,
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: (id) => queues.wake(id),
-    polls: on.polls,
     mine: new Set<string>(),
     calling: new Set<string>(),
     shares: createShares(concurrency),
     sendingSince: new Map<string, number>(),
     unsent: new Set<string>(),
     durable: durability.keep,
-    log,
-    at: on.at,
   } satisfies Omit<WorkerContext, "policy" | "policyVersion" | "ourTeamId">;
   /** Each step begins with the rules of its moment and keeps them. */
   const contextNow = (): WorkerContext => ({
@@ -98,11 +91,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       return on.identity.known().teamId;
     },
   });
-  const rolling = (): RolloutContext => ({
-    rollouts: on.rollouts,
-    workerContext: contextNow(),
-    at: on.at,
-  });
+  const rolling = (): RolloutContext => ({ ...on, workerContext: contextNow() });
   const queueProbe = opened(
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
   );
@@ -131,28 +120,25 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     await sweep(contextNow());
     for (const id of await on.rollouts.openIds()) await queues.wake(id);
   }
-  const sweeping = startRounds("sweep", timing.sweepMs, sweepAll, log);
+  const every = roundsOf(on);
+  const sweeping = every(timing.sweepMs, "sweep", sweepAll);
   // What waited under the former policy is canceled at once, as the audit channel was told
   on.policyKeeper.onChanged(() => void sweeping.now());
-  const rounds = [
-    sweeping,
-    // Redis may be emptied without a reconnect
-    startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
-    startRounds("resend", timing.stableGapMs, () => resendOwn(contextNow()), log),
-    startRounds(
-      "late-effects",
-      timing.stableGapMs,
-      () => lookForLateEffects(contextNow(), tellOf),
-      log,
-    ),
-  ];
-  for (const round of rounds) opened(round);
+  // Redis may be emptied without a reconnect
+  every(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
+  every(timing.stableGapMs, "resend", () => resendOwn(contextNow()));
+  every(timing.stableGapMs, "late-effects", () => lookForLateEffects(contextNow(), tellOf));
   startDigests(on);
 }
 
+const roundsOf =
+  ({ opened, log }: Services) =>
+  (everyMs: number, name: string, act: () => Promise<unknown>) =>
+    opened(startRounds(name, everyMs, act, log));
+
 /** Digests, drift of pinned VMs, unrequested changes. Redis lets one process at a time; each ID is posted once. */
 function startDigests(on: Services): void {
-  const { redis, key, log, config, inventory, opened, announce } = on;
+  const { redis, key, config, opened, announce } = on;
   const { timing } = config.policy;
   const now = Date.now;
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
@@ -167,11 +153,10 @@ function startDigests(on: Services): void {
     now,
     leaseMs: leaseInCalls * timing.httpTimeoutMs,
   });
-  const watching = { redis, key, log, inventory, alarms, follow: on.subscriptions.follow, now };
+  const watching = { ...on, alarms, follow: on.subscriptions.follow, now };
   const drift = () =>
     monitorDrift({
       ...watching,
-      appraiser: on.appraiser,
       pins: config.policy.attestation.pins,
       records: digests.drift,
       everyMs: timing.driftWatchMs,
@@ -185,12 +170,10 @@ function startDigests(on: Services): void {
       everyMs: timing.inventoryRefreshMs,
     });
   // More often than the interval, so that a dead process's turn is soon retaken
-  for (const round of [
-    startRounds("digests", Math.min(dueEveryMs, timing.sweepMs), postDue, log),
-    startRounds("drift-watch", timing.driftWatchMs / 4, drift, log),
-    startRounds("status-watch", timing.inventoryRefreshMs / 2, statuses, log),
-  ])
-    opened(round);
+  const every = roundsOf(on);
+  every(Math.min(dueEveryMs, timing.sweepMs), "digests", postDue);
+  every(timing.driftWatchMs / 4, "drift-watch", drift);
+  every(timing.inventoryRefreshMs / 2, "status-watch", statuses);
   // Last, so that it is closed first: a long round must not delay the stop
   opened({ close: async () => stopping.abort() });
 }
@@ -330,12 +313,6 @@ export function startHealth(options: HealthOptions) {
       else reply(response, 500, { problem: "internal error; see the log" });
     });
   });
-}
-
-/** Whoever asks while an answer is on its way gets that one: many probes or scrapes at once cost one. */
-function shared<T>(ask: () => Promise<T>): () => Promise<T> {
-  let asking: Promise<T> | undefined;
-  return () => (asking ??= ask().finally(() => (asking = undefined)));
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {
