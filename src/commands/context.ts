@@ -80,5 +80,5 @@ export interface StatusLine {
   ok: boolean;
   detail: string;
   /** What to configure, for administrators. */
-  advice?: string;
+  advice?: string | undefined;
 }

@@ -231,10 +231,9 @@ export function createStatus(on: Services) {
           trouble(messageOf(error)),
         );
         if (!finding) return undefined;
-        const { what, mend, advice } = finding;
+        const { is, what, mend, advice } = finding;
         const detail = mend === undefined ? what : `${what}. ${mend}`;
-        const line = { name, ok: finding.is !== "ill", detail };
-        return advice === undefined ? line : { ...line, advice };
+        return { name, ok: is !== "ill", detail, advice };
       });
       return (await Promise.all(lines)).filter((line) => line !== undefined);
     },

@@ -1,3 +1,4 @@
+import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../jobs/queues.ts";
 import type { Services } from "./services.ts";
 
@@ -40,7 +41,8 @@ export function createMeasure(
     for (const state of new Set([...openStates, ...byState.keys()])) {
       const all = byState.get(state) ?? [];
       shared.openRequests.set({ state }, all.length);
-      shared.openRequestAge.set({ state }, secondsSince(all, now));
+      const since = all.map(({ at }) => at);
+      shared.openRequestAge.set({ state }, secondsSince(since, now));
     }
     const uncounted = (await store.openCount()) - open.length;
     shared.openRequests.set({ state: "uncounted" }, Math.max(0, uncounted));
@@ -62,26 +64,22 @@ export function createMeasure(
       const found = await Promise.all(ids.map((id) => redis.hmget(key(kind, id), field, "card")));
       // What was posted is on its list for what changed since its creation, which has no time
       const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
-      const oldest = dated.map(([at]) => ({ at: Number(at) }));
-      return { many: await redis.zcard(key(list)), oldest };
+      return { many: await redis.zcard(key(list)), since: dated.map(([at]) => Number(at)) };
     });
     const owed = await Promise.all(lists);
-    const oldest = owed.flatMap((list) => list.oldest);
     shared.outboxDepth.set(owed.reduce((sum, { many }) => sum + many, 0));
-    shared.outboxAge.set(secondsSince(oldest, now));
+    const since = owed.flatMap((list) => list.since);
+    shared.outboxAge.set(secondsSince(since, now));
   }
 
   async function measureTrail(now: number): Promise<void> {
-    const [seal] = await redis.xrevrange(key("audit", "seals"), "+", "-", "COUNT", 1);
-    const [sequence = "0", fields = []] = seal ?? [];
-    const field = (name: string) => fields[fields.indexOf(name) + 1];
-    const from = seal === undefined ? "-" : `(${field("id")}`;
-    const unsealed = await redis.xrange(key("audit"), from, "+", "COUNT", 1);
+    const trail = createTrail(redis, key);
+    const head = await trail.head();
+    const [unsealed] = await trail.records({ after: head?.id, most: 1 });
     shared.auditRecords.reset();
-    shared.auditRecords.inc(Number.parseInt(sequence, 10));
-    shared.auditHeadAge.set(secondsSince(seal ? [{ at: Number(field("at")) }] : [], now));
-    const waiting = unsealed.map(([id]) => ({ at: Number.parseInt(id, 10) }));
-    shared.auditUnsealedAge.set(secondsSince(waiting, now));
+    shared.auditRecords.inc(head?.seq ?? 0);
+    shared.auditHeadAge.set(secondsSince([Number(head?.at ?? now)], now));
+    shared.auditUnsealedAge.set(secondsSince([Number.parseInt(unsealed?.id ?? `${now}`, 10)], now));
   }
 
   /** By the clock of processes, as BullMQ. Polls have the name of the queue that they once were. */
@@ -92,8 +90,8 @@ export function createMeasure(
     for (const { queue, oldestAt, ...states } of all) {
       for (const [state, many] of Object.entries(states))
         shared.queueJobs.set({ queue, state }, many);
-      const oldest = oldestAt === undefined ? [] : [{ at: oldestAt }];
-      shared.queueAge.set({ queue }, secondsSince(oldest, Date.now()));
+      const now = Date.now();
+      shared.queueAge.set({ queue }, secondsSince([oldestAt ?? now], now));
     }
   }
 
@@ -122,5 +120,5 @@ export function createMeasure(
 }
 
 /** How old the oldest is; 0 without one. */
-const secondsSince = (all: readonly { at: number }[], now: number) =>
-  Math.max(0, ...all.map(({ at }) => now - at)) / 1000;
+const secondsSince = (times: readonly number[], now: number) =>
+  Math.max(0, ...times.map((at) => now - at)) / 1000;

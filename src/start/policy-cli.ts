@@ -189,11 +189,11 @@ async function groupsOf(
       note: `Slack was not asked (${slack}): ${who} counts as in no group. Name them with --groups.\n`,
     };
   if (slack.proxies) useProxies(slack.proxies);
-  const { groups: found, isAsked } = await lookAtPolicy({ slack, policy });
+  const { groups: found } = await lookAtPolicy({ slack, policy });
   const told = [...found].filter(([, members]) => Array.isArray(members));
   const groups = told.flatMap(([group, members]) => (members?.includes(who) ? [group] : []));
   const unread = named.filter((group) => !Array.isArray(found.get(group)));
-  if (!isAsked || unread.length > 0)
+  if (unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
   return { groups, note: `Slack says: in ${groups.join(", ") || "none of the groups named"}.\n` };
 }

@@ -51,21 +51,18 @@ const maxNoted = 50;
  * A process without a file has no policy to give: it may start where no process had one either, so that Gatehouse can be tried
  * out, and adopts nothing. Throws ConfigError.
  */
-export async function refuseMissing({
-  config,
-  redis,
-  key,
-  log,
-}: Pick<KeeperOptions, "config" | "redis" | "key" | "log">): Promise<void> {
-  const { missingAt } = config.policyFile;
+export async function refuseMissing(
+  on: Pick<KeeperOptions, "config" | "redis" | "key" | "log">,
+): Promise<void> {
+  const { missingAt } = on.config.policyFile;
   if (missingAt === undefined) return;
-  const { current } = await readPolicySigns(redis, key);
+  const { current } = await readPolicySigns(on.redis, on.key);
   if (current !== undefined)
     throw new ConfigError([
       `GATEHOUSE_CONFIG: ${missingAt} is missing, and other processes had a policy (version ${current.version}): put their file there, or name its place in GATEHOUSE_CONFIG`,
     ]);
   const why = "everyone can view and no one can change anything";
-  log.warn("policy.missing", { path: missingAt, why });
+  on.log.warn("policy.missing", { path: missingAt, why });
 }
 
 /**

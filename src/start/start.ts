@@ -49,18 +49,17 @@ export async function start(
     fullLog,
     async () => status !== undefined && (await status.redisProblem()) === undefined,
   );
-  const open: { close(): Promise<unknown> }[] = [{ close: async () => log.close() }];
-  let isClosing = false;
-  const close = async () => {
-    isClosing = true;
-    for (const thing of open.splice(0).toReversed())
-      await thing.close().catch((error: unknown) => log.warn("stop.failed", { error }));
-  };
+  const open = new AsyncDisposableStack();
+  open.defer(() => log.close());
+  const close = () => open.disposeAsync();
   const opened: Services["opened"] = (thing) => {
-    open.push(thing);
-    if (!isClosing) return thing;
-    void close();
-    throw new Error("stopped during the start");
+    const end = () => thing.close().catch((error: unknown) => log.warn("stop.failed", { error }));
+    if (open.disposed) {
+      void end();
+      throw new Error("stopped during the start");
+    }
+    open.defer(async () => void (await end()));
+    return thing;
   };
   const telemetry = createTelemetry({
     role: config.role,
@@ -73,13 +72,13 @@ export async function start(
   let isStarted = false;
   let wedged: string | undefined;
   const wedge = (why: string) => {
-    if (isClosing) return;
+    if (open.disposed) return;
     wedged = why;
     options.onWedged?.(why);
   };
 
   async function ready(): Promise<string | undefined> {
-    if (wedged !== undefined || isClosing) return wedged ?? "stopping";
+    if (wedged !== undefined || open.disposed) return wedged ?? "stopping";
     if (!status) return "starting: Redis hasn't answered yet";
     const problem = gateway?.problem() ?? (await status.problem());
     return problem ?? (isStarted ? undefined : "starting");
