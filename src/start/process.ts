@@ -3,7 +3,7 @@ import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
-import { createLog, hideSecret, type Log } from "../log/log.ts";
+import { createLog, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/web.ts";
 import { printable } from "../text/terminal.ts";
@@ -19,7 +19,6 @@ const stopWithinMs = 10_000;
 export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const { stopping } = signals;
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
-  for (const secret of config.secrets) hideSecret(secret);
   if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
@@ -70,6 +69,6 @@ function catchTheUncaught(log: Log): void {
 }
 
 function exitAfter(why: string, log: Log, error?: unknown): void {
-  log.error("process.ends", { why, ...(error === undefined ? {} : { error }) });
+  log.error("process.ends", { why, error });
   process.exit(1);
 }

@@ -1,5 +1,3 @@
-import { readAllProjects } from "../inventory/replica.ts";
-import { firstFew } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
 import { withRedis } from "./doctor/redis.ts";
@@ -92,20 +90,12 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
     const [what, , kept] = kind ?? ["of no known kind", "", ""];
     rows.push([what, all.length.toLocaleString("en"), await sizeOf(all, redis), kept]);
   }
-  const prefix = key("snapshots", "");
-  const withSnapshots = keys.flatMap((one) =>
-    one.startsWith(prefix) && one !== prefix ? one.slice(prefix.length) : [],
-  );
-  const lists = await readAllProjects({ redis, key });
-  const vms = new Set(lists.flatMap((list) => list?.vms.map(({ id }) => id) ?? []));
-  const gone = vms.size === 0 ? [] : withSnapshots.filter((vm) => !vms.has(vm));
-  const named = gone.length === 0 ? "" : `: ${firstFew(gone, 5)}`;
   return `${table(rows)}
 
 What you can delete:
   audit trail   nothing directly; \`audit export\`, then \`audit erase\` removes the contents of records
-  snapshots     of ${gone.length} VMs that are gone${named}. Their keys are ${key("snapshots", "<VM>")};
-                without them Gatehouse accepts these snapshots only by a typed ID
+  snapshots     of VMs that are gone: ${key("snapshots", "<VM>")}. Without them Gatehouse accepts these snapshots only by
+                a typed ID
   the rest      expires by itself. Never empty Redis, and never delete requests, locks, or policy versions:
                 Gatehouse would forget what it sent, and changes would freeze
 `;

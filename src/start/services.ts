@@ -36,7 +36,7 @@ import {
 import { createJournal, observed, observeTold } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/limits.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
+import { createDependencyMonitor, createOutageStore, type Watch } from "../outages/outages.ts";
 import { createNotices, createFeeds, startDelivery } from "../slack/deliver/deliver.ts";
 import { linkTo, createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
@@ -86,7 +86,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   // Of what is built from them here: they count from one start to the next
   const { timing, attestation } = config.policy;
   const { opened, at, telemetry, spans } = options;
-  const calls = observeCalls(options);
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
     const client = await connectRedis(() => config.redisUrl, name, log, key);
@@ -96,9 +95,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const redis = await connected("commands");
   const on = { config, log, redis, key, at };
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
-  if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
+  if (redisCheck.kind === "volatile" && !redisCheck.allowed)
     throw new UserError(redisCheck.sentence);
-  }
   await takeFormat(redis, key);
   // Before anything is done by the rules of a process that has none
   await refuseMissing(on);
@@ -109,15 +107,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
+  const calls = observeCalls({ telemetry, spans, watch });
   const slack = createWeb({
     token: () => config.slack.botToken,
     refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
     apiUrl: config.slack.apiUrl,
     log,
-    onCall: (method, outcome, ms) => {
-      calls.slack(method, outcome, ms);
-      watch.saw("slack", signOfSlack(method, outcome));
-    },
+    onCall: calls.slack,
   });
   const { web, refusal } = createSharedChannels({
     web: slack,
@@ -133,15 +129,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     groupIds: () => groupsNamedIn(config.policy),
     cacheMs: timing.peopleCacheMs,
   });
-  const compute = opened(
-    connectCompute(config, {
-      log,
-      onCall: (call) => {
-        calls.compute(call);
-        watch.saw("service", signOfService(call.endpoint, call.kind, call.reason));
-      },
-    }),
-  );
+  const compute = opened(connectCompute(config, { log, onCall: calls.compute }));
   const inventory = opened(
     createInventory({ ...on, compute, refreshMs: timing.inventoryRefreshMs, concurrency: 32 }),
   );
@@ -237,11 +225,18 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   /** On the cards whose buttons it takes away, and gives back. */
   const showFreeze = () => Promise.all([alerts.refresh(), proposals.refresh()]);
   const changes = requestable(commands);
-  const onTold = observeTold({ log, telemetry });
-  const posting = { config, store, web, commands: changes };
+  const posting = {
+    ...on,
+    store,
+    web,
+    apiUrl,
+    inventory,
+    commands: changes,
+    attestationNote,
+    onTold: observeTold({ log, telemetry }),
+  };
   const requests = requestSource({
     ...posting,
-    attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: (request, command) =>
       recordResults(request, command, {
@@ -250,27 +245,23 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       }),
-    onTold,
     refusal,
     botToken,
-    apiUrl,
-    at,
   });
   const delivery = startDelivery(
     [
       requests,
-      sharedCardSource({ ...posting, attestationNote, onTold, at }),
-      rolloutSource({ ...posting, rollouts, apiUrl, log }),
-      alertSource({ ...posting, alerts, inventory, compute, commands }),
+      sharedCardSource(posting),
+      rolloutSource({ ...posting, rollouts }),
+      alertSource({ ...posting, alerts, compute, commands }),
       proposalSource({ ...posting, proposals }),
       notices.source,
       feeds.source,
     ],
     {
-      web,
+      ...posting,
       refusal,
       rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
-      log,
       now: store.now,
       us: identity.known,
       everyMs: Math.min(1000, timing.pollFirstMs),
@@ -284,13 +275,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({
-      ...on,
+      ...posting,
       watch,
       outages,
-      store,
-      inventory,
       announce: notices.announce,
-      commands: changes,
       outageMs: timing.outageMs,
     }),
   );
@@ -358,8 +346,15 @@ export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
   ]);
 }
 
-/** What is counted, and traced, of calls to Slack and to the compute service, and of waits for Slack's limits. */
-function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | "spans">) {
+/**
+ * What is counted, traced, and told the watch over outages of calls to Slack and to the compute service; and what is counted of
+ * waits for Slack's limits.
+ */
+function observeCalls({
+  telemetry,
+  spans,
+  watch,
+}: Pick<ServicesOptions, "telemetry" | "spans"> & { watch: Watch }) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();
@@ -369,16 +364,18 @@ function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | 
   }
 
   return {
-    slack(method: string, outcome: string, ms: number): void {
+    slack(method: string, outcome: Parameters<typeof signOfSlack>[1], ms: number): void {
       telemetry.slackCalls.inc({ method, outcome });
       telemetry.slackSeconds.observe({ method }, ms / 1000);
       called(`slack ${method}`, outcome, ms);
+      watch.saw("slack", signOfSlack(method, outcome));
     },
-    compute({ endpoint, kind, durationMs, status }: CallReport): void {
+    compute({ endpoint, kind, reason, durationMs, status }: CallReport): void {
       const outcome = kind ?? "ok";
       telemetry.computeCalls.inc({ endpoint, outcome });
       telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
       called(endpoint, outcome, durationMs, status);
+      watch.saw("service", signOfService(endpoint, kind, reason));
     },
     wait(limit: LimitName, ms: number): void {
       if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);

@@ -30,7 +30,6 @@ it("what stands in Redis is listed after a night's work, and nothing is of no kn
   await world.ended("vm snapshot");
   await world.olivia.types("ops", "/vm restart web-2");
   await world.ended("vm restart");
-  await world.client.hset(world.key("snapshots", "vm-long-gone"), "snap-1", "{}");
   await world.client.set(world.key("strange"), "1");
   const ofRequests = async () => (await world.client.keys(world.key("request", "*"))).toSorted();
   const before = await ofRequests();
@@ -42,7 +41,7 @@ it("what stands in Redis is listed after a night's work, and nothing is of no kn
   expect(said).toMatch(/^audit trail +\d+ +\d+ KiB {2}forever$/m);
   expect(said).toMatch(/^requests with their history +\d+ +\d+ KiB {2}90 days after their end$/m);
   expect(said).toMatch(/^of no known kind +1 /m);
-  expect(said).toContain("of 1 VMs that are gone: vm-long-gone.");
+  expect(said).toContain(`of VMs that are gone: ${world.key("snapshots", "<VM>")}.`);
   expect(await ofRequests()).toEqual(before);
   expect(await runRetention(["now"], { redisUrl, namespace, write })).toBe(64);
 });
