@@ -66,10 +66,6 @@ async function readProjects(
   return found;
 }
 
-/** All projects in Redis, undefined for those that are gone. */
-export const readAllProjects = async (place: Place) =>
-  (await readProjects(place, await place.redis.hkeys(place.key("inventory", "projects")))).values();
-
 /**
  * This process's copy of what Redis holds. `sync` reads each project whose version isn't the known one; `write` writes
  * where the version is still the known one, so that no news are lost to somebody slower. What rejects, rejects because

@@ -93,12 +93,18 @@ export function runPolicy(words: readonly string[], terminal: Terminal): Promise
 
 interface PolicyFile extends ReadPolicy {
   path: string;
+  /** `(gatehouse.yml line 3)`, without a line where the file has nothing there. */
+  line(at: readonly PropertyKey[]): string;
 }
 
 function readPolicy(path: string): PolicyFile {
   const read = parsePolicy(readText(path), path, operationsOf(commands));
   if ("problems" in read) throw new UserError(read.problems.join("\n"));
-  return { path, ...read };
+  const line = (at: readonly PropertyKey[]) => {
+    const found = read.lineOf(at);
+    return found === undefined ? `(${path})` : `(${path} line ${found})`;
+  };
+  return { path, line, ...read };
 }
 
 const readText = (path: string) =>
@@ -214,15 +220,11 @@ interface Question {
 
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
 function decide(asked: Question, file: PolicyFile) {
-  const { path, policy, lineOf } = file;
+  const { policy, line } = file;
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
-  const line = (at: readonly PropertyKey[]) => {
-    const found = lineOf(at);
-    return found === undefined ? `(${path})` : `(${path} line ${found})`;
-  };
   const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
-  if (who.startsWith("services.")) return decideForService(who, command, targets, policy, line);
+  if (who.startsWith("services.")) return decideForService(who, command, targets, file);
   const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
   const input = newName === undefined ? {} : { name: newName };
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
@@ -234,7 +236,7 @@ function decide(asked: Question, file: PolicyFile) {
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
     return { ...unasked, allowed: false, why };
   }
-  const by = allowedBy(asked, command, targets, file, line);
+  const by = allowedBy(asked, command, targets, file);
   if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
   const { required, votes, why, index } = needed;
   // Where a rule names who votes, its reason has the line
@@ -256,17 +258,14 @@ function decideForService(
   who: string,
   command: Command,
   targets: readonly Target[],
-  { services }: Policy,
-  line: (at: readonly PropertyKey[]) => string,
+  { policy, line }: PolicyFile,
 ) {
-  const found = Object.entries(services).find(([name]) => `services.${name}` === who);
+  const found = Object.entries(policy.services).find(([name]) => `services.${name}` === who);
   if (!found) throw new UserError(`gatehouse.yml names no ${who}.`);
   const [name, rule] = found;
   const say = (allowed: boolean, list: "propose" | "view", note = "") => {
-    const start = allowed
-      ? `allowed: ${who}.${list} names`
-      : `refused: ${who}.${list} doesn't name`;
-    const why = `${start} it ${line(["services", name, list])}.${note}`;
+    const [is, names] = allowed ? ["allowed", "names"] : ["refused", "doesn't name"];
+    const why = `${is}: ${who}.${list} ${names} it ${line(["services", name, list])}.${note}`;
     return { allowed, approvals: 0, votes: [], why };
   };
   if (isChange(command)) {
@@ -286,8 +285,7 @@ function allowedBy(
   { who, groups }: Question,
   command: Command,
   targets: readonly Target[],
-  { policy }: PolicyFile,
-  line: (at: readonly PropertyKey[]) => string,
+  { policy, line }: PolicyFile,
 ): string {
   const isNamed = (entry: string) => entry === "*" || entry === who || groups.includes(entry);
   const over = targets.flatMap((target) => rightsOver(policy, ownerOf(target)));

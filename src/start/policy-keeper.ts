@@ -29,10 +29,7 @@ interface KeeperOptions {
   redis: RedisClient;
   key: Keys;
   log: Log;
-  telemetry: Pick<
-    Telemetry,
-    "policyInfo" | "policyReloads" | "policyUnusable" | "policySuperseded"
-  >;
+  telemetry: Telemetry;
   store: Journal;
   people: Pick<People, "forget">;
   announce: Announce;

@@ -54,7 +54,7 @@ it("/gatehouse status says who came in last, and when", async () => {
     "proposals services.deploy": now - 2 * 3_600_000,
   });
   expect(await statusOf(world)).toContain(
-    "last alert from prometheus 4 min ago, no alert yet from grafana, deploy proposed 2 h ago, no call yet from agent",
+    "last alert from prometheus 4 min ago, no alert yet from grafana, last call from deploy 2 h ago, no call yet from agent",
   );
 });
 

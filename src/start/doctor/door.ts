@@ -57,21 +57,14 @@ export function callsInWords(
   calls: ReadonlyMap<string, number>,
   now: number,
 ): string {
-  const ago = (caller: string, ...routes: readonly string[]) => {
-    const times = routes.flatMap((route) => calls.get(`${route} ${caller}`) ?? []);
-    return times.length === 0 ? undefined : `${duration(now - Math.max(...times))} ago`;
+  const last = (what: "alert" | "call", name: string, caller: string) => {
+    const times = [...calls].flatMap(([by, at]) => (by.endsWith(` ${caller}`) ? [at] : []));
+    if (times.length === 0) return `no ${what} yet from ${name}`;
+    return `last ${what} from ${name} ${duration(now - Math.max(...times))} ago`;
   };
-  const ofSources = Object.keys(sources).map((source) => {
-    const last = ago(`sources.${source}`, "alerts");
-    return last === undefined ? `no alert yet from ${source}` : `last alert from ${source} ${last}`;
-  });
-  const ofServices = Object.keys(services).map((service) => {
-    const proposed = ago(`services.${service}`, "proposals");
-    if (proposed !== undefined) return `${service} proposed ${proposed}`;
-    const last = ago(`services.${service}`, "mcp", "reads");
-    return last === undefined ? `no call yet from ${service}` : `${service} called ${last}`;
-  });
-  return (
-    firstFew([...ofSources, ...ofServices], 2 * mostNamed) || "open to no one in gatehouse.yml"
-  );
+  const all = [
+    ...Object.keys(sources).map((name) => last("alert", name, `sources.${name}`)),
+    ...Object.keys(services).map((name) => last("call", name, `services.${name}`)),
+  ];
+  return firstFew(all, 2 * mostNamed) || "open to no one in gatehouse.yml";
 }
