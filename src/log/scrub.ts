@@ -62,15 +62,11 @@ const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) =
 
 /** `rest` is what follows `://`. */
 function address(rest: string): string {
-  const [before = ""] = rest.split(/[?#]/, 1);
-  const query = before.length < rest.length ? `?${removed}` : "";
-  const slash = before.indexOf("/");
-  const authority = slash < 0 ? before : before.slice(0, slash);
-  const path = slash < 0 ? "" : before.slice(slash);
+  const [, authority = "", path = "", query] = /^([^/?#]*)([^?#]*)(.*)$/.exec(rest) ?? [];
   const at = authority.lastIndexOf("@");
   const host = at < 0 ? authority : `${removed}@${authority.slice(at + 1)}`;
   const pathIsSecret = /^hooks\.slack|^files\.slack(?:-gov)?\.com$/i.test(host) && path.length > 1;
-  return pathIsSecret ? `${host}/${removed}` : host + path + query;
+  return pathIsSecret ? `${host}/${removed}` : host + path + (query ? `?${removed}` : "");
 }
 
 /** `text` without secrets, cut at 8,000 characters. */
@@ -118,20 +114,18 @@ function clean(value: unknown, walk: Walk): unknown {
 
 function cleanInside(value: object, walk: Walk): unknown {
   if (value instanceof Error) return cleanError(value, walk);
-  if (Array.isArray(value)) return few(value, walk).map((inner) => clean(inner, walk));
-  if (value instanceof Set) return few([...value], walk).map((inner) => clean(inner, walk));
-  const entries: readonly (readonly [unknown, unknown])[] =
-    value instanceof Map
-      ? [...value]
-      : Object.keys(value).map((key) => [key, read(value, key)] as const);
+  if (Array.isArray(value) || value instanceof Set)
+    return few<unknown>(value, walk).map((inner) => clean(inner, walk));
+  const entries: Iterable<[unknown, unknown]> =
+    value instanceof Map ? value : Object.keys(value).map((key) => [key, read(value, key)]);
   return Object.fromEntries(
     few(entries, walk).map(([key, inner]) => cleanEntry(textOf(key), inner, walk)),
   );
 }
 
 /** As many of them as the bounds allow. */
-function few<T>(values: readonly T[], walk: Walk): readonly T[] {
-  const kept = values.slice(0, Math.min(maxEntries, walk.left));
+function few<T>(values: Iterable<T>, walk: Walk): readonly T[] {
+  const kept = Iterator.from(values).take(Math.min(maxEntries, walk.left)).toArray();
   walk.left -= kept.length;
   return kept;
 }

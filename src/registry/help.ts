@@ -132,7 +132,7 @@ function noSuchTopic(wanted: string, commands: readonly Command[]): Message {
   return sentence(md`There is no help on ${name(wanted.slice(0, 60))}. ${way}`);
 }
 
-function rootsOf(commands: readonly Command[]): string[] {
+export function rootsOf(commands: readonly Command[]): string[] {
   return [...new Set(commands.map((command) => command.name.split(" ")[0] ?? ""))];
 }
 

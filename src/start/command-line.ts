@@ -73,27 +73,15 @@ export async function runCommandLine(
     out.complain(printable(`${sentence}\n${usageOf(programs)}`));
     return { exitCode: usageExitCode };
   };
-  const refuseUnknown = (word: string, known: readonly string[]) => {
-    const meant = nearest(word, known);
-    return refuse(
-      `Unknown command "${word}".${meant === undefined ? "" : ` Did you mean "${meant}"?`}`,
-    );
-  };
   const explain = (program?: Program) => {
     write(program === undefined ? usageOf(programs) : `${program.usage}\n`);
     return { exitCode: 0 };
   };
-  const programNamed = (word: string) =>
-    Object.hasOwn(programs, word) ? programs[word] : undefined;
-  const names = Object.keys(programs);
-
-  const [first = "all", ...rest] = words;
+  const [asked, what] = words;
+  // `help audit` is `audit --help`
+  const [first = "all", ...rest] = asked === "help" ? [what ?? "--help", "--help"] : words;
   const [second] = rest;
   if (isHelp(first)) return explain();
-  if (first === "help") {
-    const program = second === undefined ? undefined : programNamed(second);
-    return second === undefined || program ? explain(program) : refuseUnknown(second, names);
-  }
   if (first === "--version" || first === "-V") {
     write(`gatehouse ${version}, Node.js ${process.version}\n`);
     return { exitCode: 0 };
@@ -104,7 +92,11 @@ export async function runCommandLine(
     if (wantsHelp) return explain();
     return second === undefined ? { role } : refuse(`"${first}" takes no "${second}".`);
   }
-  const program = programNamed(first);
-  if (program === undefined) return refuseUnknown(first, [...roles, ...names, "help"]);
+  const program = Object.hasOwn(programs, first) ? programs[first] : undefined;
+  if (program === undefined) {
+    const meant = nearest(first, [...roles, ...Object.keys(programs), "help"]);
+    const hint = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+    return refuse(`Unknown command "${first}".${hint}`);
+  }
   return wantsHelp ? explain(program) : { exitCode: await program.run(rest, write) };
 }

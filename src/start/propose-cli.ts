@@ -6,6 +6,7 @@ import type { DoorAccess } from "../config/config.ts";
 import type { ProposalState } from "../door/serve/propose.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { isChange, verbsOf } from "../registry/define.ts";
+import { rootsOf } from "../registry/help.ts";
 import { stateWords } from "../requests/journal/record.ts";
 import { listAt, parseJson, textAt } from "../slack/web.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
@@ -167,8 +168,7 @@ export function runCompletion(
     if (first === undefined) return programs;
     if (first !== "propose") return [];
     const changes = commands.filter(isChange);
-    const roots = [...new Set(changes.map(({ name }) => name.split(" ")[0] ?? ""))];
-    if (root === undefined) return roots;
+    if (root === undefined) return rootsOf(changes);
     const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
     if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
     const isOnVm = ofRoot.some((command) => command.on === "vm" && verbsOf(command).includes(verb));

@@ -48,12 +48,11 @@ export async function lookAtRedis(config: Config): Promise<RedisFacts> {
 const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
 
 async function factsOf(redis: RedisClient, key: Keys, config: Config) {
-  const times: number[] = [];
-  for (let n = 0; n < 5; n += 1) {
+  const times = await Array.fromAsync({ length: 5 }, async () => {
     const began = performance.now();
     await redis.ping();
-    times.push(performance.now() - began);
-  }
+    return performance.now() - began;
+  });
   const info = parseInfo(await redis.info().catch(() => ""));
   const { mode, shown } = parseRedisUrl(config.redisUrl);
   const bytes = (name: string) => Number(info.get(name) ?? 0);
