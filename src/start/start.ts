@@ -7,7 +7,7 @@ import { messageOf } from "../errors.ts";
 import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
 import { startTrail } from "./trail.ts";
-import { startHealth, startSlackDoor, startWebServer, startWorker } from "./worker.ts";
+import { startHealth, startWebServer, startWorker } from "./worker.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { createTelemetry } from "../log/telemetry.ts";
@@ -130,8 +130,9 @@ export async function start(
         }),
       );
       if (receive.mode === "http") {
-        const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await startSlackDoor(door)).port;
+        // The only port that is open to the world: it knows Slack's path, and nothing of this process
+        const door = { port: config.port, host: options.host, log };
+        port = opened(await startWebServer(door, gateway.route)).port;
       }
     }
     const doorPort = gateway && config.door && (await openDoor(config.door, on, gateway));

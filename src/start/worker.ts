@@ -21,7 +21,7 @@ import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.
 import { advance } from "../requests/perform/perform.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { pollWork } from "../requests/perform/poll.ts";
-import { advanceRollout, type RolloutContext } from "../rollouts/advance-rollout.ts";
+import { advanceRollout } from "../rollouts/advance-rollout.ts";
 import { requestable } from "../registry/define.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -91,7 +91,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       return on.identity.known().teamId;
     },
   });
-  const rolling = (): RolloutContext => ({ ...on, workerContext: contextNow() });
   const queueProbe = opened(
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
   );
@@ -102,7 +101,9 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     // Its death is noticed later than that
     lookMs: 2 * timing.heartbeatMs,
     advance: (id) =>
-      id.startsWith("roll-") ? advanceRollout(id, rolling()) : advance(id, contextNow()),
+      id.startsWith("roll-")
+        ? advanceRollout(id, { ...on, workerContext: contextNow() })
+        : advance(id, contextNow()),
     heard: queueProbe.heard,
     log,
   });
@@ -202,16 +203,20 @@ const troubles: Readonly<Record<string, string>> = {
 };
 
 /**
- * A web server of this process. Of connections without a request the oldest is cut when there are too many, so that whoever
- * opens them without end shuts nobody out. Throws when the port is taken.
+ * A web server of this process. `listener` answers false where nothing is at the address. Of connections without a request the
+ * oldest is cut when there are too many, so that whoever opens them without end shuts nobody out. Throws when the port is taken.
  */
 export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
-  listener: (request: IncomingMessage, response: ServerResponse) => void,
+  listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
   const idle = new Set<Socket>();
   const timeouts = { requestTimeout: 15_000, headersTimeout: 5_000 };
-  const server = createServer({ ...timeouts, connectionsCheckingInterval: 1_000 }, listener);
+  const checked = { ...timeouts, connectionsCheckingInterval: 1_000 };
+  const server = createServer(checked, (request, response) => {
+    if (listener(request, response) === false)
+      response.writeHead(404, { connection: "close" }).end();
+  });
   server.maxConnections = mostConnections;
   server.setTimeout(silentMs);
   const rest = (socket: Socket) => {
@@ -251,21 +256,6 @@ export async function startWebServer(
   }
   const isPort = typeof address === "object" && address !== null;
   return { /** The port it really listens on. */ port: isPort ? address.port : port, close };
-}
-
-/**
- * The only port that is open to the world, over HTTP: it knows Slack's path, and nothing of this process. `route` answers
- * false for what Slack never asks for.
- */
-export function startSlackDoor({
-  route,
-  ...options
-}: PortOptions & { route(request: IncomingMessage, response: ServerResponse): boolean }) {
-  return startWebServer(options, (request, response) => {
-    if (route(request, response)) return;
-    response.writeHead(404, { connection: "close" });
-    response.end();
-  });
 }
 
 export interface HealthOptions extends PortOptions {

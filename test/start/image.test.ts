@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
-import { startHealth, startSlackDoor } from "../../src/start/worker.ts";
+import { startHealth, startWebServer } from "../../src/start/worker.ts";
 
 const fileOf = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), "utf8");
 
@@ -24,7 +24,7 @@ it("the image's health check finds the probes where they are, and takes nothing 
   const ready = async () => undefined;
   const figures = async () => ({ type: "text/plain", text: "" });
   const ops = await startHealth({ port: 0, host, log, figures, alive: () => problem, ready });
-  const door = await startSlackDoor({ port: 0, host, log, route: () => false });
+  const door = await startWebServer({ port: 0, host, log }, () => false);
   try {
     const [opsPort, slackPort] = [String(ops.port), String(door.port)];
     expect(await checked({ OPS_PORT: opsPort, PORT: slackPort })).toBe(0);

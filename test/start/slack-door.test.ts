@@ -2,18 +2,14 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
-import { startSlackDoor } from "../../src/start/worker.ts";
+import { startWebServer } from "../../src/start/worker.ts";
 
 async function door() {
-  const started = await startSlackDoor({
-    port: 0,
-    host: "127.0.0.1",
-    log: silentLog(),
-    route(request, response) {
-      if (request.url !== "/slack/events") return false;
-      response.end("taken");
-      return true;
-    },
+  const where = { port: 0, host: "127.0.0.1", log: silentLog() };
+  const started = await startWebServer(where, (request, response) => {
+    if (request.url !== "/slack/events") return false;
+    response.end("taken");
+    return true;
   });
   const get = (path: string) => fetch(`http://127.0.0.1:${started.port}${path}`);
   return { ...started, get, [Symbol.asyncDispose]: () => started.close() };
