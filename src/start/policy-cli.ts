@@ -71,7 +71,8 @@ const flags = { as: word, groups: word, in: word, file: word, name: word, vms: w
  * expected, 1 problems or differences, 64 unknown words.
  */
 export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
-  const { write } = terminal;
+  const { write, slack } = terminal;
+  if (typeof slack !== "string" && slack.proxies) useProxies(slack.proxies);
   const program = { usage: policyUsage, options: flags, failed: 1, write };
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
@@ -137,28 +138,21 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     counted(Object.keys(policy.services).length, "service"),
   ];
   write(`${path} has no problems: ${held.join(", ")}; ${approvers} may approve.\n`);
-  const tell = (findings: readonly Finding[]) => {
-    for (const { is, what, mend = "", about } of findings)
-      write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
-  };
-  // Another machine may have the folder
-  const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
-  tell(folder.filter(({ is }) => is !== "well"));
   if (sources.length > 0 && sourceProblem === undefined)
     write("DOOR_PORT is not set here, so secrets of sources were not looked for.\n");
-  const secrets = sources.flatMap((source) => sourceProblem?.(source) ?? []);
-  tell(secretFindings(secrets, sources.length).filter(({ is }) => is !== "well"));
-  const lacking = secrets.length > 0 ? 1 : 0;
-  if (typeof slack === "string") {
+  if (typeof slack === "string")
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
     );
-    return lacking;
-  }
-  if (slack.proxies) useProxies(slack.proxies);
-  const findings = judgeNames(await lookAtPolicy({ slack, policy }));
-  tell(findings);
-  return findings.some(({ is }) => is === "ill") ? 1 : lacking;
+  const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
+  const lacking = sources.flatMap((source) => sourceProblem?.(source) ?? []);
+  const secrets = secretFindings(lacking, sources.length);
+  const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
+  const here = [...folder, ...secrets].filter(({ is }) => is !== "well");
+  for (const { is, what, mend = "", about } of [...here, ...names])
+    write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
+  // Another machine may have the folder
+  return [...secrets, ...names].some(({ is }) => is === "ill") ? 1 : 0;
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
@@ -194,7 +188,6 @@ async function groupsOf(
       groups: [],
       note: `Slack was not asked (${slack}): ${who} counts as in no group. Name them with --groups.\n`,
     };
-  if (slack.proxies) useProxies(slack.proxies);
   const { groups: found } = await lookAtPolicy({ slack, policy });
   const told = [...found].filter(([, members]) => Array.isArray(members));
   const groups = told.flatMap(([group, members]) => (members?.includes(who) ? [group] : []));
