@@ -9,6 +9,7 @@ import { createLog } from "../../src/log/log.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { runDoctor } from "../../src/start/doctor/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
+import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
 
 const callers = `
@@ -82,7 +83,12 @@ it("doctor tells Gatehouse's own door from another program on its port, and says
   });
   const own = String(world.processes[0]?.doorPort);
   expect((await doctor(world, { DOOR_PORT: own })).said).toBe(
-    `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n`,
+    `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n  ✓ no alert yet from prometheus, no alert yet from grafana, no call yet from deploy, no call yet from agent\n`,
+  );
+  const last = createKeys()("door", "last");
+  await world.client.hset(last, "alerts sources.prometheus", await world.store.now());
+  expect((await doctor(world, { DOOR_PORT: own })).said).toMatch(
+    /✓ last alert from prometheus \d+ s ago, /,
   );
   const other = createServer((_, response) => response.end("hello"));
   await once(other.listen(0, "127.0.0.1"), "listening");

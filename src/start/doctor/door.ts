@@ -4,7 +4,9 @@ import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { codeOf } from "../../errors.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
+import { createJournal } from "../../requests/journal/journal.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
+import { withRedis } from "./redis.ts";
 
 const withinMs = 2_000;
 const mostNamed = 5;
@@ -35,8 +37,16 @@ export async function judgeDoor(config: Config): Promise<readonly Finding[] | un
         )
       : well(`port ${door.port}: ${found === "door" ? "Gatehouse answers" : "free"}`);
   const count = Object.keys(policy.sources).length;
-  return [port, ...(count === 0 ? [] : secretFindings(sourceProblems, count))];
+  const secrets = count === 0 ? [] : secretFindings(sourceProblems, count);
+  return [port, ...secrets, ...(await callFindings(config))];
 }
+
+/** None where Redis can't be asked, which is a finding of its own. */
+const callFindings = ({ redisUrl, policy }: Config): Promise<readonly Finding[]> =>
+  withRedis(redisUrl, {}, async (redis, key) => {
+    const { doorCalls, now } = createJournal(redis, key);
+    return [well(callsInWords(policy, await doorCalls(), await now()))];
+  }).catch(() => []);
 
 export function secretFindings(problems: readonly string[], sources: number): readonly Finding[] {
   const mend = "Until then Gatehouse answers 401 to what this source sends.";
