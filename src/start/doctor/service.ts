@@ -4,7 +4,6 @@ import { ComputeError } from "../../compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { certificatesIn } from "../../config/compute-tls.ts";
 import { proxyFor } from "../../config/proxy.ts";
-import { within } from "../../deadline.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../services.ts";
@@ -62,9 +61,7 @@ async function lookAtCertificate(url: string, ca: string | undefined) {
     rejectUnauthorized: false,
   });
   try {
-    await within(handshakeMs, once(socket, "secureConnect"), () => {
-      throw new Error("no handshake in time");
-    });
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(handshakeMs) });
     const { subject, issuer, valid_to } = socket.getPeerCertificate();
     const name = (of: typeof subject | undefined) =>
       [of?.CN ?? of?.O ?? "no name"].flat().join(", ");
