@@ -10,7 +10,6 @@ import { type Live, valueOf } from "../config/changing-file.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log/log.ts";
 import { type Message, sharedOutside } from "../messages/message.ts";
-
 import { parseJson } from "../text/parse-json.ts";
 
 export { parseJson };
@@ -262,10 +261,8 @@ function classify(error: unknown): WebAnswer {
 }
 
 /** The client and `fetch` say no more than that there was no answer. */
-function rootOf(error: unknown): unknown {
-  const cause = at(error, "cause");
-  return cause === undefined ? error : rootOf(cause);
-}
+const rootOf = (error: unknown): unknown =>
+  at(error, "cause") === undefined ? error : rootOf(at(error, "cause"));
 
 function limited(seconds: unknown): WebAnswer {
   const known = typeof seconds === "number" && seconds >= 0;
@@ -274,11 +271,9 @@ function limited(seconds: unknown): WebAnswer {
 
 /** The codes of an error and its causes; several when both address families were tried. */
 function codesOf(error: unknown, depth = 0): string[] {
-  if (depth > 5) return [];
+  if (error === undefined || depth > 5) return [];
   const code = textAt(error, "code");
-  const causes = [at(error, "cause"), ...listAt(error, "errors")].filter(
-    (one) => one !== undefined,
-  );
+  const causes = [at(error, "cause"), ...listAt(error, "errors")];
   return [...(code === "" ? [] : [code]), ...causes.flatMap((one) => codesOf(one, depth + 1))];
 }
 
