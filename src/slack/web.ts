@@ -15,11 +15,11 @@ import { parseJson } from "../text/parse-json.ts";
 export { parseJson };
 
 /** Untrusted JSON. */
-type Payload = Readonly<Record<string, unknown>>;
+export type WebData = Readonly<Record<string, unknown>>;
 
 /** The value as an object; empty when it is none. */
-export function payloadOf(value: unknown): Payload {
-  return typeof value === "object" && value !== null ? (value as Payload) : {};
+export function payloadOf(value: unknown): WebData {
+  return typeof value === "object" && value !== null ? (value as WebData) : {};
 }
 
 /** `at(body, "container", "message_ts")`: undefined wherever the path ends early. */
@@ -44,8 +44,6 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 export function textsAt(value: unknown, ...path: readonly string[]): string[] {
   return listAt(value, ...path).filter((one) => typeof one === "string");
 }
-
-export type WebData = Record<string, unknown>;
 
 /** The outcome of one call. Callers decide by `kind`, never by text. */
 export type WebAnswer =
