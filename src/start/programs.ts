@@ -23,7 +23,6 @@ import {
 } from "./propose-cli.ts";
 import { retentionUsage, runRetention } from "./retention.ts";
 
-const operations = operationsOf(commands);
 const door = () => orExit(loadDoorAccess);
 
 /** What runs in a terminal beside Gatehouse itself. */
@@ -71,7 +70,7 @@ export const programs: Programs = {
     run: (words, write) =>
       runAttestation(words, {
         write,
-        endorsements: () => loadEndorsementsFolder({ operations }),
+        endorsements: () => loadEndorsementsFolder({ operations: operationsOf(commands) }),
       }),
   },
   propose: {

@@ -22,8 +22,8 @@ const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> =
   "slack, slack/people": [1_150, 44_600],
   redis: [1_090, 42_600],
   config: [2_230, 91_600],
-  log: [770, 30_300],
-  start: [4_200, 175_800],
+  log: [720, 28_800],
+  start: [4_000, 171_100],
   door: [2_470, 103_200],
   "text, errors, main": [370, 15_300],
 };
