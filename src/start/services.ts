@@ -337,12 +337,9 @@ export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
     await redis.set(key("format"), storedFormat);
     return;
   }
-  const facts = [
-    ...(open > 0 ? [counted(open, "open request")] : []),
-    ...(workers > 0 ? [counted(workers, "running worker")] : []),
-  ];
+  const facts = `${counted(open, "open request")} and ${counted(workers, "running worker")}`;
   throw new ConfigError([
-    `Redis holds stored format ${held} with ${facts.join(" and ")}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
+    `Redis holds stored format ${held} with ${facts}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
   ]);
 }
 

@@ -23,7 +23,9 @@ it("is another's while requests of that are open or workers of it run, and is ta
     /holds stored format 0 with 1 open request and 1 running worker; .* let the open requests end, stop all processes/,
   );
   await redis.del(key("requests", "open"));
-  await expect(takeFormat(redis, key)).rejects.toThrow("with 1 running worker;");
+  await expect(takeFormat(redis, key)).rejects.toThrow(
+    "with 0 open requests and 1 running worker;",
+  );
   await redis.del(key("worker", "w-1"));
   await takeFormat(redis, key);
   expect(await redis.get(key("format"))).toBe(storedFormat);
