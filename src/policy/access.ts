@@ -142,28 +142,27 @@ const claimsOf = new WeakMap<Policy["teams"], ReturnType<typeof readClaims>>();
  * The teams that a project belongs to, by name: none or one. Two only when one claims its ID and another its name: then
  * only what both allow is allowed.
  */
-export function teamsOf({ teams }: Pick<Policy, "teams">, { id, name }: Owned): readonly string[] {
+export function teamsOf({ teams }: Pick<Policy, "teams">, project: Owned): readonly string[] {
   const claims = claimsOf.get(teams) ?? readClaims(teams);
   claimsOf.set(teams, claims);
-  const folded = name === undefined ? undefined : fold(name);
-  const byId = claims.filter(({ ids }) => ids.has(id));
-  const byName = claims.filter(
-    ({ claims: claimsName }) => folded !== undefined && claimsName(folded),
-  );
-  return [...new Set([...byId, ...byName].map(({ team }) => team))];
+  const sought = folded(project);
+  return claims.flatMap(({ team, claim }) => (claim(sought) ? [team] : []));
 }
 
 function readClaims(teams: Policy["teams"]) {
-  return Object.entries(teams).map(([team, { projects }]) => ({ team, ...claimsIn(projects) }));
+  return Object.entries(teams).map(([team, { projects }]) => ({ team, claim: claimsIn(projects) }));
 }
 
-/** An entry without `*` and `?` may be an ID or a name. `claims` takes a folded name. */
-function claimsIn(projects: readonly string[]) {
+const folded = ({ id, name }: Owned): Owned => ({ id, name: name && fold(name) });
+
+/** Whether some entries name a project, whose name is folded. An entry without `*` and `?` may be an ID or a name. */
+function claimsIn(projects: readonly string[]): (project: Owned) => boolean {
   const ids = new Set(projects.filter((entry) => !isGlob(entry)));
   const names = new Set(ids.values().map(fold));
   const matches = projects.filter(isGlob).map((glob) => compileGlob(fold(glob)));
-  const claims = (name: string) => names.has(name) || matches.some((match) => match(name));
-  return { ids, claims };
+  return ({ id, name }) =>
+    ids.has(id) ||
+    (name !== undefined && (names.has(name) || matches.some((match) => match(name))));
 }
 
 /** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */
@@ -242,17 +241,11 @@ export function channelOfProject(
 /** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */
 export function unmatchedIn(
   { teams }: Pick<Policy, "teams">,
-  projects: readonly { id: string; name: string }[],
+  projects: readonly Owned[],
 ): readonly { team: string; entries: readonly string[] }[] {
-  const ids = new Set(projects.map(({ id }) => id));
-  const names = new Set(projects.map(({ name }) => fold(name)));
-  const isMatched = (entry: string) => {
-    if (!isGlob(entry)) return ids.has(entry) || names.has(fold(entry));
-    const matches = compileGlob(fold(entry));
-    return names.values().some(matches);
-  };
+  const sought = projects.map(folded);
   return Object.entries(teams).flatMap(([team, { projects: all }]) => {
-    const entries = all.filter((entry) => !isMatched(entry));
+    const entries = all.filter((entry) => !sought.some(claimsIn([entry])));
     return entries.length > 0 ? [{ team, entries }] : [];
   });
 }
@@ -269,9 +262,8 @@ export function scopeOfPerson(
 /** What the `view` of a service names; undefined for everything. */
 export function scopeOfView(view: readonly string[]): Scope | undefined {
   if (view.includes("*")) return undefined;
-  const { ids, claims } = claimsIn(view);
-  const key = `view ${view.join(" ")}`;
-  return { key, sees: ({ id, name }) => ids.has(id) || claims(fold(name)) };
+  const claim = claimsIn(view);
+  return { key: `view ${view.join(" ")}`, sees: (project) => claim(folded(project)) };
 }
 
 /** What may be told in a channel: what its team has, and elsewhere what no team has. */
