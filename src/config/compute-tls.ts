@@ -10,19 +10,6 @@ export interface ComputeTls {
   readonly key: string | undefined;
 }
 
-/** What TLS would not take of the three, with the variable that it is about. */
-export function tlsProblem({ ca, cert, key }: ComputeTls): string | undefined {
-  const unreadable = "has a certificate that can't be read, or none";
-  if (ca !== undefined && !isAll(certificatesIn(ca))) return `COMPUTE_CA_FILE: ${unreadable}`;
-  if (cert !== undefined && !isAll(certificatesIn(cert)))
-    return `COMPUTE_CLIENT_CERT_FILE: ${unreadable}`;
-  if (key !== undefined && !isTaken({ key }))
-    return "COMPUTE_CLIENT_KEY_FILE: has no private key that can be read without a passphrase";
-  if (cert !== undefined && key !== undefined && !isTaken({ cert, key }))
-    return "COMPUTE_CLIENT_KEY_FILE: is not the key of COMPUTE_CLIENT_CERT_FILE";
-  return undefined;
-}
-
 /** Each certificate of a text in PEM; undefined for what is none. TLS itself passes over those that it can't read. */
 export function certificatesIn(pem: string): readonly (X509Certificate | undefined)[] {
   const blocks = pem.match(/-----BEGIN ([A-Z ]*CERTIFICATE)-----[^]*?-----END \1-----/g) ?? [];
@@ -35,11 +22,12 @@ export function certificatesIn(pem: string): readonly (X509Certificate | undefin
   });
 }
 
-function isAll(certificates: readonly unknown[]): boolean {
-  return certificates.length > 0 && certificates.every((one) => one !== undefined);
+export function areCertificates(pem: string): boolean {
+  const all = certificatesIn(pem);
+  return all.length > 0 && !all.includes(undefined);
 }
 
-function isTaken(options: SecureContextOptions): boolean {
+export function isTakenByTls(options: SecureContextOptions): boolean {
   try {
     createSecureContext(options);
     return true;

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { ChangingPolicy } from "./changing-policy.ts";
-import { tlsProblem } from "./compute-tls.ts";
+import { isTakenByTls } from "./compute-tls.ts";
 import {
+  callerNames,
   type Env,
   Environment,
   type logLevels,
@@ -59,10 +60,12 @@ export function loadConfig({
   // In Socket Mode, too, Slackbot signs what it asks the door
   const isForDoor = (name: VariableName) =>
     name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
+  const isElsewhere = (name: VariableName) =>
+    [...receivers, ...callerNames].some((one) => one === name);
   const isRead = (name: VariableName) =>
     name === "OTEL_EXPORTER_OTLP_HEADERS"
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !receivers.some((one) => one === name) || isForDoor(name);
+      : name === receiver || !isElsewhere(name) || isForDoor(name);
   const read = from.read(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
@@ -174,16 +177,15 @@ function receiverOf(from: Environment): (typeof receivers)[number] {
   return from.mentions(http) && !from.mentions(socket) ? http : socket;
 }
 
-/** What is wrong with the three files together, where each by itself is what it should be. */
+/** What is wrong with the two files together, where each by itself is what it should be. */
 function tlsProblems(from: Environment, read: Variables): readonly string[] {
   const pair = ["COMPUTE_CLIENT_CERT_FILE", "COMPUTE_CLIENT_KEY_FILE"] as const;
   const [lacking] = pair.filter((name) => !from.mentions(name));
   const [named] = pair.filter((name) => from.mentions(name));
   if (lacking && named) return [`${lacking}: is missing, and ${named} is set`];
   const [cert, key] = pair.map((name) => read[name]);
-  const problem =
-    from.problems.length > 0 ? undefined : tlsProblem({ ca: read.COMPUTE_CA_FILE, cert, key });
-  return problem === undefined ? [] : [problem];
+  const isPair = cert === undefined || key === undefined || isTakenByTls({ cert, key });
+  return isPair ? [] : [`${pair[1]}: is not the key of ${pair[0]}`];
 }
 
 const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
@@ -271,22 +273,7 @@ export interface DoorAccess {
 /** For `propose` in a terminal: where the door is, and the token of a service. Throws ConfigError. */
 export function loadDoorAccess(env: Env = process.env): DoorAccess {
   const from = new Environment(env);
-  const {
-    secrets: [url = ""],
-  } = from.secrets("GATEHOUSE_URL");
-  const {
-    secrets: [token = ""],
-  } = from.secrets("GATEHOUSE_TOKEN");
-  const isWeb = /^https?:$/.test(URL.parse(url)?.protocol ?? "");
-  if (isWeb && token !== "") return { url, token };
-  throw new ConfigError([
-    ...(isWeb
-      ? []
-      : ["GATEHOUSE_URL: must be the address of the door, like https://gatehouse.example"]),
-    ...(token === ""
-      ? [
-          "GATEHOUSE_TOKEN: must be the token of a service, or name its file by GATEHOUSE_TOKEN_FILE",
-        ]
-      : []),
-  ]);
+  const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token } = from.read(...callerNames);
+  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  return { url, token };
 }

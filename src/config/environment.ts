@@ -5,7 +5,8 @@ import * as z from "zod";
 import { codeOf, withHint } from "../errors.ts";
 import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
-import { matching, readAs } from "./policy-schema.ts";
+import { areCertificates, isTakenByTls } from "./compute-tls.ts";
+import { matching, readAs, webAddress } from "./policy-schema.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -30,17 +31,17 @@ const flag = readAs((text) => `must be 1 or 0, and is ${asFound(text)}`, yesOrNo
 
 const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
 
-const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
-
-const proxy = readAs("must be the address of a proxy, like http://proxy.example:3128", (text) =>
-  isWebAddress(text) ? text : undefined,
+const proxy = webAddress(
+  "must be the address of a proxy, like http://proxy.example:3128",
 ).optional();
 
-const pem = (what: string) =>
-  matching(
-    /^-----BEGIN [A-Z0-9 ]+-----$/m,
-    `must name a file with ${what} in PEM (-----BEGIN …)`,
-  ).optional();
+const pem = (what: string, isReadable: (text: string) => boolean, otherwise: string) =>
+  matching(/^-----BEGIN [A-Z0-9 ]+-----$/m, `must name a file with ${what} in PEM (-----BEGIN …)`)
+    .refine(isReadable, otherwise)
+    .optional();
+
+const certificates = (what: string) =>
+  pem(what, areCertificates, "has a certificate that can't be read, or none");
 
 /** Every variable. A file's new content is held to the same rules as the first. */
 const variables = z.object({
@@ -62,9 +63,13 @@ const variables = z.object({
       ? undefined
       : "has white space or invalid characters in it: it must be one word of ASCII characters",
   ),
-  COMPUTE_CA_FILE: pem("the certificates of authorities"),
-  COMPUTE_CLIENT_CERT_FILE: pem("a certificate and those that signed it"),
-  COMPUTE_CLIENT_KEY_FILE: pem("a private key"),
+  COMPUTE_CA_FILE: certificates("the certificates of authorities"),
+  COMPUTE_CLIENT_CERT_FILE: certificates("a certificate and those that signed it"),
+  COMPUTE_CLIENT_KEY_FILE: pem(
+    "a private key",
+    (key) => isTakenByTls({ key }),
+    "has no private key that can be read without a passphrase",
+  ),
   /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
   COMPUTE_ALLOW_PRIVATE: readAs(
     (text) =>
@@ -93,11 +98,9 @@ const variables = z.object({
   ).default("info"),
   GATEHOUSE_ALLOW_VOLATILE_REDIS: flag,
   DATA_DIR: z.string().default(".gatehouse"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: readAs("must be an address like http://collector:4318", (text) =>
-    isWebAddress(text)
-      ? new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href
-      : undefined,
-  ).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress("must be an address like http://collector:4318")
+    .transform((text) => new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href)
+    .optional(),
   OTEL_EXPORTER_OTLP_HEADERS: readAs(
     "must be name=value, with commas between several, and values URL-encoded",
     headersIn,
@@ -105,11 +108,17 @@ const variables = z.object({
   OTEL_SERVICE_NAME: z.string().default("gatehouse"),
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
+  GATEHOUSE_URL: webAddress("must be the address of the door, like https://gatehouse.example"),
+  GATEHOUSE_TOKEN: z.string(
+    "must be the token of a service, or name its file by GATEHOUSE_TOKEN_FILE",
+  ),
 });
 
 export type Variables = z.output<typeof variables>;
 export type VariableName = keyof Variables;
 export const variableNames = variables.keyof().options;
+/** Of programs that ask the door: Gatehouse itself reads neither. */
+export const callerNames = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN"] as const;
 
 /** Secrets that may come from a file named by `NAME_FILE`, as Docker and Kubernetes hand them over. */
 const secretNames: ReadonlySet<string> = new Set<VariableName>([
@@ -119,6 +128,7 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "COMPUTE_API_KEY",
   "REDIS_URL",
   "OTEL_EXPORTER_OTLP_HEADERS",
+  "GATEHOUSE_TOKEN",
 ]);
 
 export type Env = Readonly<Record<string, string | undefined>>;

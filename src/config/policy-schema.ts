@@ -32,6 +32,8 @@ export function readAs<T>(
 
 export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
 
+export const webAddress = (sentence: string) => z.url({ protocol: /^https?$/, error: sentence });
+
 /** Becomes milliseconds. */
 export const duration = readAs(
   "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
@@ -269,9 +271,9 @@ function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefin
 
 /** Without the slash at its end. */
 const address = (usual: string) =>
-  readAs("must be an address like https://kdsintf.amd.com", (text) =>
-    /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined,
-  ).prefault(usual);
+  webAddress("must be an address like https://kdsintf.amd.com")
+    .transform((text) => text.replace(/\/+$/, ""))
+    .prefault(usual);
 
 /** Where endorsements are fetched from. */
 const refresh = section({

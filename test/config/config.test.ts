@@ -1,15 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   ConfigError,
   loadConfig,
+  loadDoorAccess,
   loadEndorsementsFolder,
   type Config,
   type Role,
 } from "../../src/config/config.ts";
 import { addressProblem } from "../../src/config/environment.ts";
+import { root } from "../house/sources.ts";
 import { complete } from "./complete.ts";
 
 type Env = Record<string, string | undefined>;
@@ -253,6 +255,37 @@ describe("an address that gets secrets", () => {
     "http://169.254.169.254",
   ])("may not be %s in the open", (text) => {
     expect(addressProblem(text)).toContain("must begin with https://");
+  });
+});
+
+describe("a program that proposes", () => {
+  it("needs the address of the door and a token, which may come from a file, and is told of both", () => {
+    using at = folder();
+    const url = "https://gatehouse.example";
+    const token = "token-of-service";
+    const access = { url, token };
+    expect(loadDoorAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token })).toEqual(access);
+    const file = at.write("token", `${token}\n`);
+    expect(loadDoorAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN_FILE: file })).toEqual(access);
+    const told = (env: Env, ...sentences: string[]) =>
+      expect(() => loadDoorAccess(env)).toThrow(
+        expect.objectContaining({ problems: sentences.map((one) => expect.stringContaining(one)) }),
+      );
+    const both = ["GATEHOUSE_URL: must be the address", "GATEHOUSE_TOKEN: must be the token"];
+    told({ GATEHOUSE_URL: "gatehouse" }, ...both);
+    told({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN_FILE: "/no/such" }, "GATEHOUSE_TOKEN_FILE: names a");
+  });
+});
+
+describe("a certificate for the compute service", () => {
+  it("that is replaced by one that can't be read stays as it was", () => {
+    using at = folder();
+    const pem = readFileSync(join(root, "test/compute/certificates/localhost.pem"), "utf8").trim();
+    const COMPUTE_CA_FILE = at.write("ca.pem", pem);
+    const { compute, files } = load({ ...complete, COMPUTE_CA_FILE });
+    at.write("ca.pem", "-----BEGIN CERTIFICATE-----\nhalf\n-----END CERTIFICATE-----\n");
+    expect(files.get("COMPUTE_CA_FILE")?.reread()).toBe(false);
+    expect(compute.tls().ca).toBe(pem);
   });
 });
 
