@@ -51,13 +51,11 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
   let isEmergency = false;
   try {
     const { command, rest } = findCommand(tokenize(text), commands);
-    const { reason, rest: written } = takeBreakGlass(command, rest);
-    isEmergency = reason !== undefined;
-    const input = readArguments(command, written);
+    const { breakGlass, ...input } = readArguments(command, rest);
+    if (typeof breakGlass !== "string") return parseInvocation(command, input);
+    isEmergency = true;
     // Break-glass opens no form, so nothing may be missing
-    if (reason !== undefined)
-      return { ...parseInvocation(command, input, false), breakGlass: reason };
-    return parseInvocation(command, input);
+    return { ...parseInvocation(command, input, false), breakGlass };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     const near = (error instanceof Unclear ? error.near : []).flatMap((found) => {
@@ -184,9 +182,8 @@ function withoutRoot(words: readonly Word[], root: string, commands: readonly Co
   const [only] = own.length === 1 ? own : likely.length === 1 ? likely : [];
   if (only) return only;
   if (likely.length > 1) throw new Unclear(`${cut(root)} can be several commands.`, likely);
-  const suggested = commands.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, root));
-  if (suggested.length > 0) throw suggestion(root, "There is nothing called", rest, suggested);
-  throw unknownRoot(words[0]?.text ?? "", root, rest, commands);
+  const suggested = suggestion(root, "There is nothing called", rest, commands);
+  throw suggested ?? unknownRoot(words[0]?.text ?? "", root, rest, commands);
 }
 
 function unknownRoot(
@@ -218,8 +215,8 @@ function unknownVerb(
   commands: readonly Command[],
 ): UserError {
   const verb = typed.toLowerCase();
-  const suggested = ofRoot.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
-  if (suggested.length > 0) return suggestion(verb, `/${root} has no`, rest, suggested);
+  const suggested = suggestion(verb, `/${root} has no`, rest, ofRoot);
+  if (suggested) return suggested;
   const text = `/${root} has no ${cut(typed)}.`;
   const elsewhere = foundAs(answering(verb, commands), rest, verb);
   const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, rest, ofRoot);
@@ -236,10 +233,12 @@ function suggestion(
   verb: string,
   start: string,
   rest: readonly Word[],
-  suggested: readonly Command[],
-): Unclear {
-  const why = suggested.map(({ suggestFor = {} }) => suggestFor[verb])[0] ?? "";
-  return new Unclear(`${start} ${verb}: ${why}.`, foundAs(suggested, rest));
+  commands: readonly Command[],
+): Unclear | undefined {
+  const found = commands.find(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
+  return (
+    found && new Unclear(`${start} ${verb}: ${found.suggestFor?.[verb]}.`, foundAs([found], rest))
+  );
 }
 
 /** `vm restart web-1`, fit for a code span. */
@@ -257,29 +256,24 @@ function cut(text: string, most = 60): string {
 }
 
 /** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
-function takeBreakGlass(
-  command: Command,
-  words: readonly Word[],
-): { rest: Word[]; reason?: string } {
-  const at = words.findIndex(({ text, isQuoted }) => !isQuoted && /^--break-glass(=|$)/.test(text));
-  if (at < 0 || (command.class !== "disrupt" && command.class !== "destroy")) {
-    return { rest: [...words] };
-  }
-  const [, inline] = /^--break-glass=([\s\S]*)$/.exec(words[at]?.text ?? "") ?? [];
-  const next = words[at + 1];
-  const reason = (inline ?? next?.text ?? "").trim();
-  if (reason.length < 3 || (inline === undefined && !next?.isQuoted && reason.startsWith("--"))) {
-    throw new UserError(
-      "--break-glass needs a reason.",
-      `Like \`${command.example} --break-glass "why it can't wait"\`.`,
-    );
-  }
-  return { rest: words.toSpliced(at, inline === undefined ? 2 : 1), reason: reason.slice(0, 300) };
+const emergencyArguments = argumentsOf({
+  args: z.object({ breakGlass: z.string().optional().meta({ isFlag: true }) }),
+});
+
+function reasonIn(command: Command, written = ""): string {
+  const reason = written.trim();
+  if (reason.length >= 3) return reason.slice(0, 300);
+  throw new UserError(
+    "--break-glass needs a reason.",
+    `Like \`${command.example} --break-glass "why it can't wait"\`.`,
+  );
 }
 
 /** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
 function readArguments(command: Command, words: readonly Word[]): Input {
-  const all = argumentsOf(command);
+  const own = argumentsOf(command);
+  const isUrgent = command.class === "disrupt" || command.class === "destroy";
+  const all = isUrgent ? [...own, ...emergencyArguments] : own;
   const input: Input = {};
   const positional: Word[] = [];
   // `rest` takes flags too: `/gatehouse can-i vm list --status ERROR`
@@ -303,6 +297,10 @@ function readArguments(command: Command, words: readonly Word[]): Input {
       continue;
     }
     const value = flag.value ?? takeValue(waiting.next().value);
+    if (emergencyArguments.includes(argument)) {
+      input[argument.key] = reasonIn(command, value);
+      continue;
+    }
     const needed = argument.choices ? `one of ${argument.choices.join(", ")}` : "a value";
     if (value === undefined) throw wrong(command, `${shown} needs ${needed}.`);
     input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
