@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import {
   type Document,
-  isAlias,
   isMap,
   isNode,
   isScalar,
@@ -9,6 +8,7 @@ import {
   LineCounter,
   type Node,
   parseDocument,
+  visit,
   type YAMLError,
 } from "yaml";
 import type * as z from "zod";
@@ -83,18 +83,19 @@ export function parsePolicy(
     stringKeys: true,
   });
   // An unknown tag is a warning only, and its value isn't read as it says
-  const misread = [...document.errors, ...document.warnings];
-  if (misread.length > 0)
-    return told(misread.map((error) => ({ offset: error.pos[0], sentence: yamlWords(error) })));
+  const misread = [...document.errors, ...document.warnings].map((error): Problem => ({
+    offset: error.pos[0],
+    sentence: yamlWords(error),
+  }));
+  visit(document, {
+    Alias: (_, { source, range }) => {
+      const sentence = `*${source} is an alias: put a glob in quotes, and write out what has a name`;
+      misread.push({ offset: range?.[0], sentence });
+    },
+  });
+  if (misread.length > 0) return told(misread);
   const unsaid = unsaidIn(document);
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 100 });
-  } catch {
-    const bomb = { offset: 0, sentence: "the file has too many aliases" };
-    return told(unsaid.length === 0 ? [bomb] : unsaid);
-  }
-  const read = policySchema.safeParse(value, { reportInput: true });
+  const read = policySchema.safeParse(document.toJS(), { reportInput: true });
   const wrong = read.success
     ? nonsenseIn(read.data, operations, pace).map(({ path: at, message }) =>
         problemAt(at, message, document),
@@ -182,35 +183,21 @@ function complaint(issue: z.core.$ZodIssue): string {
 }
 
 /**
- * Keys and items that a comment or a slip has emptied, and aliases that name nothing: none of them may count as absent,
- * because the default of what is absent may let in more than the line that was lost.
+ * Keys and items that a comment or a slip has emptied: none of them may count as absent, because the default of what is absent may
+ * let in more than the line that was lost.
  */
 function unsaidIn(document: Document): readonly Problem[] {
   const found: Problem[] = [];
-  const anchors = new Map<string, Node>();
-  const walk = (node: unknown, path: readonly PropertyKey[], above: readonly unknown[]): void => {
-    const say = (words: string) => found.push(problemAt(path, words, document, true));
-    if (isAlias(node)) {
-      const { source } = node;
-      const named = anchors.get(source);
-      if (named === undefined)
-        say(`is the alias *${source}, and no anchor &${source} is before it; put a glob in quotes`);
-      else if (above.includes(named)) say(`is the alias *${source}, which contains it`);
-      return;
+  const walk = (node: unknown, path: readonly PropertyKey[]): void => {
+    if (isMap(node)) for (const { key, value } of node.items) walk(value, [...path, keyText(key)]);
+    else if (isSeq(node))
+      for (const [index, item] of node.items.entries()) walk(item, [...path, index]);
+    else if (!isScalar(node) || node.value === null) {
+      const words = path.length === 0 ? emptyFile : "is empty: give it a value, or remove it";
+      found.push(problemAt(path, words, document, true));
     }
-    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
-    if (isMap(node)) {
-      for (const { key, value } of node.items) {
-        if (isScalar(key) && key.anchor !== undefined) anchors.set(key.anchor, key);
-        walk(value, [...path, keyText(key)], [...above, node]);
-      }
-    } else if (isSeq(node)) {
-      for (const [index, item] of node.items.entries())
-        walk(item, [...path, index], [...above, node]);
-    } else if (!isScalar(node) || node.value === null)
-      say(path.length === 0 ? emptyFile : "is empty: give it a value, or remove it");
   };
-  walk(document.contents, [], []);
+  walk(document.contents, []);
   return found;
 }
 
@@ -235,7 +222,6 @@ function place(
   let node: unknown = document.contents;
   let offset = start(node);
   for (const [index, part] of path.entries()) {
-    if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
       const pair = node.items.find((item) => keyText(item.key) === String(part));
       if (pair === undefined) break;
