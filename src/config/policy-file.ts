@@ -219,21 +219,14 @@ function place(
   document: Document,
   wantsKey: boolean,
 ): number | undefined {
-  let node: unknown = document.contents;
-  let offset = start(node);
-  for (const [index, part] of path.entries()) {
-    if (isMap(node)) {
-      const pair = node.items.find((item) => keyText(item.key) === String(part));
-      if (pair === undefined) break;
-      const isKey = (wantsKey && index === path.length - 1) || start(pair.value) === undefined;
-      offset = start(isKey ? pair.key : pair.value) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(part)];
-      offset = start(node) ?? offset;
-    } else break;
-  }
-  return offset;
+  const value = start(document.getIn(path, true));
+  if (path.length === 0 || (value !== undefined && !wantsKey)) return value;
+  const above = path.slice(0, -1);
+  const parent = document.getIn(above, true);
+  const pair = isMap(parent)
+    ? parent.items.find(({ key }) => keyText(key) === path.at(-1))
+    : undefined;
+  return start(pair?.key) ?? value ?? place(above, document, false);
 }
 
 function start(node: unknown): number | undefined {
