@@ -206,15 +206,21 @@ export function changesBetween(before: Policy, after: Policy): readonly PolicyCh
 }
 
 /** `access.operate: added U0AMIR`, for the log and the audit trail. */
-export function changeInWords(change: PolicyChange): string {
-  const { place, added, removed, isReplaced } = change;
-  const later = change.waits ? "; takes effect at the next start" : "";
-  if (isReplaced) return `${place}: ${removed.join(", ")} → ${added.join(", ")}${later}`;
+export const changeInWords = (change: PolicyChange): string =>
+  `${change.place}: ${whatChanged(change, (values) => values.join(", "))}`;
+
+/** The same without its place. `said` words its values. */
+export function whatChanged(
+  { added, removed, isReplaced, waits }: PolicyChange,
+  said: (values: readonly string[]) => string,
+): string {
+  const later = waits ? "; takes effect at the next start" : "";
+  if (isReplaced) return `${said(removed)} → ${said(added)}${later}`;
   const parts = [
-    added.length > 0 && `added ${added.join(", ")}`,
-    removed.length > 0 && `removed ${removed.join(", ")}`,
+    added.length > 0 && `added ${said(added)}`,
+    removed.length > 0 && `removed ${said(removed)}`,
   ].filter((part) => part !== false);
-  return `${place}: ${parts.length === 0 ? "the order changed" : parts.join("; ")}${later}`;
+  return (parts.length === 0 ? "the order changed" : parts.join("; ")) + later;
 }
 
 /** In place of a value that the file doesn't have. */

@@ -1,4 +1,4 @@
-import { notSet, type PolicyChange } from "../../config/changing-policy.ts";
+import { notSet, type PolicyChange, whatChanged } from "../../config/changing-policy.ts";
 import {
   message,
   type Message,
@@ -79,8 +79,7 @@ export function policyKeptNews(version: string, problems: readonly string[]): Me
 }
 
 function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown {
-  const { place, added, removed, isReplaced, waits } = change;
-  const isChannel = /(^|\.)channels?$/.test(place);
+  const isChannel = /(^|\.)channels?$/.test(change.place);
   const said = (words: readonly string[]) =>
     words
       .map((word) => {
@@ -90,15 +89,7 @@ function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown
         return word === notSet ? md`${word}` : name(word);
       })
       .join(", ");
-  const listed = (words: readonly string[]) => new Markdown(said(words));
-  const later = waits ? md` _(takes effect at the next start)_` : md``;
-  if (isReplaced) return md`• ${name(place)}: ${listed(removed)} → ${listed(added)}${later}`;
-  const parts = [
-    added.length > 0 && `added ${said(added)}`,
-    removed.length > 0 && `removed ${said(removed)}`,
-  ].filter((part) => part !== false);
-  const what = parts.length === 0 ? md`the order changed` : new Markdown(parts.join("; "));
-  return md`• ${name(place)}: ${what}${later}`;
+  return md`• ${name(change.place)}: ${new Markdown(whatChanged(change, said))}`;
 }
 
 function canceledLine({ request: { record }, link }: CanceledByPolicy): Markdown {
