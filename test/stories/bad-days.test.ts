@@ -87,10 +87,11 @@ describe("a day on which something else is down", () => {
     expect(answer.text).toMatch(/^Redis is down: nothing was done\..*Try again in a minute\./);
     expect(paths(world)).toEqual([]);
     await redis.start();
-    await vi.waitFor(async () => {
+    const goesOn = async () => {
       await world.olivia.types("ops", "/vm restart web-2");
       expect(world.olivia.seesChannel("ops").messages.at(-1)?.text).not.toMatch(/Redis is down/);
-    });
+    };
+    await vi.waitFor(goesOn, { timeout: 10_000, interval: 300 });
     await hears(world.olivia, "ops", /Restarted web-2 in/);
     expect(paths(world)).toEqual([restartOf("web-2")]);
   });
