@@ -119,7 +119,7 @@ interface WebOptions {
   apiUrl: string;
   log: Log;
   timeoutMs?: number;
-  /** Default: the global one. Whoever gives another sees the headers, which Slack's client hides. */
+  /** Default: the global one. */
   fetch?: typeof fetch;
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
 }
@@ -255,12 +255,8 @@ function classify(error: unknown): WebAnswer {
   // A 429 without a usable Retry-After has no class of its own in web-api 8.2, only this sentence.
   if (messageOf(error).startsWith("Retry header did not contain")) return limited(undefined);
   const unsent = codesOf(error).some((one) => neverLeft.has(one));
-  return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(rootOf(error)) };
+  return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(error) };
 }
-
-/** The client and `fetch` say no more than that there was no answer. */
-const rootOf = (error: unknown): unknown =>
-  at(error, "cause") === undefined ? error : rootOf(at(error, "cause"));
 
 function limited(seconds: unknown): WebAnswer {
   const known = typeof seconds === "number" && seconds >= 0;

@@ -8,7 +8,6 @@ import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
 import { startTrail } from "./trail.ts";
 import { startHealth, startWebServer, startWorker } from "./worker.ts";
-import { startExport } from "../log/export-spans.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { createTelemetry } from "../log/telemetry.ts";
@@ -103,7 +102,7 @@ export async function start(
         ready,
       }),
     );
-    const spans = config.traces && opened(exportTraces(config.traces, config.role, log));
+    const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));
     const on = await openServices(config, log, { ...options, spans, opened, telemetry });
     // Another source may have come with another secret
     on.policyKeeper.onChanged(() => watchSecrets(config, log));
@@ -197,7 +196,9 @@ const overLimit = (caller: string, limit: string): Message =>
     md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
   );
 
-function exportTraces(traces: NonNullable<Config["traces"]>, role: string, log: Log) {
+/** Loaded only where traces are wanted. */
+async function exportTraces(traces: NonNullable<Config["traces"]>, role: string, log: Log) {
+  const { startExport } = await import("../log/export-spans.ts");
   const resource = {
     "service.name": traces.serviceName,
     "service.version": version,

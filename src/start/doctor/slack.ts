@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { silentLog } from "../../log/log.ts";
-import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { at, createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
@@ -38,8 +38,11 @@ export async function lookAtSlack({ slack }: Config, now: number) {
       token,
       apiUrl,
       log: silentLog(),
+      // Slack's client hides the headers, and why there is no answer
       async fetch(...asked) {
-        const answer = await fetch(...asked);
+        const answer = await fetch(...asked).catch((error: unknown) => {
+          throw at(error, "cause") ?? error;
+        });
         date = answer.headers.get("date");
         return answer;
       },
