@@ -54,7 +54,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/shared-redis.ts"],
-    testTimeout: 20_000,
+    // a busy machine may take several times as long
+    testTimeout: 40_000,
     hookTimeout: 20_000,
     teardownTimeout: 5_000,
     pool: "forks",
