@@ -120,6 +120,9 @@ function daysOf(part: string): readonly Weekday[] | undefined {
 
 const lasting = (text: string) => duration.prefault(text);
 
+const some = <Item extends z.ZodType>(item: Item, what: string) =>
+  z.array(item).min(1, `must name at least one ${what}`);
+
 /**
  * What no installation turns, in milliseconds: each is bound to how the service or Gatehouse itself works, and a wrong value would
  * make a promise untrue or a person wait. Tests and the sandbox run at a pace of their own.
@@ -196,7 +199,7 @@ const part = count(0, 255).optional();
 const minimum = section({
   product: oneOf(products),
   /** CPUID models; undefined: every one of the product. */
-  models: z.array(count(0, 255)).min(1, "must name at least one model").optional(),
+  models: some(count(0, 255), "model").optional(),
   fmc: part,
   bootloader: part,
   tee: part,
@@ -227,7 +230,7 @@ const accepted = section({
 
 /** A rule of `attestation.appraisal`; `attestation check` reads its options by it, too. */
 export const appraisalRule = section({
-  targets: z.array(glob).min(1, "must name at least one VM").optional(),
+  targets: some(glob, "VM").optional(),
   allow: z.array(oneOf(allowances)).default([]),
   accept: z.array(accepted).default([]),
   minimumTcb: z.array(minimum).default([]),
@@ -256,18 +259,15 @@ export const appraisalRule = section({
 const covers = (wider: string, other: string) =>
   matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
 
-/** The first match wins: of the same VMs, only the rule that stands first ever counts. */
-function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefined {
-  const targets = rules[at]?.targets;
-  const before = rules
+/** The first match wins: of the same VMs, only the rule that stands first ever counts. -1: none shadows it. */
+const shadowOf = (rules: readonly AppraisalRule[], at: number) =>
+  rules
     .slice(0, at)
     .findIndex(
       ({ targets: theirs }) =>
         theirs === undefined ||
-        targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
+        rules[at]?.targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
     );
-  return before < 0 ? undefined : before;
-}
 
 /** Without the slash at its end. */
 const address = (usual: string) =>
@@ -289,8 +289,8 @@ const attestationSection = section({
   pins: z
     .array(
       section({
-        targets: z.array(glob).min(1, "must name at least one VM"),
-        measurements: z.array(measurement).min(1, "must contain at least one measurement"),
+        targets: some(glob, "VM"),
+        measurements: some(measurement, "measurement"),
       }),
     )
     .default([]),
@@ -301,7 +301,7 @@ const attestationSection = section({
     .superRefine((rules, context) => {
       for (const at of rules.keys()) {
         const before = shadowOf(rules, at);
-        if (before !== undefined)
+        if (before >= 0)
           context.addIssue({
             code: "custom",
             path: [at],
@@ -332,7 +332,7 @@ const digest = {
   timezone: timezone.default("UTC"),
   days: days.prefault("daily"),
   /** Globs over VM and project names: it speaks of these alone. */
-  targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
+  targets: some(glob, "VM or project").optional(),
 };
 
 const teamName = matching(
@@ -351,7 +351,7 @@ const teamProject = matching(
  */
 const team = section({
   /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
-  projects: z.array(teamProject).min(1, "must name at least one project"),
+  projects: some(teamProject, "project"),
   view: people(),
   operate: people(),
   approve: people(),
@@ -374,10 +374,10 @@ const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of
 const source = section({
   format: oneOf(alertFormats),
   /** Labels that name a VM: the first that an alert has counts. */
-  vm: z
-    .array(matching(/^[A-Za-z_][\w.-]{0,100}$/, "must be the name of a label"))
-    .min(1, "must name at least one label")
-    .default(["vm", "instance"]),
+  vm: some(matching(/^[A-Za-z_][\w.-]{0,100}$/, "must be the name of a label"), "label").default([
+    "vm",
+    "instance",
+  ]),
   /** Undefined: that of the VM's team, else `alerts`. */
   channel: channel.optional(),
   /** Commands on a VM, with a dot, offered beside show, metrics, and restart. */
@@ -398,15 +398,15 @@ const tokenHash = matching(
 /** A program that views and proposes through the door. It never operates, approves, or counts as a person. */
 const service = section({
   /** Two while one replaces the other. */
-  tokens: z.array(tokenHash).min(1, "must contain a hash").max(2, "must be two at most"),
+  tokens: some(tokenHash, "hash").max(2, "must be two at most"),
   /** Project IDs, names, or globs over names; `*` for all. Anything else doesn't exist for it. */
   view: z.array(teamProject).default([]),
   /** Which commands on which targets it may propose. */
   propose: z
     .array(
       section({
-        operations: z.array(operation).min(1, "must name at least one command"),
-        targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
+        operations: some(operation, "command"),
+        targets: some(glob, "VM or project").optional(),
       }),
     )
     .default([]),
@@ -438,25 +438,20 @@ export const policySchema = section({
     .array(
       section({
         /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
-        operations: z.array(operation).min(1, "must name at least one command"),
+        operations: some(operation, "command"),
         /** Globs over VM or project names; undefined: all. */
-        targets: z
-          .array(glob)
-          .min(1, "must name at least one VM or project, or be omitted for all")
-          .optional(),
+        targets: some(glob, "VM or project, or be omitted for all").optional(),
         /** From those who may approve on the target; 0: it runs at once. */
         required: count(0, 20).optional(),
         /** Instead of `required`: each must be met, and one person counts once. */
-        votes: z
-          .array(
-            section({
-              /** User IDs, user group IDs, or `*`. */
-              from: z.array(who).min(1, "must name at least one person or group"),
-              required: count(1, 20).default(1),
-            }),
-          )
-          .min(1, "must contain at least one entry")
-          .optional(),
+        votes: some(
+          section({
+            /** User IDs, user group IDs, or `*`. */
+            from: some(who, "person or group"),
+            required: count(1, 20).default(1),
+          }),
+          "entry with `from`",
+        ).optional(),
         expires: duration.optional(),
       }).refine(({ required, votes }) => (required === undefined) !== (votes === undefined), {
         error: "must contain either `required` or `votes`",
@@ -469,7 +464,7 @@ export const policySchema = section({
   /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
   protect: z.array(glob).default([]),
   /** Where changing commands are accepted; undefined: everywhere. */
-  channels: z.array(channel).min(1, "must name at least one channel, or be omitted").optional(),
+  channels: some(channel, "channel, or be omitted").optional(),
   /** Shared with another company, and posted in all the same. */
   sharedChannels: z.array(channel).default([]),
   audit: section({ channel }).optional(),

@@ -117,12 +117,11 @@ function unclearCallers({ sources, services }: Rules): Nonsense[] {
       }),
     ),
   ];
-  return all.flatMap(({ by, path, what }, index) => {
-    const other = all.slice(0, index).find((one) => one.by === by);
-    return other
-      ? [{ path, message: `${what} ${other.name}, too: each caller needs its own` }]
-      : [];
-  });
+  return [...Map.groupBy(all, ({ by }) => by).values()].flatMap(([first, ...others]) =>
+    others.map(({ path, what }) => {
+      return { path, message: `${what} ${first?.name}, too: each caller needs its own` };
+    }),
+  );
 }
 
 /**
