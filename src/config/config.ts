@@ -97,7 +97,7 @@ export function loadConfig({
     receive?.secret,
     signingSecret(),
     read.COMPUTE_API_KEY,
-    parseRedisUrl(read.REDIS_URL).password,
+    parseRedisUrl(read.REDIS_URL).login.password,
     ...passwordsIn(proxies),
     ...Object.values(traces?.headers ?? {}),
   ];

@@ -5,8 +5,7 @@ export interface RedisAddress {
   mode: "single" | "cluster" | "sentinel";
   nodes: readonly { host: string; port: number }[];
   name?: string;
-  username?: string;
-  password?: string;
+  login: { username?: string; password?: string };
   db: number;
   tls: boolean;
   /** For people and logs: no password. */
@@ -28,11 +27,10 @@ export function parseRedisUrl(text: string): RedisAddress {
   const [name = "", db = "", ...rest] = path.split("/");
   if (!/^[\w.-]+$/.test(name) || rest.length > 0)
     throw new UserError("the name of the primary must follow the sentinels", `write ${forms}`);
-  const { nodes, shown, ...login } = parseNodes(`${scheme}://${hosts}`, 26_379);
+  const { shown, ...sentinels } = parseNodes(`${scheme}://${hosts}`, 26_379);
   return {
-    ...login,
+    ...sentinels,
     mode: "sentinel",
-    nodes,
     name,
     db: readDatabase(db),
     shown: `${name} of ${shown}`,
@@ -58,11 +56,14 @@ function parseNodes(text: string, defaultPort: number): RedisAddress {
     port: Number(url.port || defaultPort),
   }));
   const named = urls.find((url) => url.password !== "" || url.username !== "");
+  const { username = "", password = "" } = named ?? {};
   return {
     mode: cluster ? "cluster" : "single",
     nodes,
-    ...(named && named.username !== "" && { username: decode(named.username) }),
-    ...(named && named.password !== "" && { password: decode(named.password) }),
+    login: {
+      ...(username !== "" && { username: decode(username) }),
+      ...(password !== "" && { password: decode(password) }),
+    },
     db,
     tls,
     shown: nodes.map((node) => `${node.host}:${node.port}`).join(", "),

@@ -35,13 +35,10 @@ export function createDueList(redis: RedisClient, list: string) {
   const runTake = defineScript(redis, "gatehouseTakeDue", take);
   const listeners = new Set<(id?: string) => void>();
 
-  /** The longest due first, and when the next one is due (ms). */
-  async function takeDue(
-    most: number,
-    visibilityTimeoutMs: number,
-  ): Promise<{ ids: string[]; nextMs?: number }> {
-    const [nextMs = "", ...ids] = (await runTake([list], [most, visibilityTimeoutMs])) as string[];
-    return { ids, ...(nextMs === "" ? {} : { nextMs: Number(nextMs) }) };
+  /** The longest due first, and when the next one is due (ms; Infinity: none). */
+  async function takeDue(most: number, visibilityTimeoutMs: number) {
+    const [nextMs, ...ids] = (await runTake([list], [most, visibilityTimeoutMs])) as string[];
+    return { ids, nextMs: nextMs ? Number(nextMs) : Infinity };
   }
 
   return {
@@ -212,7 +209,7 @@ async function runWork(
       for (const id of ids)
         if (inFlight.has(id)) again.add(id);
         else begin(id);
-      return nextMs ?? Infinity;
+      return nextMs;
     } catch {
       // Redis is unavailable: its connection reports it, and the lists persist
       return Infinity;
@@ -295,16 +292,18 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
  */
 export function createLeases(redis: RedisClient) {
   const runHold = defineScript(redis, "gatehouseHoldLease", hold);
+
+  /** False when it is no longer this holder's. */
+  const extend = async (lease: string, holder: string, ms: number): Promise<boolean> =>
+    (await runHold([lease], [holder, ms])) === 1;
+
   return {
     /** False while it is held, also by this holder. */
     take: async (lease: string, holder: string, ms: number): Promise<boolean> =>
       (await redis.set(lease, holder, "PX", ms, "NX")) !== null,
-    /** False when it is no longer this holder's. */
-    extend: async (lease: string, holder: string, ms: number): Promise<boolean> =>
-      (await runHold([lease], [holder, ms])) === 1,
+    extend,
     /** False when it is no longer this holder's; then it stays. */
-    release: async (lease: string, holder: string): Promise<boolean> =>
-      (await runHold([lease], [holder, 0])) === 1,
+    release: (lease: string, holder: string): Promise<boolean> => extend(lease, holder, 0),
   };
 }
 

@@ -152,12 +152,10 @@ function createFinder(address: RedisAddress, hashTag: string) {
   function askerOf(place: Place): { redis: Redis; error?: Error } {
     const known = askers.get(nameOf(place));
     if (known) return known;
-    const { username, password, tls } = address;
     const options = {
       ...place,
-      ...(!isOpen && username !== undefined && { username }),
-      ...(!isOpen && password !== undefined && { password }),
-      ...(tls && { tls: certifiedName(address, place) }),
+      ...(!isOpen && address.login),
+      ...(address.tls && { tls: certifiedName(address, place) }),
       retryStrategy: null,
       enableReadyCheck: false,
       connectTimeout: answerMs,
@@ -191,25 +189,19 @@ function createFinder(address: RedisAddress, hashTag: string) {
   async function askSentinel(redis: Redis): Promise<Place> {
     const name = address.name ?? "";
     const primary = await redis.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name);
-    const [host, port] = texts(primary);
-    if (host === undefined) throw new Error(`the sentinels know no primary called ${name}`);
+    if (primary === null) throw new Error(`the sentinels know no primary called ${name}`);
+    const [host, port] = primary as [string, string];
     return { host, port: Number(port) };
   }
 
-  /** Slots as [first, last, [host, port, …] of the primary, …of its replicas]. */
   async function askNode(redis: Redis, asked: Place): Promise<Place> {
-    slot ??= Number(await redis.call("CLUSTER", "KEYSLOT", `{${hashTag}}`));
-    const ranges = (await redis.call("CLUSTER", "SLOTS")) as unknown[][];
+    const own = (slot ??= await redis.cluster("KEYSLOT", `{${hashTag}}`));
+    const ranges = await redis.cluster("SLOTS");
     const places = ranges.map(([, , ...nodes]) =>
-      nodes.map((node) => {
-        const [host, port] = texts(node);
-        return { host: host || asked.host, port: Number(port) };
-      }),
+      nodes.map(([host, port]) => ({ host: host || asked.host, port })),
     );
     learned = places.flat();
-    const ours = ranges.findIndex(
-      ([first, last]) => Number(first) <= slot! && slot! <= Number(last),
-    );
+    const ours = ranges.findIndex(([first, last]) => first <= own && own <= last);
     const primary = places[ours]?.[0];
     if (primary === undefined) throw new Error("no node of the Cluster serves Gatehouse's slot");
     return primary;
@@ -251,12 +243,4 @@ function createFinder(address: RedisAddress, hashTag: string) {
       askers.clear();
     },
   };
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value)
-    ? value.map((one: unknown) =>
-        typeof one === "string" || typeof one === "number" ? String(one) : "",
-      )
-    : [];
 }

@@ -58,16 +58,14 @@ export async function connectRedis(
   }: { patienceMs?: number; namespace?: string } = {},
 ): Promise<RedisClient> {
   const address = parseRedisUrl(valueOf(url));
-  const { username, password, db, tls } = address;
+  const { login, db, tls } = address;
   const renewLogin = (ofClient: object) => {
-    const now = parseRedisUrl(valueOf(url));
-    for (const login of [address, ofClient])
-      Object.assign(login, { username: now.username, password: now.password });
+    address.login = parseRedisUrl(valueOf(url)).login;
+    Object.assign(ofClient, { username: undefined, password: undefined, ...address.login });
   };
   const redis = new Redis({
     ...options(purpose),
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
+    ...login,
     ...(tls && { tls: {} }),
     db,
     Connector: primaryConnector(address, namespace, renewLogin),

@@ -185,7 +185,7 @@ function watchSecrets(config: Config, log: Log): void {
       for (const secret of variable.startsWith("DOOR_SECRET_")
         ? news.text.split(/\s+/)
         : [news.text])
-        hideSecret(isUrl ? (parseRedisUrl(secret).password ?? "") : secret);
+        hideSecret(isUrl ? (parseRedisUrl(secret).login.password ?? "") : secret);
       log.info("config.file-changed", { variable });
     };
   }
