@@ -16,9 +16,8 @@ export async function checkRedis(
   { allowVolatile }: { allowVolatile: boolean },
 ): Promise<RedisCheck> {
   const info = parseInfo(await ask(() => redis.info()));
-  const setting = async (name: string) => valueIn(await ask(() => redis.config("GET", name)));
-  const appendOnly = info.get("aof_enabled") ?? (await setting("appendonly"));
-  const policy = info.get("maxmemory_policy") ?? (await setting("maxmemory-policy"));
+  const appendOnly = info.get("aof_enabled") ?? (await setting(redis, "appendonly"));
+  const policy = info.get("maxmemory_policy") ?? (await setting(redis, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
   // What default itself wrote, it may replay
   const replaysAll =
@@ -56,20 +55,19 @@ function mayReplayAll(answer: unknown): boolean | undefined {
 export async function storageOf(redis: RedisClient) {
   const [all, fsync, minReplicas, waitAof] = await Promise.all([
     ask(() => redis.info()),
-    ask(() => redis.config("GET", "appendfsync")),
-    ask(() => redis.config("GET", "min-replicas-to-write")),
+    setting(redis, "appendfsync"),
+    setting(redis, "min-replicas-to-write"),
     ask(() => redis.call("COMMAND", "INFO", "WAITAOF")),
   ]);
-  const least = Number(valueIn(minReplicas) ?? Number.NaN);
   const aof = parseInfo(all).get("aof_enabled");
   return {
     appendOnly: aof === undefined ? undefined : aof === "1",
     /** `appendfsync`: always, everysec, no. */
-    fsync: valueIn(fsync),
+    fsync,
     /** Those connected and in step. */
     replicas: replicasIn(all),
     /** `min-replicas-to-write`. */
-    minReplicas: Number.isNaN(least) ? undefined : least,
+    minReplicas: minReplicas === undefined ? undefined : Number(minReplicas),
     /** Knows WAITAOF (from Redis 7.2 on). */
     waitAof: Array.isArray(waitAof) ? Array.isArray(waitAof[0]) : undefined,
   };
@@ -133,7 +131,8 @@ export function volatileSentence(seen: {
   return undefined;
 }
 
-function valueIn(reply: unknown): string | undefined {
+async function setting(redis: Redis, name: string): Promise<string | undefined> {
+  const reply = await ask(() => redis.config("GET", name));
   return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : undefined;
 }
 

@@ -8,6 +8,7 @@ import {
   redisTimeLua,
   type Keys,
 } from "./redis.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 import { messageOf } from "../errors.ts";
@@ -187,8 +188,8 @@ async function runWork(
   const inFlight = new Map<string, Promise<void>>();
   /** Of those in flight: put on the list again, or taken again, since they were begun. */
   const again = new Set<string>();
-  let woken = Promise.withResolvers<void>();
-  const wake = () => woken.resolve();
+  let rest = new AbortController();
+  const wake = () => rest.abort();
   closing.addEventListener("abort", wake);
   due.onRing((id) => {
     if (id !== undefined && inFlight.has(id)) again.add(id);
@@ -196,7 +197,9 @@ async function runWork(
   });
   while (!closing.aborted) {
     const pauseMs = Math.min(everyMs(), await takeDue());
-    if (pauseMs > 0 && !closing.aborted) await pause(pauseMs);
+    if (pauseMs <= 0 || closing.aborted) continue;
+    await sleep(pauseMs, undefined, { signal: rest.signal }).catch(() => undefined);
+    rest = new AbortController();
   }
   await Promise.all(inFlight.values());
 
@@ -227,13 +230,6 @@ async function runWork(
         else if (typeof dueInMs === "number") setTimeout(wake, dueInMs).unref();
       });
     inFlight.set(id, mine);
-  }
-
-  async function pause(ms: number): Promise<void> {
-    const timer = setTimeout(wake, ms);
-    await woken.promise;
-    clearTimeout(timer);
-    woken = Promise.withResolvers<void>();
   }
 }
 
