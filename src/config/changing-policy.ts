@@ -52,10 +52,10 @@ export class ChangingPolicy {
   problems: readonly string[] = [];
   /** Where it should be, if it was never there: then nobody wrote the rules that count here. */
   missingAt: string | undefined;
+  inForce: PolicyInForce;
   readonly #place: PolicyPlace;
   readonly #atStart: Policy;
   #read: PolicyText;
-  #inForce: PolicyInForce;
   #seen: string;
 
   private constructor(place: PolicyPlace, first: PolicyText, missingAt?: string) {
@@ -63,7 +63,7 @@ export class ChangingPolicy {
     this.#place = place;
     this.#read = first;
     this.#atStart = first.policy;
-    this.#inForce = { policy: first.policy, policyVersion: first.policyVersion };
+    this.inForce = { policy: first.policy, policyVersion: first.policyVersion };
     this.#seen = first.text;
   }
 
@@ -75,10 +75,6 @@ export class ChangingPolicy {
       return new ChangingPolicy(place, noText(place), place.path);
     const parsed = parse(found, place);
     return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
-  }
-
-  get inForce(): PolicyInForce {
-    return this.#inForce;
   }
 
   /** As the file says it, with what waits for the next start. */
@@ -136,7 +132,7 @@ export class ChangingPolicy {
     this.missingAt = undefined;
     this.#read = parsed;
     const policy = untilNextStart(parsed.policy, this.#atStart);
-    this.#inForce = { policy, policyVersion: parsed.policyVersion };
+    this.inForce = { policy, policyVersion: parsed.policyVersion };
     return { is: "changed", before, after: parsed };
   }
 }
