@@ -161,11 +161,11 @@ function isTouched(
 function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
   if (hasNoCard(request)) return [];
-  const { asked, card, fallback, isTeamClosed } = delivered;
+  const { asked, card, closedBy, isTeamClosed } = delivered;
   const isElsewhere = isDecidedElsewhere(request);
   const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
   const team = isTeamClosed ? undefined : record.teamChannel;
-  const all = [fallback === undefined ? here : undefined, team];
+  const all = [closedBy === undefined ? here : undefined, team];
   return [...new Set(all.filter((one) => one !== undefined))];
 }
 

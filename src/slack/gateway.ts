@@ -21,7 +21,6 @@ import {
   type BotIdentity,
 } from "./people/people.ts";
 import { createIntake } from "./receive/intake.ts";
-import { sealResponseUrl } from "./web.ts";
 import type { GatewayContext } from "./conversation/authorize.ts";
 import { createLostReplies } from "./receive/interaction.ts";
 
@@ -93,7 +92,6 @@ export async function startGateway(
       const members = await Promise.all(groups.map(read));
       return (group) => members[groups.indexOf(group)];
     },
-    seal: (url) => sealResponseUrl(url, botToken),
     now: Date.now,
   };
   const intake = createIntake({

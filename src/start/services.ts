@@ -165,7 +165,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const queues = opened(createQueues(redis, key.prefix));
   await queues.ready();
 
-  const { botToken, apiUrl } = config.slack;
+  const { apiUrl } = config.slack;
   const person = async (userId: string) => people.person(userId, identity.known().teamId);
   const notices = createNotices({
     ...on,
@@ -245,8 +245,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       }),
-    refusal,
-    botToken,
   });
   const delivery = startDelivery(
     [

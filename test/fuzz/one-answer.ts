@@ -350,7 +350,6 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     wake: async () => undefined,
     announce: async () => true,
     answerNotices: async () => undefined,
-    seal: () => "sealed",
     log: silentLog(),
   };
 }

@@ -190,15 +190,14 @@ describe("a day on which something else is down", () => {
     expect(paths(world)).toEqual([restartOf("web-2"), restartOf("db-1")]);
   });
 
-  it("answers through the response URL where the bot is no member, and says how to invite it", async () => {
+  it("tells the requester alone where the bot is no member, and says how to invite it", async () => {
     await using world = await startWorld();
     await world.olivia.types("random", "/vm restart web-2");
     const request = await world.ended();
     expect(request.state).toBe("done");
-    const card = await hears(world.olivia, "random", /Gatehouse isn't in this channel/);
-    expect(card.ephemeral).toBe(true);
+    const card = await hears(world.olivia, "gatehouse", /Gatehouse can't post in <#C04RANDOM>/);
     expect(wordsOf(card)).toContain("/invite @gatehouse");
-    await hears(world.olivia, "random", /Restarted web-2 in/);
+    await hears(world.olivia, "gatehouse", /Restarted web-2 in/);
     expect(world.amir.seesChannel("random").messages).toEqual([]);
     expect(paths(world)).toEqual([restartOf("web-2")]);
   });

@@ -309,7 +309,7 @@ function forgedMetadata(right: Record<string, unknown>, count: number): string[]
     "\u0000",
     "U0ADA",
   ];
-  const keys = ["command", "targetId", "channelId", "threadTs", "sealedResponseUrl", "values"];
+  const keys = ["command", "targetId", "channelId", "threadTs", "values"];
   const names = commands.map(({ name }) => name);
   const bent = Array.from({ length: count - odd.length }, (_, n) => {
     const key = keys[n % keys.length] ?? "";

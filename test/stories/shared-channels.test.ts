@@ -16,9 +16,10 @@ describe("a channel that is shared with another company", () => {
     const stan = world.slack.person("stan");
     await olivia.types("vendor", "/vm restart web-2");
     expect((await world.ended()).state).toBe("done");
-    const card = await hears(olivia, "vendor", /Restarted web-2 in/);
-    expect(card.ephemeral).toBe(true);
-    await hears(olivia, "vendor", /shared with another company: sharedChannels in gatehouse.yml/);
+    await hears(olivia, "gatehouse", /Restarted web-2 in/);
+    const why =
+      /<#C07VENDOR>, so only you see this\. It is shared with another company: sharedChannels/;
+    await hears(olivia, "gatehouse", why);
     await olivia.types("vendor", "/vm show web-2");
     await hears(olivia, "vendor", /web-2 is RUNNING/);
     await olivia.presses("Share in channel", { channel: "vendor" });

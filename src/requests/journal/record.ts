@@ -41,8 +41,6 @@ export interface RequestRecord extends Origin {
   createdAt: number;
   /** Expires at this time unless started: a late command is worse than none. */
   runsUntil: number;
-  /** For answers where the bot is no member (`slack/web.ts`). */
-  sealedResponseUrl?: string;
 }
 
 export interface Approval {
@@ -168,8 +166,8 @@ export interface Delivered {
   cardView?: string | undefined;
   /** Notice → its ts, or "posting <since>" while a post may be under way. */
   said: Record<string, string>;
-  /** Where messages go when the channel can't take them. */
-  fallback?: "response-url" | "dm" | undefined;
+  /** Why the channel takes none of its messages: they are direct ones. */
+  closedBy?: string | undefined;
   /** Where it was requested, when its card is in the channel of its team. */
   asked?: { channelId: string; ts: string } | undefined;
   /** `cardVersion` as last shown there. */
@@ -385,7 +383,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
     delivered: {
       ...shownIn(fields),
       cardView: fields["face"],
-      fallback: fields["fallback"] as Delivered["fallback"],
+      closedBy: fields["fallback"],
       asked: placeIn(fields["asked"]),
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,

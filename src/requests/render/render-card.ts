@@ -16,6 +16,7 @@ import {
   when,
   mention,
   channelLink,
+  howToOpen,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
@@ -85,6 +86,7 @@ export function renderCard(
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
     record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
     context(requestedLine(request, from)),
+    note && context(note),
     buttons(cardButtons(request, command, policy)),
   );
 }
@@ -424,8 +426,12 @@ export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
   return md` in ${channelLink(record.channelId)}${there}`;
 }
 
-/** On the card where it was requested: why those who decide don't see it in the channel of their team. */
-export function teamClosedLine({ record }: StoredRequest): Markdown {
+/** On a card that isn't where it should be: why. */
+export function closedLine({ record, delivered }: StoredRequest): Markdown | undefined {
+  const { closedBy, isTeamClosed } = delivered;
+  if (closedBy !== undefined)
+    return md`Gatehouse can't post in ${channelLink(record.channelId)}, so only you see this. ${howToOpen(closedBy)}`;
+  if (isTeamClosed !== true) return undefined;
   return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
 }
 

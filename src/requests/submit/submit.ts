@@ -59,7 +59,6 @@ const asGiven = [
   "threadTs",
   "reason",
   "children",
-  "sealedResponseUrl",
   "breakGlass",
   "labels",
   "snapshotAt",

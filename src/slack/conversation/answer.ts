@@ -270,7 +270,7 @@ export async function asksFirst(
   const { interaction, gateway } = act;
   const { asRequest } = command;
   const target = await resolveOne({ command: asRequest, input }, gateway);
-  const place = placeOf(act);
+  const place = placeOf(interaction);
   await authorize({ command, input, targets: [target], person, ...place }, gateway);
   const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
   if (interaction.kind === "mention" || rule.required === 0) return false;

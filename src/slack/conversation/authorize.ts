@@ -145,7 +145,6 @@ export interface GatewayContext extends Surroundings {
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
-  seal(responseUrl: string): string;
   log: Log;
 }
 

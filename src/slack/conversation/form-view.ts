@@ -42,7 +42,6 @@ export const formMeta = z.object({
     .string()
     .regex(/^\d{1,20}\.\d{1,20}$/)
     .exactOptional(),
-  sealedResponseUrl: z.string().exactOptional(),
   /** Of arguments that it doesn't show. */
   values: z.record(z.string(), z.unknown()).exactOptional(),
   /** The request whose safety snapshot it restores. */

@@ -88,7 +88,13 @@ export async function openForm(
   const { interaction, gateway } = act;
   // What the button of a card opened makes one request
   const once = makesOne(interaction) ? { once: interaction.id } : {};
-  const meta = { command: command.name, targetId: target.id, ...placeOf(act), ...once, ...more };
+  const meta = {
+    command: command.name,
+    targetId: target.id,
+    ...placeOf(act.interaction),
+    ...once,
+    ...more,
+  };
   const make = async () => {
     const undone = await undoneBy(meta, gateway);
     return viewOfOne({ command, target, input, meta, undone }, interaction.userId, gateway);
@@ -223,7 +229,6 @@ async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
     ...(reason === "" ? {} : { reason }),
     ...(isEmergency ? { breakGlass: true } : undone ? { undoes: undone.record.id } : {}),
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
-    ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
   };
   const { id } = await submitChange(asked, act, facts);
   if (isEmergency) await openReview(id, asked, facts, gateway);

@@ -34,7 +34,7 @@ import { pressAlert } from "./press-alert.ts";
 import { askDismissal, runProposal } from "./press-proposal.ts";
 import { goOnWithRest, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
-import { alreadyRequested } from "./submit.ts";
+import { alreadyRequested, placeOf } from "./submit.ts";
 import { alreadyResolved, askedFor, moveOr, reasonModal, reviewModal, vote } from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
@@ -215,7 +215,7 @@ function once(
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
     // What was told in a direct message goes on where others see it, if it was requested there
-    const place = isTold ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
+    const place = isTold ? placeOf({ channelId, threadTs }) : {};
     return handle({ ...pressed, act: { ...act, interaction: { ...interaction, ...place, id } } });
   };
 }

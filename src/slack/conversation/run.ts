@@ -159,7 +159,7 @@ async function change(
   const target = await resolveOne(invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
-  const place = placeOf(act);
+  const place = placeOf(interaction);
   const asking = { command, input, targets: [target], person, ...place };
   await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
@@ -278,10 +278,9 @@ const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, t
 
 /** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
 async function openPicker({ command, input }: Named, { interaction, reply, gateway }: Act) {
-  const { channelId, threadTs } = interaction;
+  const place = placeOf(interaction);
   const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
   const { kind, label } = kindOf(targetArgument(command));
-  const place = { channelId, ...(threadTs ? { threadTs } : {}) };
   const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
@@ -294,7 +293,7 @@ async function openPicker({ command, input }: Named, { interaction, reply, gatew
   });
   const submit = isChange(command) ? command.say.verb : "Show";
   const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
-  const blocks = [section(what), picker, ...(channelId === "" ? [channelPicker] : [])];
+  const blocks = [section(what), picker, ...(place.channelId === "" ? [channelPicker] : [])];
   return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
 }
 
@@ -324,10 +323,8 @@ export async function targetChosen(act: Act<Submission>): Promise<void> {
   if (typeof chosen !== "string")
     throw new UserError(`No ${kindOf(target).label} was chosen. Nothing was done.`);
   const input = { ...values, [target.key]: target.isList ? [chosen] : chosen };
-  const place = {
-    channelId: channelId || String(interaction.values["channel"] ?? ""),
-    ...(threadTs ? { threadTs } : {}),
-  };
+  const there = channelId || String(interaction.values["channel"] ?? "");
+  const place = placeOf({ channelId: there, threadTs });
   await run(parseInvocation(command, input), { ...act, interaction: { ...interaction, ...place } });
 }
 

@@ -51,6 +51,7 @@ import {
 } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction } from "../receive/interaction.ts";
+import type { Place } from "../web.ts";
 import {
   authorize,
   emergency,
@@ -123,12 +124,8 @@ async function notRepeated(id: string, gateway: GatewayContext) {
 export const makesOne = ({ id }: Pick<Interaction, "id">) => /^(after|proposal):/.test(id);
 
 /** Where messages about the request go. */
-export function placeOf({ interaction: { channelId, threadTs, responseUrl }, gateway }: BeforeAck) {
-  return {
-    channelId,
-    ...(threadTs ? { threadTs } : {}),
-    ...(responseUrl ? { sealedResponseUrl: gateway.seal(responseUrl) } : {}),
-  };
+export function placeOf({ channelId, threadTs }: Place) {
+  return { channelId, ...(threadTs ? { threadTs } : {}) };
 }
 
 /** What would be kept, as it is now, where the command keeps something. */
@@ -410,8 +407,7 @@ export async function planRollout(
     total: targets.length,
     ...(several.isEverything ? { isEverything: true } : {}),
     requester: { id: person.id, teamId: person.teamId, name: person.name },
-    channelId: channelId || person.id,
-    ...(threadTs ? { threadTs } : {}),
+    ...placeOf({ channelId: channelId || person.id, threadTs }),
     policyVersion: gateway.policyVersion,
     leftOut: skipped,
     createdAt: gateway.now(),

@@ -1,5 +1,4 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { howToOpen, context, md } from "../../messages/message.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
@@ -32,27 +31,19 @@ import {
   renderAsked,
   renderExpired,
   renderUnknownElsewhere,
-  teamClosedLine,
+  closedLine,
 } from "../../requests/render/render-card.ts";
-import {
-  openResponseUrl,
-  type Place,
-  postResponse,
-  type SharedChannels,
-  type Web,
-} from "../web.ts";
+import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
 
-/** A response URL works for half an hour; a minute is kept in reserve. */
-const responseUrlMs = 29 * 60_000;
 const maxLinks = 1_000;
 
 /**
  * The messages of requests: a card that is edited, and in its thread the notices, in order. One that ended before its card was
  * posted has one message for all; and where the channel takes no card now, the request joins a shared one, unless a person must
- * decide about it. Where the channel is closed to the bot: the response URL, else a direct message, else nothing.
+ * decide about it. Where the channel is closed to the bot, they go to the requester's direct messages.
  *
  * What a team decides and was requested elsewhere has its card and thread in the channel of the team. Then a message where it
  * was requested links to the card, which links back, and the result comes to both.
@@ -61,8 +52,7 @@ export function requestSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
   web: Web;
-  /** Says who may approve where nothing else does, and which buttons ask. */
-  /** Its policy is read at each use. */
+  /** Says who may approve where nothing else does, and which buttons ask. Its policy is read at each use. */
   config: { readonly policy: Pick<Policy, "access" | "confirm"> };
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
@@ -72,10 +62,6 @@ export function requestSource(options: {
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
-  refusal: SharedChannels["refusal"];
-  /** Opens response URLs, and says which are Slack's. */
-  botToken: string;
-  apiUrl: string;
   at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
 }): Source {
   const { store } = options;
@@ -125,7 +111,7 @@ export function requestSource(options: {
   /** All that it says, and where: its card and thread, and what is told elsewhere. */
   function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
     const { delivered, record, state, final } = request;
-    const { said, fallback } = delivered;
+    const { said } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
     const spot = spotAsked(request);
     const here = (post: Post) => whereAsked(request, post, spot);
@@ -134,9 +120,6 @@ export function requestSource(options: {
     const onTold = () => options.onTold([request]);
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
-    // A response URL takes five messages, and shows none twice
-    const isWholeHere = final && fallback !== "response-url";
-    const isWhole = isElsewhere ? final : isWholeHere;
     const isLast = cardViewOf(request) === "ended";
     // One message says both: what is posted now, or was, and found again after its answer was lost
     const holds = (card: string, result: string) =>
@@ -148,7 +131,7 @@ export function requestSource(options: {
         const { policy } = options.config;
         const place = { ...(await placeOnCard(request)), after, policy };
         const shown = renderCard(request, command, approversOf(request), place);
-        return isWhole && holds("card", "result")
+        return final && holds("card", "result")
           ? withResult(renderResult(request, command, after), shown)
           : shown;
       },
@@ -160,8 +143,8 @@ export function requestSource(options: {
         isLast,
       },
       urgency,
-      covers: isWhole ? ["result"] : [],
-      onSaid: isWhole && !isElsewhere ? onTold : undefined,
+      covers: final ? ["result"] : [],
+      onSaid: final && !isElsewhere ? onTold : undefined,
       join: mayShare(request, command) ? () => joined(request, spot) : undefined,
     };
     const notices = noticesDue(request).map((notice): Post => ({
@@ -185,7 +168,7 @@ export function requestSource(options: {
       render: async () => renderExpired(request, command, await linkTo(delivered.card)),
     };
     const direct = { channelId: record.requester.id };
-    const isToldThere = fallback === "dm" || !isChannel(spot.channelId);
+    const isToldThere = delivered.closedBy !== undefined || !isChannel(spot.channelId);
     const isOwedDirectly = isExpiredUnapproved(request) && !isToldThere;
     const inDirect = isOwedDirectly ? [inChannel(request, expired, direct)] : [];
     if (!isElsewhere) {
@@ -201,7 +184,7 @@ export function requestSource(options: {
         const after = await note();
         const known = { after, policy: options.config.policy };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
-        return isWholeHere && holds("asked", "answer")
+        return final && holds("asked", "answer")
           ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
           : shown;
       },
@@ -213,8 +196,8 @@ export function requestSource(options: {
         isLast,
       },
       urgency,
-      covers: isWholeHere ? ["answer"] : [],
-      onSaid: isWholeHere ? onTold : undefined,
+      covers: final ? ["answer"] : [],
+      onSaid: final ? onTold : undefined,
     };
     const answer: Post = {
       key: "answer",
@@ -252,10 +235,8 @@ export function requestSource(options: {
 
   /** On a card in the channel of a team, or one that should be there. */
   async function placeOnCard(request: StoredRequest): Promise<Parameters<typeof renderCard>[3]> {
-    const { delivered } = request;
-    if (!isDecidedElsewhere(request))
-      return delivered.isTeamClosed ? { note: teamClosedLine(request) } : {};
-    const link = isLinked(request) ? await linkTo(delivered.asked) : undefined;
+    if (!isDecidedElsewhere(request)) return { note: closedLine(request) };
+    const link = isLinked(request) ? await linkTo(request.delivered.asked) : undefined;
     return { from: cameFrom(request, link) };
   }
 
@@ -277,51 +258,24 @@ export function requestSource(options: {
     return { ...post, mark: request.delivered.said[post.key], place, closed };
   }
 
-  /** Where it was requested; where that is closed to the bot: the response URL, a direct message, or nowhere. */
+  /** Where it was requested; where that is closed to the bot: the requester's direct messages, or nowhere. */
   function whereAsked(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
-    const { fallback, said } = delivered;
-    const { key, render } = post;
-    const base = {
-      ...post,
-      mark: said[key],
-      closed: (error: string) => goElsewhere(request, error),
-    };
-    if (fallback === "response-url")
-      return { ...base, prepare: () => response(request, key, render) };
+    const { closedBy, said } = delivered;
+    const closed = (error: string) => goElsewhere(request, error);
+    const base = { ...post, mark: said[post.key], closed };
+    if (closedBy === undefined) return { ...base, place: spot, shows };
     // Posted once, never edited; the result follows
-    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
-    return { ...base, place: spot, shows };
-  }
-
-  async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
-    const message = await render();
-    const no = await options.refusal(record.channelId);
-    const invite = context(
-      no?.kind === "refused"
-        ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(no.error)}`
-        : md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
-    );
-    const blocks = key === "card" ? [...message.blocks, invite] : message.blocks;
-    const post = { show: { ...message, blocks }, replace: false, threadTs: record.threadTs };
-    const url = openResponseUrl(record.sealedResponseUrl ?? "", options.botToken, options.apiUrl);
-    const isFresh = (await store.now()) - record.createdAt < responseUrlMs;
-    return async () => {
-      // A lost answer may have been shown and can't be looked up: twice would be worse
-      const isShown = url && isFresh && (await postResponse(url, post, options)) !== "refused";
-      return isShown ? undefined : "response_url_refused";
-    };
+    return { ...base, place: { channelId: record.requester.id } };
   }
 
   async function goElsewhere(
     { record, delivered }: StoredRequest,
     error: string,
   ): Promise<number | undefined> {
-    if (delivered.fallback === "dm") return undefined;
-    const canRespond = record.sealedResponseUrl !== undefined && delivered.fallback === undefined;
-    const fallback = canRespond ? "response-url" : "dm";
-    await outbox.remember(record.id, { fallback });
-    await store.note({ what: "message-moved", request: record.id, to: fallback, why: error });
+    if (delivered.closedBy !== undefined) return undefined;
+    await outbox.remember(record.id, { fallback: error });
+    await store.note({ what: "message-moved", request: record.id, to: "dm", why: error });
     return 0;
   }
 
@@ -367,7 +321,7 @@ function isSeenByNobody(request: StoredRequest): boolean {
   const { record, delivered } = request;
   if (isDecidedElsewhere(request)) return false;
   return (
-    delivered.fallback !== undefined ||
+    delivered.closedBy !== undefined ||
     (delivered.isTeamClosed === true && !isChannel(record.channelId))
   );
 }
@@ -383,8 +337,8 @@ function isLinked(request: StoredRequest): boolean {
 /** Not where a person must decide or open something, nor what must stand out, nor what is told in two places. */
 function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
   const { record, state, delivered } = request;
-  const { fallback, isAlone } = delivered;
-  if (fallback !== undefined || isAlone || record.breakGlass) return false;
+  const { closedBy, isAlone } = delivered;
+  if (closedBy !== undefined || isAlone || record.breakGlass) return false;
   if (isDecidedElsewhere(request)) return false;
   return state !== "draft" && state !== "unknown" && command.class !== "secret";
 }

@@ -56,9 +56,6 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     recordResults: async ({ record }) => void recorded.push(record.id),
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
     attestationNote: async () => undefined,
-    refusal: async () => undefined,
-    botToken: "xoxb-1",
-    apiUrl: "https://slack.com/api/",
     at: async () => undefined,
   });
   const rateLimiter = createRateLimiter(redis, key, unlimited);
