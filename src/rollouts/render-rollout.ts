@@ -162,21 +162,25 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
   const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
   const { block, shown } = table(what.value, columns, rows);
-  const more = rows.length - shown;
+  const all = `List of ${counted(rows.length, "VM")}`;
+  const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
   return message(
     news(md`${what} ${how} ${progressWords(rollout)}`),
     section(lines(said, progressLine(rollout))),
     block,
-    more > 0 ? context(md`${more} more: the file has all of them.`) : undefined,
     skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined,
+    rows.length > shown
+      ? [context(md`${rows.length - shown} more:`), ...buttons([list])]
+      : undefined,
   );
 }
 
-/** All rows as CSV, when the table can't hold them. */
-export function rolloutEndFile(rollout: StoredRollout, command: ChangeCommand): string | undefined {
-  const rows = rowsOf(rollout, command);
-  return rows.length > table("", columns, rows).shown ? csv([columns, ...rows]) : undefined;
-}
+/** All rows, which a table may not hold. */
+export const rolloutList = (rollout: StoredRollout, command: ChangeCommand) => ({
+  name: `${rollout.record.id}.csv`,
+  title: `${command.say.verb} of ${counted(rollout.record.total, "VM")}`,
+  content: csv([columns, ...rowsOf(rollout, command)]),
+});
 
 /** Whatever isn't in here was not started: after what failed, and before what is done. */
 const ranks: Partial<Record<Outcome["is"], number>> = { failed: 0, unknown: 1, ok: 3, already: 3 };

@@ -350,11 +350,7 @@ export function createSharedChannels(options: {
 
 /** The channel in which everyone would read it. An edit says nothing where nothing was posted. */
 function placeOf(method: string, args: Readonly<Record<string, unknown>>): string | undefined {
-  const channelId =
-    method === "chat.postMessage"
-      ? args["channel"]
-      : method === "files.completeUploadExternal" && args["channel_id"];
-  return typeof channelId === "string" ? channelId : undefined;
+  return method === "chat.postMessage" ? textAt(args, "channel") : undefined;
 }
 
 /**

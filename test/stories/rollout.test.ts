@@ -236,7 +236,7 @@ describe("what can't be rolled", () => {
 });
 
 describe("a roll of many", () => {
-  it("shows counts and sends the list as a file, asks to type the number, and ends with the list as a file", async () => {
+  it("shows counts and sends the list as a file, asks to type the number, and ends with a button for the list", async () => {
     await using world = await startWorld(fleetOf(120, 20));
     await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 100%");
     const dialog = await dialogOf(world.olivia);
@@ -248,10 +248,13 @@ describe("a roll of many", () => {
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
     expect(wordsOf(end)).toContain("120 of 120");
-    expect(wordsOf(end)).toContain("20 more: the file has all of them.");
-    await world.olivia.until(() =>
-      world.olivia.seesChannel("ops").messages.some(({ files }) => files.length > 0),
-    );
+    expect(wordsOf(end)).toContain("20 more:");
+    await world.vera.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
+    await hears(world.vera, "ops", /You can't run/);
+    await world.olivia.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
+    await hears(world.olivia, "ops", /The list is in your direct messages/);
+    const sent = world.olivia.seesChannel("gatehouse").messages.flatMap(({ files }) => files);
+    expect(sent.map(({ name }) => name)).toEqual(["vms.csv", expect.stringMatching(/^r.*\.csv$/)]);
     expect(new Set(touched(world)).size).toBe(120);
     expect(world.olivia.mentions()).toHaveLength(1);
   });

@@ -176,8 +176,7 @@ export async function sendFile(
   file: NonNullable<Answer["file"]>,
   { interaction: { userId }, gateway: { web, apiUrl } }: BeforeAck,
 ): Promise<boolean> {
-  const sent = await uploadFile({ web, apiUrl, to: { userId }, ...file });
-  return sent.is === "posted";
+  return (await uploadFile({ web, apiUrl, userId, ...file })) === undefined;
 }
 
 /** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */

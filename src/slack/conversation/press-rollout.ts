@@ -14,6 +14,8 @@ import {
 } from "../../rollouts/rollout.ts";
 import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
+import { rolloutList } from "../../rollouts/render-rollout.ts";
+import { sendFile } from "./answer.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import {
   authorize,
@@ -74,6 +76,14 @@ export async function begin(
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 
+/** For what changes none of its VMs. */
+async function authorizeStop({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
+  const { targets, record } = rollout;
+  const asked = { command, person: await personOf(act), channelId: record.channelId };
+  await authorize({ ...asked, targets: [], isStop: true }, act.gateway);
+  await authorizeRights({ ...asked, targets }, act.gateway);
+}
+
 type OnRollout = (planned: Planned | undefined, act: Act<Press>) => Promise<void>;
 
 /** For a button of a rollout. */
@@ -87,22 +97,28 @@ export function steer(control: RolloutControl): OnRollout {
     if (!planned)
       throw new UserError("This button no longer works.", "Its rollout no longer exists.");
     const { interaction, gateway } = act;
-    const { rollout, command } = planned;
+    const { rollout } = planned;
     const { id, channelId } = rollout.record;
     const card = rollout.delivered.card?.channelId ?? channelId;
     if (interaction.channelId !== "" && interaction.channelId !== card)
       throw new UserError("This button belongs to another channel.");
     const person = await personOf(act);
     if (control === "resume") await authorizePlan(planned, act, "It stays paused.");
-    else {
-      const { targets } = rollout;
-      await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
-      await authorizeRights({ command, targets, person, channelId }, gateway);
-    }
+    else await authorizeStop(planned, act);
     const { policyVersion, rollouts } = gateway;
     const changed = await controlRollout(id, control, person, policyVersion, rollouts);
     if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
   };
+}
+
+/** The outcome of each of its VMs, for whoever may run its command on them. */
+export async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  if (!planned?.rollout.final)
+    throw new UserError("This button no longer works.", "Its rollout no longer exists.");
+  await authorizeStop(planned, act);
+  const isSent = await sendFile(rolloutList(planned.rollout, planned.command), act);
+  const where = isSent ? md`The list is in your direct messages.` : md`Slack didn't take the file.`;
+  await act.reply.privately(say(where));
 }
 
 /** As long as a rollout that has ended is kept. */

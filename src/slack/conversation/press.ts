@@ -32,7 +32,7 @@ import {
 import { openForm, refreshForm } from "./form.ts";
 import { pressAlert } from "./press-alert.ts";
 import { askDismissal, runProposal } from "./press-proposal.ts";
-import { goOnWithRest, onRollout, openPlanned, steer } from "./press-rollout.ts";
+import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit.ts";
 import { alreadyResolved, askedFor, moveOr, reasonModal, reviewModal, vote } from "./vote.ts";
@@ -58,6 +58,7 @@ const presses: Readonly<Record<string, Handle>> = {
   "roll:open": onRollout(openPlanned),
   "roll:rest": onRollout(goOnWithRest),
   "roll:again": onRollout(goOnWithRest),
+  "roll:list": onRollout(listOutcomes),
   "roll:pause": onRollout(steer("pause")),
   "roll:resume": onRollout(steer("resume")),
   "roll:stop": onRollout(steer("stop")),

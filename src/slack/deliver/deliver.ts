@@ -109,8 +109,7 @@ function inOrder(messages: readonly Owed[]): Owed[] {
   ];
 }
 
-function isOutdated(owed: Owed): boolean {
-  const shows = "shows" in owed ? owed.shows : undefined;
+function isOutdated({ shows }: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;
 }
 

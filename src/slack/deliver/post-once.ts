@@ -30,7 +30,8 @@ export interface Subject extends Sought {
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
 
-interface OwedBase {
+/** A message in a channel: posted once, and edited there when it can change. */
+export interface Owed extends Says {
   /** Names the message within its subject. Its mark is the field `said:<key>`. */
   key: string;
   /** The mark as it was read. */
@@ -39,10 +40,6 @@ interface OwedBase {
   closed?: ((error: string) => Promise<number | undefined>) | undefined;
   /** Slack has it. Must not throw. */
   onSaid?: (() => void) | undefined;
-}
-
-/** A message in a channel: posted once, and edited there when it can change. */
-export interface OwedPost extends OwedBase, Says {
   /** A person's ID stands for their direct messages. */
   place: Place;
   /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
@@ -89,14 +86,6 @@ export function paced(
   const shown = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
   return { shows: { field: "shown", before, now: shown, standsAt, isLast }, waitMs };
 }
-
-/** What can't be looked up after a lost answer: sent at most once. */
-interface OwedSend extends OwedBase {
-  /** Prepares a send, which returns why it was provably not sent, or undefined when it was or may have been. */
-  prepare(): Promise<() => Promise<string | undefined>>;
-}
-
-export type Owed = OwedPost | OwedSend;
 
 /** Permanent refusals in a channel: messages go elsewhere. */
 export const closedChannel = new Set([
@@ -190,16 +179,14 @@ export function createPostOnce(options: {
   const ages = createMarkAges(options.now, callMs);
 
   return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
-    const isPost = "place" in owed;
-    const { shows } = isPost ? owed : {};
+    const { shows } = owed;
     const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
     if (leftMs > 0) return leftMs;
-    if (!isPost) return send(subject, owed);
     if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
+  async function post(subject: Subject, owed: Owed, at: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const join = mark === "" ? owed.join : undefined;
@@ -276,7 +263,7 @@ export function createPostOnce(options: {
 
   async function edit(
     subject: Subject,
-    owed: OwedPost,
+    owed: Owed,
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
@@ -297,30 +284,6 @@ export function createPostOnce(options: {
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
     await subject.outbox.remember(subject.id, { [field]: now });
-    return 0;
-  }
-
-  async function send(subject: Subject, owed: OwedSend): Promise<number> {
-    const { key, mark = "" } = owed;
-    if (mark === "") {
-      const sendNow = await owed.prepare();
-      const mine = await begin(subject, `said:${key}`, mark, "posting", async (marked) => {
-        const at = await options.now();
-        const { field, before, doing } = marked;
-        const isMine = await subject.outbox.mark(subject.id, field, before, `${doing} ${at}`);
-        return { waitMs: 0, at: isMine ? at : undefined };
-      });
-      if ("waitMs" in mine || !(await mine.isInTime())) return readAgainMs;
-      const error = await sendNow();
-      if (error !== undefined) {
-        await mine.becomes("");
-        if (!isBecauseOfUs(error)) return closed(subject, owed, error);
-        log.warn("slack.refused-us", { error });
-        return shutOutMs;
-      }
-    }
-    await subject.outbox.remember(subject.id, { [`said:${key}`]: "sent" });
-    owed.onSaid?.();
     return 0;
   }
 

@@ -36,7 +36,7 @@ import {
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
-import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
+import { isSaid, type Owed } from "./post-once.ts";
 
 const maxLinks = 1_000;
 
@@ -293,7 +293,7 @@ export function requestSource(options: {
 }
 
 /** A message of a request, wherever it goes. */
-type Post = Omit<OwedPost, "mark" | "place" | "closed">;
+type Post = Omit<Owed, "mark" | "place" | "closed">;
 
 type Spot = SharedCard["place"];
 

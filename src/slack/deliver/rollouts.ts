@@ -1,13 +1,11 @@
-import type { Log } from "../../log/log.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import { renderRollout, renderRolloutEnd, rolloutEndFile } from "../../rollouts/render-rollout.ts";
+import { renderRollout, renderRolloutEnd } from "../../rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../rollouts/rollout.ts";
 import { parseRollout, type Rollouts } from "../../rollouts/rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
-import { isBecauseOfUs, type Place, type Web } from "../web.ts";
+import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { type Owed, paced } from "./post-once.ts";
-import { uploadFile } from "./upload.ts";
 
 /**
  * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its
@@ -16,12 +14,9 @@ import { uploadFile } from "./upload.ts";
 export function rolloutSource(options: {
   rollouts: Rollouts;
   commands: readonly ChangeCommand[];
-  web: Web;
-  apiUrl: string;
-  log: Log;
   editMs?: number;
 }): Source {
-  const { rollouts, log } = options;
+  const { rollouts } = options;
   const { outbox } = rollouts;
 
   async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
@@ -47,30 +42,11 @@ export function rolloutSource(options: {
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const card = () => renderRollout(rollout, command);
     const end = () => renderRolloutEnd(rollout, command);
-    const file = () => list(rollout, command, place);
     const owed: Owed[] = [
       { key: "card", mark: said["card"], place, render: card, shows, closed },
       { key: "end", mark: said["end"], place, render: end, closed },
-      { key: "file", mark: said["file"], prepare: file },
     ];
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
-  }
-
-  async function list(rollout: StoredRollout, command: ChangeCommand, place: Place) {
-    const { id, requester } = rollout.record;
-    const content = rolloutEndFile(rollout, command);
-    const to = place.channelId === requester.id ? { userId: requester.id } : place;
-    const title = `${command.say.verb} of ${rollout.targets.length} VMs`;
-    return async () => {
-      if (content === undefined) return undefined;
-      const sent = await uploadFile({ ...options, to, name: `${id}.csv`, title, content });
-      if (sent.is !== "posted") log.warn("roll.list-not-sent", { rollout: id, why: sent.why });
-      // Nothing was posted; without the scope it never will be
-      if (sent.is === "failed" && sent.why !== "missing_scope" && isBecauseOfUs(sent.why))
-        return sent.why;
-      // A missing list is better than a repeated one
-      return undefined;
-    };
   }
 
   return { kind: "rollout", outbox, atOnce: 4, read };

@@ -1,20 +1,16 @@
 import { plain } from "../../messages/message.ts";
-import { textAt, type Place, type Web, whyOf } from "../web.ts";
+import { textAt, type Web, whyOf } from "../web.ts";
 
 /**
  * An upload has three steps: request an address, send the bytes there, complete it
  * (https://docs.slack.dev/messaging/working-with-files#upload).
  */
 
-/** `unsure`: it may have succeeded and must not be tried in another way. */
-type Uploaded = { is: "posted" } | { is: "failed" | "unsure"; why: string };
-
 interface FileSpec {
   web: Web;
   /** Determines which upload addresses are Slack's. */
   apiUrl: string;
-  /** A person gets it as a direct message. */
-  to: Place | { userId: string };
+  userId: string;
   name: string;
   title: string;
   content: string;
@@ -23,41 +19,28 @@ interface FileSpec {
 const sendWithinMs = 15_000;
 const maxBytes = 20_000_000;
 
-const failed = (why: string): Uploaded => ({ is: "failed", why });
-
-export async function uploadFile({
-  web,
-  apiUrl,
-  to,
-  name,
-  title,
-  content,
-}: FileSpec): Promise<Uploaded> {
-  let place: Place = "userId" in to ? { channelId: "" } : to;
-  if ("userId" in to) {
-    const opened = await web.call("conversations.open", { users: to.userId });
-    if (!opened.ok) return failed(whyOf(opened));
-    place = { channelId: textAt(opened.data, "channel", "id") };
-  }
+/** To a person's direct messages. Why it may not be there; undefined where it is. */
+export async function uploadFile(spec: FileSpec): Promise<string | undefined> {
+  const { web, apiUrl, userId, name, title, content } = spec;
+  const opened = await web.call("conversations.open", { users: userId });
+  if (!opened.ok) return whyOf(opened);
   const bytes = Buffer.from(content);
-  if (bytes.length === 0 || bytes.length > maxBytes) return failed(`${bytes.length} bytes`);
+  if (bytes.length === 0 || bytes.length > maxBytes) return `${bytes.length} bytes`;
   const announced = await web.call("files.getUploadURLExternal", {
     filename: plain(name, 100),
     length: bytes.length,
   });
-  if (!announced.ok) return failed(whyOf(announced));
+  if (!announced.ok) return whyOf(announced);
   const [url, id] = [textAt(announced.data, "upload_url"), textAt(announced.data, "file_id")];
-  if (!isUploadUrl(url, apiUrl)) return failed("an upload address that isn't Slack's");
+  if (!isUploadUrl(url, apiUrl)) return "an upload address that isn't Slack's";
   // Resending the same bytes is idempotent, so one lost answer is retried
   const problem = (await send(url, bytes)) && (await send(url, bytes));
-  if (problem) return failed(problem);
+  if (problem) return problem;
   const completed = await web.call("files.completeUploadExternal", {
     files: [{ id, title: plain(title, 200) }],
-    channel_id: place.channelId,
-    ...(place.threadTs === undefined ? {} : { thread_ts: place.threadTs }),
+    channel_id: textAt(opened.data, "channel", "id"),
   });
-  if (completed.ok) return { is: "posted" };
-  return { is: completed.kind === "lost" ? "unsure" : "failed", why: whyOf(completed) };
+  return completed.ok ? undefined : whyOf(completed);
 }
 
 /** Why it failed, without the secret address; undefined when the bytes arrived. */

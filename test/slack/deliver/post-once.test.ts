@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { message, sentence, table, md } from "../../../src/messages/message.ts";
 import type { Mark } from "../../../src/slack/deliver/rate-limiter.ts";
-import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/deliver/post-once.ts";
+import { createPostOnce, type Owed } from "../../../src/slack/deliver/post-once.ts";
 
 const said = sentence(md`Restarted web-2`);
 
@@ -56,7 +56,7 @@ async function says(
   return { isSaid: waitMs === 0, calls, marks: Object.fromEntries(marks) };
 }
 
-const post = (over: Partial<OwedPost>): OwedPost => ({
+const post = (over: Partial<Owed>): Owed => ({
   key: "card",
   mark: "",
   place: { channelId: "C1" },
@@ -98,27 +98,6 @@ it("one that stands there is edited, unless another process edited it or is at i
   ] as const) {
     expect(await edit(before, face)).toEqual({ isSaid: false, calls: [], marks: { face } });
   }
-});
-
-it("what can't be looked for is marked before it is sent, and sent at most once", async () => {
-  const sent: string[] = [];
-  const send = (mark: string, redis: string, problem?: string) => {
-    const prepare = async () => async () => {
-      sent.push(mark);
-      return problem;
-    };
-    const owed = { key: "file", mark, prepare, closed: async () => 0 };
-    return says(owed, { "said:file": redis });
-  };
-  expect(await send("", "")).toMatchObject({ isSaid: true, marks: { "said:file": "sent" } });
-  expect(await send("", "", "expired")).toMatchObject({ marks: { "said:file": "" } });
-  expect(sent.splice(0)).toEqual(["", ""]);
-  const under = `posting ${Date.now()}`;
-  expect(await send("", under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
-  expect(await send(under, under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
-  const left = `posting ${Date.now() - 60_000}`;
-  expect(await send(left, left)).toMatchObject({ isSaid: true, marks: { "said:file": "sent" } });
-  expect(sent).toEqual([]);
 });
 
 describe("a message whose chart or table Slack refuses", () => {

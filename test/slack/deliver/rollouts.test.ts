@@ -53,9 +53,8 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
       const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
       const usual = createRateLimiter(redis, key, fast);
-      const { apiUrl } = slack;
       const changes = commands.filter(isChange);
-      const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
+      const source = rolloutSource({ rollouts, commands: changes, editMs: 50 });
       const delivery = startDelivery([source], {
         refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),

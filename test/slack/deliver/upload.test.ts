@@ -5,8 +5,6 @@ import { isUploadUrl, uploadFile } from "../../../src/slack/deliver/upload.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { listenLocally } from "../receive/local-server.ts";
 
-const channelId = "C01OPS";
-
 async function startSlack() {
   const slack = await startSandboxSlack({ rateLimits: "off" });
   const web = createWeb({
@@ -18,42 +16,32 @@ async function startSlack() {
   return {
     slack,
     web,
-    file: (to: Parameters<typeof uploadFile>[0]["to"], content = "{}\n") =>
-      uploadFile({ web, apiUrl: slack.apiUrl, to, name: "report.json", title: "Report", content }),
-    seen: () => slack.seenBy("olivia").channels.find(({ id }) => id === channelId)?.messages ?? [],
+    file(content = "{}\n", userId = slack.seenBy("olivia").me.id) {
+      const { apiUrl } = slack;
+      return uploadFile({ web, apiUrl, userId, name: "report.json", title: "Report", content });
+    },
+    seen() {
+      const direct = slack.seenBy("olivia").channels.find(({ kind }) => kind === "direct");
+      return direct?.messages ?? [];
+    },
     [Symbol.asyncDispose]: () => slack.close(),
   };
 }
 
 describe("an uploaded file", () => {
-  it("goes into a thread, or to one person", async () => {
+  it("goes to one person's direct messages", async () => {
     await using world = await startSlack();
-    await world.web.call("chat.postMessage", { channel: channelId, text: "Report of web-2" });
-    const threadTs = world.seen()[0]?.ts ?? "";
-    expect(await world.file({ channelId, threadTs })).toEqual({ is: "posted" });
-    expect(world.seen().at(-1)).toMatchObject({ threadTs, files: [{ name: "report.json" }] });
-    const olivia = world.slack.seenBy("olivia").me.id;
-    const given = await world.file({ userId: olivia }, "raw");
-    expect(given).toMatchObject({ is: "posted" });
-    const direct = world.slack.seenBy("olivia").channels.find(({ kind }) => kind === "direct");
-    expect(direct).toMatchObject({ kind: "direct", messages: [{ files: [{ size: 3 }] }] });
+    expect(await world.file("raw")).toBeUndefined();
+    expect(world.seen()).toMatchObject([{ files: [{ name: "report.json", size: 3 }] }]);
   });
 
   it("is refused with a reason, never with an exception", async () => {
     await using world = await startSlack();
-    expect(await world.file({ channelId }, "")).toMatchObject({ why: "0 bytes" });
-    expect(await world.file({ userId: "U0NOBODY" })).toMatchObject({
-      why: "user_not_found",
-    });
-    expect(await world.file({ channelId: "C04RANDOM" })).toMatchObject({
-      why: "not_in_channel",
-    });
-    world.slack.weather.add({
-      method: "files.completeUploadExternal",
-      kind: "lost-after",
-      times: 1,
-    });
-    expect(await world.file({ channelId })).toEqual({ is: "unsure", why: "lost" });
+    expect(await world.file("")).toBe("0 bytes");
+    expect(await world.file("{}", "U0NOBODY")).toBe("user_not_found");
+    const method = "files.completeUploadExternal";
+    world.slack.weather.add({ method, kind: "lost-after", times: 1 });
+    expect(await world.file()).toBe("lost");
   });
 
   it("says why it failed, and tries only what may be done twice", async () => {
@@ -76,13 +64,13 @@ describe("an uploaded file", () => {
     await using world = await startSlack();
     for (const [storm, why] of cases) {
       const over = world.slack.weather.add(storm);
-      expect(await world.file({ channelId })).toEqual({ is: "failed", why });
+      expect(await world.file()).toBe(why);
       over();
     }
     expect(world.seen()).toEqual([]);
     // Bytes sent twice are the same bytes
     world.slack.weather.add({ method: "upload", kind: "lost-after", times: 1 });
-    expect(await world.file({ channelId })).toMatchObject({ is: "posted" });
+    expect(await world.file()).toBeUndefined();
     expect(world.seen()).toHaveLength(1);
   });
 
@@ -92,17 +80,15 @@ describe("an uploaded file", () => {
       asked += 1;
       response.end();
     });
-    const told = { ok: true, upload_url: `${elsewhere.url}/upload`, file_id: "F1" };
+    const channel = { id: "D0OLIVIA" };
+    const told = { ok: true, channel, upload_url: `${elsewhere.url}/upload`, file_id: "F1" };
     await using strange = await listenLocally((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(told));
     });
     const apiUrl = `${strange.url}/api/`;
     const web = createWeb({ token: "xoxb-1", apiUrl, log: silentLog() });
-    const spec = { web, apiUrl, to: { channelId }, name: "a.csv", title: "a", content: "a" };
-    expect(await uploadFile(spec)).toEqual({
-      is: "failed",
-      why: "an upload address that isn't Slack's",
-    });
+    const spec = { web, apiUrl, userId: "U0OLIVIA", name: "a.csv", title: "a", content: "a" };
+    expect(await uploadFile(spec)).toBe("an upload address that isn't Slack's");
     expect(asked).toBe(0);
     const api = "https://slack.com/api/";
     for (const url of [
