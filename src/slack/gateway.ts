@@ -61,7 +61,7 @@ export async function startGateway(
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
-  const { botToken, apiUrl } = config.slack;
+  const { apiUrl } = config.slack;
   const { timing } = config.policy;
   const names = createNames({
     web: options.web,
@@ -105,7 +105,6 @@ export async function startGateway(
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
   const conversation = createConversation(contextNow, options.watch);
   const app = createSlackApp({
-    botToken,
     apiUrl,
     ...(receive.mode === "socket"
       ? { appToken: () => receive.secret }
@@ -115,9 +114,9 @@ export async function startGateway(
     web: options.web,
     intake: {
       ...intake,
-      async accept(interaction, sealedUrl) {
+      async accept(interaction) {
         const work = workOnInteraction(interaction.id);
-        const taken = await during(work, () => intake.accept(interaction, sealedUrl));
+        const taken = await during(work, () => intake.accept(interaction));
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at?.("intake", interaction.id);

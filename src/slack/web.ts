@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { request } from "undici";
 import {
   WebAPIHTTPError,
@@ -351,54 +350,6 @@ export function createSharedChannels(options: {
 /** The channel in which everyone would read it. An edit says nothing where nothing was posted. */
 function placeOf(method: string, args: Readonly<Record<string, unknown>>): string | undefined {
   return method === "chat.postMessage" ? textAt(args, "channel") : undefined;
-}
-
-/**
- * Anyone with a response URL can speak as the bot for half an hour. It is stored only sealed (AES-256-GCM), with a key
- * derived from the bot token, so that only Gatehouse's processes can open it.
- */
-
-const version = "1";
-
-const keys = new Map<string, Buffer>();
-
-/** Derived once: it takes longer than sealing. */
-function keyOf(secret: string): Buffer {
-  const key =
-    keys.get(secret) ?? Buffer.from(hkdfSync("sha256", secret, "", "gatehouse response url", 32));
-  keys.set(secret, key);
-  return key;
-}
-
-/** `secret` is the bot token. */
-export function sealResponseUrl(url: string, secret: string): string {
-  const iv = randomBytes(12);
-  const cipher = createCipheriv("aes-256-gcm", keyOf(secret), iv);
-  const sealed = Buffer.concat([cipher.update(url, "utf8"), cipher.final()]);
-  return `${version}.${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString("base64url")}`;
-}
-
-/** Undefined for what wasn't sealed with this secret, and for addresses that aren't Slack's (`isResponseUrl`). */
-export function openResponseUrl(
-  sealed: string,
-  secret: string,
-  apiUrl?: string,
-): string | undefined {
-  const [stamp, body, ...rest] = sealed.split(".");
-  if (stamp !== version || body === undefined || rest.length > 0) return undefined;
-  const bytes = Buffer.from(body, "base64url");
-  if (bytes.length <= 28) return undefined;
-  try {
-    const decipher = createDecipheriv("aes-256-gcm", keyOf(secret), bytes.subarray(0, 12), {
-      authTagLength: 16,
-    });
-    decipher.setAuthTag(bytes.subarray(12, 28));
-    const opened = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
-    const url = opened.toString("utf8");
-    return isResponseUrl(url, apiUrl) ? url : undefined;
-  } catch {
-    return undefined; // altered, or sealed with another token
-  }
 }
 
 /**

@@ -13,14 +13,7 @@ import {
   type TakeDelivery,
 } from "./deliveries.ts";
 import { createSlackSocket } from "./socket.ts";
-import {
-  openResponseUrl,
-  parseJson,
-  payloadOf,
-  sealResponseUrl,
-  textAt,
-  type Web,
-} from "../web.ts";
+import { parseJson, payloadOf, textAt, type Web } from "../web.ts";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import querystring from "node:querystring";
 
@@ -28,7 +21,6 @@ interface SlackAppOptions extends Pick<
   DeliveryOptions,
   "identity" | "intake" | "handlers" | "log" | "onAck"
 > {
-  botToken: string;
   /** With it: Socket Mode. */
   appToken?: Live | undefined;
   /** Without an app token: HTTP. */
@@ -47,12 +39,10 @@ interface SlackAppOptions extends Pick<
 
 /** Receives, acknowledges, and hands interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
-  const { intake, log, botToken, appToken, apiUrl, recoverEveryMs = 5_000 } = options;
+  const { intake, log, appToken, recoverEveryMs = 5_000 } = options;
   const deliveries = createDeliveries({
     ...options,
     replyTo: (interaction) => createReply({ ...options, interaction }),
-    sealUrl: (url) => sealResponseUrl(url, botToken),
-    openUrl: (sealed) => openResponseUrl(sealed, botToken, apiUrl),
   });
   const { take } = deliveries;
   const { signingSecret = "" } = options;

@@ -50,9 +50,6 @@ export interface DeliveryOptions {
   intake: Intake;
   handlers: Handlers;
   replyTo: (interaction: Interaction) => Reply;
-  sealUrl: (responseUrl: string) => string;
-  /** Undefined when it isn't sealed by Gatehouse, or isn't Slack's. */
-  openUrl: (sealed: string) => string | undefined;
   log: Log;
   /** The time from receiving a delivery to sending its ack. */
   onAck?: ((kind: string, ms: number) => void) | undefined;
@@ -107,8 +104,7 @@ export function createDeliveries(options: DeliveryOptions) {
     });
 
   async function takeOver(interaction: Interaction, reply: Reply): Promise<void> {
-    const { id, kind, responseUrl } = interaction;
-    log.info("intake.taken-over", { interaction: id, kind, answerable: responseUrl !== undefined });
+    log.info("intake.taken-over", { interaction: interaction.id, kind: interaction.kind });
     if (interaction.kind === "submission") {
       const result = await handlers.submit(interaction);
       // Its modal is closed, so its errors go into a message
@@ -156,10 +152,8 @@ export function createDeliveries(options: DeliveryOptions) {
   async function store(body: unknown): Promise<Taken | undefined> {
     const interaction = readInteraction(body, identity, Date.now());
     if (interaction === undefined || interaction.userId === "") return undefined;
-    const { responseUrl } = interaction;
     try {
-      const sealedUrl = responseUrl === undefined ? undefined : options.sealUrl(responseUrl);
-      const isNew = (await intake.accept(interaction, sealedUrl)) === "new";
+      const isNew = (await intake.accept(interaction)) === "new";
       if (isNew) return { interaction, isNew, goOn: () => handle(interaction) };
       const repeated = () => answer(interaction, (reply) => handlers.repeated(interaction, reply));
       return { interaction, goOn: repeated };
@@ -247,11 +241,9 @@ export function createDeliveries(options: DeliveryOptions) {
     /** Deliveries that aren't acked, or don't go on yet. */
     inHand: () => inHand,
     /** An interaction of a dead gateway. */
-    takeOver(left: LeftInteraction): void {
-      const responseUrl = left.sealedResponseUrl && options.openUrl(left.sealedResponseUrl);
-      const interaction = { ...left.interaction, ...(responseUrl && { responseUrl }) };
+    takeOver({ interaction, tooLate }: LeftInteraction): void {
       const work: Work = (reply) =>
-        left.tooLate ? handlers.tooLate(reply) : takeOver(interaction, reply);
+        tooLate ? handlers.tooLate(reply) : takeOver(interaction, reply);
       track(interaction, () => finishing(interaction, work));
     },
     running: () => running.size,

@@ -156,10 +156,10 @@ export function createIntake(options: IntakeOptions) {
    * Throws IntakeDown within about a second when Redis doesn't store it or too many are pending, and UserError when it is too
    * large.
    */
-  async function accept(interaction: Interaction, sealedUrl?: string): Promise<"new" | "seen"> {
+  async function accept(interaction: Interaction): Promise<"new" | "seen"> {
     const { id, kind } = interaction;
     const isKept = keptKinds.has(kind);
-    const record = isKept ? toRecord(interaction, sealedUrl) : "";
+    const record = isKept ? toRecord(interaction) : "";
     if (Buffer.byteLength(record) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     const stamp = `${gateway}/${(count += 1)}`;
@@ -260,10 +260,9 @@ export function createIntake(options: IntakeOptions) {
   };
 }
 
-/** A pending interaction of a dead gateway. Its trigger is gone. */
+/** A pending interaction of a dead gateway. Its trigger and response URL are gone. */
 export interface LeftInteraction {
   interaction: Interaction;
-  sealedResponseUrl?: string;
   /** Too old, or several gateways died during it: the person is only told. */
   tooLate: boolean;
 }
@@ -271,8 +270,8 @@ export interface LeftInteraction {
 /** What is kept until it is handled. The Home tab and shortcuts change nothing, so they are only deduplicated. */
 const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
 
-/** Without the trigger, which expires, and the response URL, a capability that is stored sealed only. */
-function toRecord(received: Interaction, sealedResponseUrl: string | undefined): string {
+/** Without the trigger, which expires, and the response URL: whoever has it speaks as the bot for half an hour. */
+function toRecord(received: Interaction): string {
   const { triggerId: _trigger, responseUrl: _url, ...interaction } = received;
-  return JSON.stringify({ interaction, sealedResponseUrl });
+  return JSON.stringify({ interaction });
 }

@@ -46,7 +46,7 @@ export interface InteractionBase {
   threadTs?: string;
   /** Opens a modal, once, within three seconds of `at`. */
   triggerId?: string;
-  /** A capability to answer: never stored or logged unsealed. */
+  /** A capability to answer: never stored or logged. */
   responseUrl?: string;
 }
 

@@ -6,45 +6,14 @@ import {
   type InteractionBase,
   createReply,
 } from "../../../src/slack/receive/interaction.ts";
-import { isResponseUrl, openResponseUrl, sealResponseUrl } from "../../../src/slack/web.ts";
-import type { Web, WebAnswer, WebData } from "../../../src/slack/web.ts";
+import { isResponseUrl, type Web, type WebAnswer, type WebData } from "../../../src/slack/web.ts";
 import { listenLocally } from "../receive/local-server.ts";
 
 const url = "https://hooks.slack.com/commands/T01/123/secret";
 const words = sentence(new Markdown("hello"));
 
-describe("a sealed response URL", () => {
-  it("opens with the same token only, and says nothing before", () => {
-    const sealed = sealResponseUrl(url, "xoxb-1");
-    expect(sealed).toMatch(/^1\.[\w-]+$/);
-    expect(Buffer.from(sealed.slice(2), "base64url").toString("latin1")).not.toContain("hooks");
-    expect(openResponseUrl(sealed, "xoxb-1")).toBe(url);
-    expect(openResponseUrl(sealed, "xoxb-2")).toBeUndefined();
-    expect(sealResponseUrl(url, "xoxb-1")).not.toBe(sealed);
-  });
-
-  it("has a nonce of its own each time, however many are sealed: twice the same would betray the key", () => {
-    const nonces = Array.from({ length: 350 }, () =>
-      Buffer.from(sealResponseUrl(url, "xoxb-1").slice(2), "base64url").toString("hex", 0, 12),
-    );
-    expect(new Set(nonces).size).toBe(350);
-  });
-
-  it("doesn't open when any character of it was changed", () => {
-    const sealed = sealResponseUrl(url, "xoxb-1");
-    for (let index = 0; index < sealed.length; index += 1) {
-      const other = sealed[index] === "A" ? "B" : "A";
-      const changed = sealed.slice(0, index) + other + sealed.slice(index + 1);
-      const result = openResponseUrl(changed, "xoxb-1");
-      // The last character of base64 may hold bits that don't count.
-      if (result !== undefined) expect([index, result]).toEqual([sealed.length - 1, url]);
-    }
-    for (const nonsense of ["", "1.", "2.AAAA", "1.AAAA", "1.AAAA.BBBB", url, `${sealed}.x`]) {
-      expect(openResponseUrl(nonsense, "xoxb-1")).toBeUndefined();
-    }
-  });
-
-  it("opens only to Slack's own addresses, or those of the server that speaks for it", () => {
+describe("a response URL", () => {
+  it("is one of Slack's own addresses, or those of the server that speaks for it", () => {
     const api = "http://127.0.0.1:4000/api/";
     const elsewhere = [
       "http://hooks.slack.com/x",
@@ -61,7 +30,6 @@ describe("a sealed response URL", () => {
     ];
     for (const one of elsewhere) {
       expect([one, isResponseUrl(one, api)]).toEqual([one, false]);
-      expect(openResponseUrl(sealResponseUrl(one, "s"), "s", api)).toBeUndefined();
     }
     expect(isResponseUrl("http://127.0.0.1:4000/actions/1", api)).toBe(true);
     expect(isResponseUrl("http://127.0.0.1:4000/actions/1")).toBe(false);

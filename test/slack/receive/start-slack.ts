@@ -66,7 +66,6 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   if ("problem" in identity) throw new Error(identity.problem);
   const waiting: { count: number; resolve: (interactions: Interaction[]) => void }[] = [];
   const app = createSlackApp({
-    botToken: slack.app.botToken,
     apiUrl: slack.apiUrl,
     ...(mode === "http"
       ? { signingSecret: slack.app.signingSecret }
