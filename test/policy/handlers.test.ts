@@ -47,6 +47,7 @@ roll:pause            -    yes     -       -          -     -        -   -
 roll:resume           -    yes     -       -          -     -        -   -
 roll:rest             -    yes     -       -          -     -        -   -
 roll:again            -    yes     -       -          -     -        -   -
+roll:list             -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
 proposal:run          -    yes     -       -          -     -        -   -
 proposal:dismiss      -    yes     -       -          -     -        -   -
