@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { UserError } from "../errors.ts";
-import { createLeases } from "../redis/due-list.ts";
 import { defineScript, redisTimeLua } from "../redis/redis.ts";
 import {
   type ErasedMarker,
@@ -43,6 +42,7 @@ redis.call('XADD', KEYS[3], id, 'at', now, 'record', ARGV[5])
 redis.call('PERSIST', KEYS[3])
 for i, one in ipairs(erased) do redis.call('HDEL', KEYS[3 + i], string.format('%d', one.seq)) end
 redis.call('RENAME', KEYS[3], KEYS[1])
+redis.call('DEL', KEYS[2])
 return {'done'}
 `;
 
@@ -63,21 +63,12 @@ export async function eraseRecords({
   why,
 }: Pick<Trail, "redis" | "key"> & { ids: readonly string[]; who: string; why: string }) {
   const trail = createTrail(redis, key);
-  const rewriting = key("audit", "rewriting");
-  const leases = createLeases(redis);
-  const token = randomBytes(8).toString("hex");
-  if (!(await leases.take(rewriting, token, leaseMs))) throw busy();
-  try {
-    const seals = await erasable(trail, ids);
-    if (seals.length > 0) {
-      const erased = seals.map(({ seq, id }) => ({ seq, id }));
-      const marker: ErasedMarker = { what: "audit-erased", who, why, erased };
-      await rewrite(trail, marker, rewriting, token);
-    }
-    return { erased: seals.length };
-  } finally {
-    await leases.release(rewriting, token).catch(() => undefined);
+  const seals = await erasable(trail, ids);
+  if (seals.length > 0) {
+    const erased = seals.map(({ seq, id }) => ({ seq, id }));
+    await rewrite(trail, { what: "audit-erased", who, why, erased });
   }
+  return { erased: seals.length };
 }
 
 const busy = () => new UserError("Someone else is erasing audit records", "try again in a minute");
@@ -104,14 +95,12 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   return seals;
 }
 
-/** In pages, so that Redis isn't blocked. */
-async function rewrite(
-  trail: Trail,
-  marker: ErasedMarker,
-  rewriting: string,
-  token: string,
-): Promise<void> {
+/** In pages, so that Redis isn't blocked. One at a time: whoever dies of it is waited for (`leaseMs`). */
+async function rewrite(trail: Trail, marker: ErasedMarker): Promise<void> {
   const run = defineScript(trail.redis, "gatehouseAuditRewrite", rewriteLua);
+  const rewriting = trail.key("audit", "rewriting");
+  const token = randomBytes(8).toString("hex");
+  if ((await trail.redis.set(rewriting, token, "PX", leaseMs, "NX")) === null) throw busy();
   const copy = trail.key("audit", "copy", token);
   const salts = marker.erased.map(({ seq }) => trail.names.salts(seq));
   const keys = [trail.names.records, rewriting, copy, ...salts];

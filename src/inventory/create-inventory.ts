@@ -1,16 +1,14 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Compute, type Vm, ComputeError } from "../compute/compute.ts";
 import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { createLeases, type Rounds, startRounds } from "../redis/due-list.ts";
+import { type Rounds, startRounds, takeTurn } from "../redis/due-list.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
 import { readEverything, createReplica } from "./replica.ts";
 
-const leaseMs = 30_000;
 /** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;
 const lookInBackgroundMs = 2_000;
@@ -38,15 +36,11 @@ export interface InventoryOptions {
 }
 
 /**
- * The process with the lease reads the service and writes what changed to Redis; every process keeps a copy in memory and
- * answers from it without waiting.
+ * One process at a time reads the service and writes what changed to Redis; every process keeps a copy in memory and answers from
+ * it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
   const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
-  const leases = createLeases(redis);
-  const lease = key("inventory", "lease");
-  /** There for a while after each refresh: the usual ones skip then. */
-  const recent = key("inventory", "recent");
   const known = createKnown();
   const scopes = createScopes(known);
   const replica = createReplica({ redis, key, known, log });
@@ -97,34 +91,19 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   async function refresh(force: boolean): Promise<boolean> {
-    if (!force && (await redis.exists(recent)) === 1) return false;
-    const token = randomUUID();
     // Only spares the service: two refreshes at a time are harmless
-    if (!(await leases.take(lease, token, leaseMs))) return false;
-    const renewal = setInterval(
-      () => void leases.extend(lease, token, leaseMs).catch(() => {}),
-      leaseMs / 3,
-    );
-    try {
-      return await readAndWrite();
-    } finally {
-      clearInterval(renewal);
-      await leases.release(lease, token).catch(() => {}); // it ends by itself
-    }
-  }
-
-  async function readAndWrite(): Promise<boolean> {
+    if (!force && !(await takeTurn(redis, key, "inventory", refreshMs))) return false;
     await replica.sync();
     const { signal } = closing;
     const result = await readEverything({ compute, known, replica, log, concurrency, signal });
     if (!result) return false;
     const { failed, reason, unread } = result;
     tellOnce(reason);
-    if (failed) await replica.failed();
-    else if (!(await replica.complete(Date.now(), unread))) return false;
-    // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
-    const recentMs = (failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
-    await redis.set(recent, "1", "PX", Math.ceil(recentMs));
+    if (failed) {
+      await replica.failed();
+      const retryMs = Math.ceil(0.7 * Math.min(refreshMs, retryAfterMs));
+      await redis.pexpire(key("turn", "inventory"), retryMs);
+    } else if (!(await replica.complete(Date.now(), unread))) return false;
     await replica.sync();
     log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
     return !failed;
@@ -162,9 +141,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     next = undefined;
     begunAt = performance.now();
     await refreshing?.catch(() => undefined); // began before
-    const isDone = await refreshOnce(true).catch(() => false); // logged by the rounds, which meet the same
-    if (!isDone) begunAt -= againMs * 0.8; // another process is at it, and began before
-    return isDone;
+    return refreshOnce(true).catch(() => false); // logged by the rounds, which meet the same
   }
 
   /** Waits for a refresh that began after it was asked for. */

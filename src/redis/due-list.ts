@@ -6,7 +6,6 @@ import {
   type RedisClient,
   redisNow,
   redisTimeLua,
-  type Keys,
 } from "./redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../deadline.ts";
@@ -276,37 +275,10 @@ export function startRounds(
   };
 }
 
-/** KEYS lease   ARGV holder, ms from now (0: it ends) → 1 when it was still this holder's */
-const hold = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
-`;
-
-/**
- * A key with its holder's name, until it expires. Advisory: a process that was paused may have lost it without knowing, so
- * the write itself must refuse what must not happen twice.
- */
-export function createLeases(redis: RedisClient) {
-  const runHold = defineScript(redis, "gatehouseHoldLease", hold);
-
-  /** False when it is no longer this holder's. */
-  const extend = async (lease: string, holder: string, ms: number): Promise<boolean> =>
-    (await runHold([lease], [holder, ms])) === 1;
-
-  return {
-    /** False while it is held, also by this holder. */
-    take: async (lease: string, holder: string, ms: number): Promise<boolean> =>
-      (await redis.set(lease, holder, "PX", ms, "NX")) !== null,
-    extend,
-    /** False when it is no longer this holder's; then it stays. */
-    release: (lease: string, holder: string): Promise<boolean> => extend(lease, holder, 0),
-  };
-}
-
 /** True in one process per interval; if that process dies, another does the next interval. */
 export async function takeTurn(
   redis: RedisClient,
-  key: Keys,
+  key: (...parts: string[]) => string,
   what: string,
   everyMs: number,
 ): Promise<boolean> {
