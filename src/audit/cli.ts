@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { UserError } from "../errors.ts";
-import { silentLog } from "../log/log.ts";
-import { createKeys, connectRedis } from "../redis/redis.ts";
+import { withRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
 import { type Given, runProgram, UsageError } from "../text/terminal.ts";
 import { type Anchor, openAnchors, findSigningKey } from "./sealer.ts";
@@ -55,7 +54,10 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
-    return withRedis(terminal, async (trail) => {
+    const { redisUrl } = terminal;
+    if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
+    return withRedis(redisUrl, terminal, async (redis, key) => {
+      const trail = createTrail(redis, key);
       if (verb === "export") return toFile(trail, rest[0], terminal);
       if (verb === "head") return head(trail, terminal);
       if (verb === "erase") return erase(trail, rest, values, terminal);
@@ -73,20 +75,6 @@ function anchorOf(text: string): Anchor {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
   if (seq && hash) return { seq: Number(seq), hash, at: 0 };
   throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
-}
-
-async function withRedis(
-  { redisUrl, namespace }: AuditTerminal,
-  act: (trail: Trail) => Promise<number>,
-): Promise<number> {
-  if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
-  const key = createKeys(namespace);
-  const redis = await connectRedis(redisUrl, "commands", silentLog(), key);
-  try {
-    return await act(createTrail(redis, key));
-  } finally {
-    redis.disconnect();
-  }
 }
 
 function report(verdict: Verdict, { write }: AuditTerminal): number {

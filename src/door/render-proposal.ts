@@ -11,6 +11,7 @@ import {
   news,
   section,
   when,
+  linked,
 } from "../messages/message.ts";
 import { askOnce } from "../policy/refusal.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -68,8 +69,8 @@ const isRunnable = ({ state }: StoredProposal, { request }: Beside) =>
 function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside): Markdown {
   const { frozen, request, link } = beside;
   if (request) {
-    const id = link === undefined ? name(request.record.id) : linked(link, request.record.id);
-    return md`▶️ Run by ${request.record.requester.name}: ${id}.`;
+    const { id, requester } = request.record;
+    return md`▶️ Run by ${requester.name}: ${link === undefined ? name(id) : linked(link, id)}.`;
   }
   if (dismissal)
     return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
@@ -82,5 +83,3 @@ function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside)
     until,
   );
 }
-
-const linked = (link: string, label: string) => md`<${new Markdown(link)}|${label}>`;

@@ -4,7 +4,7 @@ import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
-import type { Fields as LogFields, Log } from "../log/log.ts";
+import { type Fields as LogFields, type Log, silentLog } from "../log/log.ts";
 import { primaryConnector } from "./primary.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -81,6 +81,22 @@ export async function connectRedis(
 }
 
 const noDatabase = /^ERR (DB index|invalid DB)/i;
+
+/** Resolves with what `look` finds, on a connection of its own, as a command in a terminal does. */
+export async function withRedis<T>(
+  url: string,
+  by: { namespace?: string | undefined },
+  look: (redis: RedisClient, key: Keys) => Promise<T>,
+): Promise<T> {
+  const key = createKeys(by.namespace);
+  const how = { namespace: key.namespace, patienceMs: 3_000 };
+  const redis = await connectRedis(url, "commands", silentLog(), how);
+  try {
+    return await look(redis, key);
+  } finally {
+    redis.disconnect();
+  }
+}
 
 /** `withoutFloods` makes one line of all that an outage brings. */
 function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void {

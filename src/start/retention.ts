@@ -1,6 +1,5 @@
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import { type Keys, type RedisClient, withRedis } from "../redis/redis.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
-import { withRedis } from "./doctor/redis.ts";
 
 export const retentionUsage = `usage: node gatehouse.mjs retention
   lists what Gatehouse keeps in Redis: how many keys of each kind, how large (from a sample), and for how long; then what you

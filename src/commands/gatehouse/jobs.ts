@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
 import {
   duration,
-  Markdown,
   md,
   name,
   buttons,
@@ -10,6 +9,7 @@ import {
   section,
   sentence,
   table,
+  openIt,
 } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
@@ -69,8 +69,7 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const command = requestable(commands).find(({ name: called }) => called === record.command);
   const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
   const age = duration(now() - record.createdAt);
-  const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
-  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`;
+  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${openIt(link)}`;
   if (isShared) return [section(text, whyButton(request))];
   const said = section(text);
   if (!command) return [said];

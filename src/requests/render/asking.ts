@@ -12,6 +12,7 @@ import {
   name,
   plainWords,
   when,
+  openIt,
 } from "../../messages/message.ts";
 import {
   argumentsOf,
@@ -193,10 +194,9 @@ export function askingRow(
   command: ChangeCommand,
   { mayVote, link }: { mayVote: boolean; link?: string | undefined },
 ): KnownBlock[] {
-  const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
   return askingBlocks(request, command, {
     pressed: [...(mayVote ? voteButtons(request, command) : []), whyButton(request)],
-    below: [md`${fingerprintLine(request)}${card}`],
+    below: [md`${fingerprintLine(request)}${openIt(link)}`],
   });
 }
 

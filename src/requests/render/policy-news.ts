@@ -9,6 +9,7 @@ import {
   Markdown,
   md,
   name,
+  openIt,
 } from "../../messages/message.ts";
 import type { StoredRequest } from "../journal/record.ts";
 
@@ -94,7 +95,6 @@ function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown
 
 function canceledLine({ request: { record }, link }: CanceledByPolicy): Markdown {
   const { id, command, target, requester } = record;
-  const card = link === undefined ? md`` : md` · <${new Markdown(link)}|Open its message>`;
   const what = `${command} ${target.projectName === undefined || target.kind !== "vm" ? "" : `${target.projectName}/`}${target.name}`;
-  return md`• ${what.trim()}, requested by ${requester.name} (${name(id)})${card}`;
+  return md`• ${what.trim()}, requested by ${requester.name} (${name(id)})${openIt(link)}`;
 }

@@ -17,6 +17,7 @@ import {
   mention,
   channelLink,
   howToOpen,
+  linked,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
@@ -369,11 +370,6 @@ function namesOf(members: readonly Member[], most: number): Markdown {
 
 /** Links are permalinks of Slack, or undefined where it doesn't tell them. */
 type Link = string | undefined;
-
-/** `<…|its card>`, or only the words. */
-function linked(link: Link, words: string): Markdown {
-  return link === undefined ? md`${words}` : md`<${new Markdown(link)}|${words}>`;
-}
 
 /** Where it was requested, while its card is in the channel of its team: the state, and what its requester can do. */
 export function renderAsked(

@@ -4,9 +4,9 @@ import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { codeOf } from "../../errors.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
+import { withRedis } from "../../redis/redis.ts";
 import { createJournal } from "../../requests/journal/journal.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
-import { withRedis } from "./redis.ts";
 
 const withinMs = 2_000;
 const mostNamed = 5;

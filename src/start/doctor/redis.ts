@@ -1,7 +1,6 @@
 import { type Config, ConfigError } from "../../config/config.ts";
 import { parseRedisUrl } from "../../config/redis-address.ts";
 import { messageOf, withHint } from "../../errors.ts";
-import { silentLog } from "../../log/log.ts";
 import {
   checkRedis,
   type RedisCheck,
@@ -9,7 +8,7 @@ import {
   storageOf,
   storageProblems,
 } from "../../redis/check.ts";
-import { connectRedis, createKeys, type Keys, type RedisClient } from "../../redis/redis.ts";
+import { type Keys, type RedisClient, withRedis } from "../../redis/redis.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
@@ -18,22 +17,6 @@ export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void>
 }
 
 export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
-
-/** Resolves with what `look` finds, on a connection of its own. */
-export async function withRedis<T>(
-  url: string,
-  by: { namespace?: string | undefined },
-  look: (redis: RedisClient, key: Keys) => Promise<T>,
-): Promise<T> {
-  const key = createKeys(by.namespace);
-  const how = { namespace: key.namespace, patienceMs: 3_000 };
-  const redis = await connectRedis(url, "commands", silentLog(), how);
-  try {
-    return await look(redis, key);
-  } finally {
-    redis.disconnect();
-  }
-}
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config): Promise<RedisFacts> {
