@@ -1,6 +1,6 @@
 // node test/verifier/mutants.ts: takes one check of the verifier away at a time, in a copy, and shows that its case notices.
 //   "the case"   those alone whose case has these words
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -33,6 +33,7 @@ async function isNoticed(mutation: Mutation): Promise<boolean> {
     for (const part of ["src/verifier", "src/text"])
       // oxlint-disable-next-line no-await-in-loop -- two folders
       await cp(join(root, part), join(folder, part), { recursive: true });
+    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
     await writeFile(join(folder, "package.json"), await readFile(join(root, "package.json")));
     await applyPatch(folder, mutation);
     const load = (file: string): Promise<object> =>

@@ -248,12 +248,12 @@ const rows: readonly Row[] = [
     "sha256(point, authData)",
     "sha256(point, authData.subarray(0, 32))",
   ],
-  [quote, "TDX: QE of another signer", "if (mrSigner !== identity.mrSigner)", "if (false)"],
-  [quote, "TDX: QE of another product", "if (productId !== identity.productId)", "if (false)"],
+  [quote, "TDX: QE of another signer", "if (mrSigner !== identity.mrsigner)", "if (false)"],
+  [quote, "TDX: QE of another product", "if (productId !== identity.isvprodid)", "if (false)"],
   [
     quote,
     "TDX: QE with other MISCSELECT",
-    "if (!isMasked(miscSelect, identity.miscSelectMask, identity.miscSelect))",
+    "if (!isMasked(miscSelect, identity.miscselectMask, identity.miscselect))",
     "if (false)",
   ],
   [
@@ -284,7 +284,7 @@ const rows: readonly Row[] = [
   [
     levels,
     "TDX module of another signer",
-    "if (mrSignerSeam !== mrSigner) return",
+    "if (mrSignerSeam !== mrsigner) return",
     "if (false) return",
   ],
   [
@@ -294,7 +294,12 @@ const rows: readonly Row[] = [
     "if (false)",
   ],
   [levels, "TDX module out of date", "level.svn <= svn", "level.svn <= 255"],
-  [levels, "TDX: eighth SVN below", "sgx.every((svn, at) => (pck.svns[at] ?? -1) >= svn) &&", ""],
+  [
+    levels,
+    "TDX: eighth SVN below",
+    "sgx.every(({ svn }, at) => (pck.svns[at] ?? -1) >= svn) &&",
+    "",
+  ],
   [levels, "TDX: PCESVN below", "pck.pceSvn >= pceSvn &&", ""],
   [levels, "TDX: microcode below", "|| (svns[at] ?? -1) >= svn", "|| true"],
   [

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
 import { exactTime } from "../der.ts";
 import type { Examination } from "../examination.ts";
@@ -42,8 +43,8 @@ export function checkCollateral(
   const info = authenticate("tcbInfo", tcbInfo, roots, revoked, exam);
   const identity = authenticate("qeIdentity", qeIdentity, roots, revoked, exam);
   return {
-    tcbInfo: info && read("tcbInfo", info, readTcbInfo, exam),
-    qeIdentity: identity && read("qeIdentity", identity, readQeIdentity, exam),
+    tcbInfo: info && read("tcbInfo", info, tcbInfoForm, exam),
+    qeIdentity: identity && read("qeIdentity", identity, qeIdentityForm, exam),
   };
 }
 
@@ -54,7 +55,7 @@ function authenticate(
   roots: TrustedRoots,
   revoked: ReadonlySet<string>,
   exam: Examination,
-): Fields | undefined {
+): object | undefined {
   const { what, field } = kinds[kind];
   if (!answer) return exam.add("collateral-missing", what);
   const parts = new RegExp(
@@ -73,7 +74,7 @@ function authenticate(
   const { notBefore: from, notAfter: until } = signer;
   exam.lasts("collateral", `the signer of ${what}`, { from, until }, false);
   const json = parseJson(text);
-  if (typeof json === "object" && json !== null) return json as Fields;
+  if (typeof json === "object" && json !== null) return json;
   return exam.add("collateral-kind", `${what} that is no JSON`);
 }
 
@@ -92,10 +93,10 @@ function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
 }
 
 /** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */
-function read<T extends { issueDate: string; nextUpdate: string; evaluation: number }>(
+function read<T extends { issueDate: number; nextUpdate: number; evaluation: number }>(
   kind: keyof typeof kinds,
-  json: Fields,
-  readValue: (json: Fields) => T | undefined,
+  json: object,
+  form: z.ZodType<T>,
   exam: Examination,
 ): T | undefined {
   const { id, version } = kinds[kind];
@@ -103,140 +104,92 @@ function read<T extends { issueDate: string; nextUpdate: string; evaluation: num
   const found = { id: undefined, version: undefined, ...json };
   if (found.id !== id || found.version !== version)
     return exam.add("collateral-kind", `${String(found.id)}, version ${String(found.version)}`);
-  const value = readValue(json);
-  const [from, until] = [exactTime(value?.issueDate), exactTime(value?.nextUpdate)];
-  if (!value || from === undefined || until === undefined)
-    return exam.add("collateral-kind", `${what} in a form of its own`);
+  const { data: value } = form.safeParse(json);
+  if (!value) return exam.add("collateral-kind", `${what} in a form of its own`);
+  const { issueDate: from, nextUpdate: until } = value;
   exam.lasts("collateral", what, { from, until });
   const of = "fmspc" in value ? `${kind} ${String(value.fmspc)}` : kind;
   exam.isNewest("collateral", what, of, { number: BigInt(value.evaluation), from });
   return exam.now >= from && exam.now <= until ? value : undefined;
 }
 
+const time = z.string().transform(exactTime).pipe(z.number());
+const count = z.int().nonnegative();
+/** Becomes lower case. */
+const hex = (bytes: number) =>
+  z
+    .string()
+    .toLowerCase()
+    .regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
+const bytesOf = (many: number) => hex(many).transform((text) => Buffer.from(text, "hex"));
+
+const level = z.object({
+  tcbStatus: z.string(),
+  tcbDate: z.string(),
+  advisoryIDs: z.array(z.string()).default([]),
+});
+
+/** `date` is when Intel set this bar. */
+const levelOf = ({ tcbStatus, tcbDate, advisoryIDs }: z.output<typeof level>) => ({
+  status: tcbStatus,
+  date: tcbDate,
+  advisories: advisoryIDs,
+});
+export type Level = ReturnType<typeof levelOf>;
+
+const svnLevel = level
+  .extend({ tcb: z.object({ isvsvn: count }) })
+  .transform(({ tcb, ...its }) => ({ ...levelOf(its), svn: tcb.isvsvn }));
+
+/** What the vendor calls each, where it does: nothing depends on it. */
+const called = z.string().catch("");
+const components = z.array(z.object({ svn: count, type: called, category: called })).length(16);
+
+const platformLevel = level
+  .extend({
+    tcb: z.object({ sgxtcbcomponents: components, tdxtcbcomponents: components, pcesvn: count }),
+  })
+  .transform(({ tcb, ...its }) => ({
+    ...levelOf(its),
+    sgx: tcb.sgxtcbcomponents,
+    tdx: tcb.tdxtcbcomponents,
+    pceSvn: tcb.pcesvn,
+  }));
+
+const tdxModule = z.object({ mrsigner: hex(48), attributes: hex(8) });
+
+const signed = { issueDate: time, nextUpdate: time, tcbEvaluationDataNumber: count };
+
 /**
- * What stands in Intel's JSON (TCB info of version 3, enclave identity of version 2), read field by field: what is signed
- * may still be of a form that this code doesn't know. Hex becomes lower case.
+ * What stands in Intel's JSON (TCB info of version 3, enclave identity of version 2): what is signed may still be of a form
+ * that this code doesn't know. A level that can't be read must not be skipped, the one below it would count.
  * https://api.portal.trustedservices.intel.com/content/documentation.html
  */
-export type TcbInfo = NonNullable<ReturnType<typeof readTcbInfo>>;
-export type QeIdentity = NonNullable<ReturnType<typeof readQeIdentity>>;
-/** `date` is when Intel set this bar. */
-export type Level = NonNullable<ReturnType<typeof readLevel>>;
-
-type Fields = Record<string, unknown>;
-
-const fieldsOf = (value: unknown): Fields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : undefined;
-const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
-const countOf = (value: unknown) =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-
-function hexOf(value: unknown, bytes: number): string | undefined {
-  const text = textOf(value)?.toLowerCase();
-  return text?.length === bytes * 2 && /^[0-9a-f]*$/.test(text) ? text : undefined;
-}
-
-const bytesOf = (value: unknown, bytes: number) => {
-  const hex = hexOf(value, bytes);
-  return hex === undefined ? undefined : Buffer.from(hex, "hex");
-};
-
-/** All of them, or undefined: a level that can't be read must not be skipped, the one below it would count. */
-function each<T>(
-  value: unknown,
-  readOne: (fields: Fields) => T | undefined,
-): readonly T[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const all = value.map((one: unknown) => {
-    const fields = fieldsOf(one);
-    return fields && readOne(fields);
-  });
-  const known = all.filter((one) => one !== undefined);
-  return known.length === all.length ? known : undefined;
-}
-
-type Whole<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** The object when each of its fields is there. */
-function whole<T extends object>(fields: T): Whole<T> | undefined {
-  return Object.values(fields).every((value) => value !== undefined)
-    ? (fields as Whole<T>)
-    : undefined;
-}
-
-function readLevel(fields: Fields) {
-  return whole({
-    status: textOf(fields["tcbStatus"]),
-    date: textOf(fields["tcbDate"]),
-    advisories: readAdvisories(fields["advisoryIDs"] ?? []),
-  });
-}
-
-function readAdvisories(ids: unknown): readonly string[] | undefined {
-  return Array.isArray(ids) && ids.every((id) => typeof id === "string") ? ids : undefined;
-}
-
-function readSvnLevel(fields: Fields) {
-  const level = readLevel(fields);
-  return level && whole({ ...level, svn: countOf(fieldsOf(fields["tcb"])?.["isvsvn"]) });
-}
-
-function readPlatformLevel(fields: Fields) {
-  const [level, tcb] = [readLevel(fields), fieldsOf(fields["tcb"])];
-  const svns = (name: string) => {
-    const all = each(tcb?.[name], ({ svn }) => countOf(svn));
-    return all?.length === 16 ? all : undefined;
-  };
-  /** What the vendor calls each, where it does: nothing depends on it. */
-  const names = (name: string) =>
-    each(tcb?.[name], ({ type, category }) => [textOf(type) ?? "", textOf(category) ?? ""]) ?? [];
-  return (
-    level &&
-    whole({
-      ...level,
-      sgx: svns("sgxtcbcomponents"),
-      tdx: svns("tdxtcbcomponents"),
-      names: [...names("sgxtcbcomponents"), ...names("tdxtcbcomponents")],
-      pceSvn: countOf(tcb?.["pcesvn"]),
-    })
-  );
-}
-
-const readModule = (fields: Fields | undefined) =>
-  fields &&
-  whole({ mrSigner: hexOf(fields["mrsigner"], 48), attributes: hexOf(fields["attributes"], 8) });
-
-function readTcbInfo(fields: Fields) {
-  return whole({
-    issueDate: textOf(fields["issueDate"]),
-    nextUpdate: textOf(fields["nextUpdate"]),
-    fmspc: hexOf(fields["fmspc"], 6),
-    pceId: hexOf(fields["pceId"], 2),
-    evaluation: countOf(fields["tcbEvaluationDataNumber"]),
-    tdxModule: readModule(fieldsOf(fields["tdxModule"])),
+const tcbInfoForm = z
+  .object({
+    ...signed,
+    fmspc: hex(6),
+    pceId: hex(2),
+    tdxModule,
     // Not there for platforms with the first module alone
-    moduleIdentities: each(fields["tdxModuleIdentities"] ?? [], (one) => {
-      const its = readModule(one);
-      const levels = each(one["tcbLevels"], readSvnLevel);
-      return its && whole({ ...its, id: textOf(one["id"])?.toUpperCase(), levels });
-    }),
-    levels: each(fields["tcbLevels"], readPlatformLevel),
-  });
-}
+    tdxModuleIdentities: z
+      .array(tdxModule.extend({ id: z.string().toUpperCase(), tcbLevels: z.array(svnLevel) }))
+      .default([]),
+    tcbLevels: z.array(platformLevel),
+  })
+  .transform(({ tcbEvaluationDataNumber: evaluation, ...its }) => ({ ...its, evaluation }));
+export type TcbInfo = z.output<typeof tcbInfoForm>;
 
-function readQeIdentity(fields: Fields) {
-  return whole({
-    issueDate: textOf(fields["issueDate"]),
-    nextUpdate: textOf(fields["nextUpdate"]),
-    evaluation: countOf(fields["tcbEvaluationDataNumber"]),
-    miscSelect: bytesOf(fields["miscselect"], 4),
-    miscSelectMask: bytesOf(fields["miscselectMask"], 4),
-    attributes: bytesOf(fields["attributes"], 16),
-    attributesMask: bytesOf(fields["attributesMask"], 16),
-    mrSigner: hexOf(fields["mrsigner"], 32),
-    productId: countOf(fields["isvprodid"]),
-    levels: each(fields["tcbLevels"], readSvnLevel),
-  });
-}
+const qeIdentityForm = z
+  .object({
+    ...signed,
+    miscselect: bytesOf(4),
+    miscselectMask: bytesOf(4),
+    attributes: bytesOf(16),
+    attributesMask: bytesOf(16),
+    mrsigner: hex(32),
+    isvprodid: count,
+    tcbLevels: z.array(svnLevel),
+  })
+  .transform(({ tcbEvaluationDataNumber: evaluation, ...its }) => ({ ...its, evaluation }));
+export type QeIdentity = z.output<typeof qeIdentityForm>;

@@ -44,7 +44,11 @@ export function standing(
   enclaveSvn: number,
   { tcbInfo, qeIdentity }: { tcbInfo: TcbInfo; qeIdentity: QeIdentity },
 ): TcbStanding | Problem {
-  const enclave = firstOf(qeIdentity.levels, ({ svn }) => svn <= enclaveSvn, "the quoting enclave");
+  const enclave = firstOf(
+    qeIdentity.tcbLevels,
+    ({ svn }) => svn <= enclaveSvn,
+    "the quoting enclave",
+  );
   if ("reason" in enclave) return enclave;
   const launch = levelAt(facts, Buffer.from(facts.teeTcbSvn, "hex"), pck, tcbInfo, enclave);
   if (facts.teeTcbSvn2 === undefined) return launch;
@@ -91,12 +95,12 @@ function levelAt(
   if ("reason" in module) return module;
   const version = svns[1] ?? 0;
   const platform = firstOf(
-    info.levels,
+    info.tcbLevels,
     ({ sgx, pceSvn, tdx }) =>
-      sgx.every((svn, at) => (pck.svns[at] ?? -1) >= svn) &&
+      sgx.every(({ svn }, at) => (pck.svns[at] ?? -1) >= svn) &&
       pck.pceSvn >= pceSvn &&
       // The first two are the module's, which has levels of its own since there are several versions of it
-      tdx.every((svn, at) => (version > 0 && at < 2) || (svns[at] ?? -1) >= svn),
+      tdx.every(({ svn }, at) => (version > 0 && at < 2) || (svns[at] ?? -1) >= svn),
     "the platform",
   );
   if ("reason" in platform) return platform;
@@ -126,21 +130,21 @@ export function shortOf(
 ): readonly Shortfall[] {
   const svns = [...Buffer.from(teeTcbSvn2, "hex")];
   const [svn = 0, version = 0] = svns;
-  const module = version > 0 && tcbInfo.moduleIdentities.find(({ id }) => id === idOf(version));
-  const level = newestOf(tcbInfo.levels);
+  const module = version > 0 && tcbInfo.tdxModuleIdentities.find(({ id }) => id === idOf(version));
+  const level = newestOf(tcbInfo.tcbLevels);
   const needed = level ? [...level.sgx, ...level.tdx] : [];
   const short: Shortfall[] = [];
   const compare = (part: string, by: string, has: number, needs = 0, since = level?.date ?? "") =>
     has < needs && short.push({ part, has, needs, since, by });
   for (const [at, has] of [...pck.svns, ...svns].entries()) {
-    const [type = "", category = ""] = level?.names[at] ?? [];
+    const { type = "", category = "", svn: needs } = needed[at] ?? {};
     const part = type.slice(0, 40) || `${at < 16 ? "SGX" : "TDX"} component ${(at % 16) + 1}`;
     const hasOwnLevels = module && (at === 16 || at === 17);
-    if (!hasOwnLevels) compare(part, bringerOf(type, category), has, needed[at]);
+    if (!hasOwnLevels) compare(part, bringerOf(type, category), has, needs);
   }
   compare("PCE", "PCE", pck.pceSvn, level?.pceSvn);
-  const ofModule = module ? newestOf(module.levels) : undefined;
-  const ofEnclave = newestOf(qeIdentity.levels);
+  const ofModule = module ? newestOf(module.tcbLevels) : undefined;
+  const ofEnclave = newestOf(qeIdentity.tcbLevels);
   compare("TDX Module", "TDX module", svn, ofModule?.svn, ofModule?.date);
   compare("QE", "quoting enclave", enclaveSvn, ofEnclave?.svn, ofEnclave?.date);
   return short;
@@ -161,18 +165,18 @@ const noBits = "0".repeat(16);
 function moduleLevel(
   { mrSignerSeam, seamAttributes }: TdxFacts,
   svns: Buffer,
-  { tdxModule, moduleIdentities }: TcbInfo,
+  { tdxModule, tdxModuleIdentities }: TcbInfo,
 ): Level | Problem {
   const [svn = 0, version = 0] = svns;
   const id = idOf(version);
-  const found = version === 0 ? undefined : moduleIdentities.find((one) => one.id === id);
+  const found = version === 0 ? undefined : tdxModuleIdentities.find((one) => one.id === id);
   if (version !== 0 && !found) return { reason: "tdx-module", about: `version ${id}` };
-  const { mrSigner, attributes } = found ?? tdxModule;
-  if (mrSignerSeam !== mrSigner) return { reason: "tdx-module", about: "its signer" };
+  const { mrsigner, attributes } = found ?? tdxModule;
+  if (mrSignerSeam !== mrsigner) return { reason: "tdx-module", about: "its signer" };
   if (seamAttributes !== noBits || attributes !== noBits)
     return { reason: "tdx-module", about: "its attributes" };
   if (!found) return { status: "UpToDate", date: "", advisories: [] };
-  return firstOf(found.levels, (level) => level.svn <= svn, "the TDX module");
+  return firstOf(found.tcbLevels, (level) => level.svn <= svn, "the TDX module");
 }
 
 /** Undefined where one of the words is unknown. */

@@ -150,9 +150,9 @@ function checkEnclave(
 ): void {
   const isMasked = (value: Buffer, mask: Buffer, expected: Buffer) =>
     value.every((byte, at) => (byte & (mask[at] ?? 0)) === (expected[at] ?? 0));
-  if (mrSigner !== identity.mrSigner) exam.add("qe-identity", "its signer");
-  if (productId !== identity.productId) exam.add("qe-identity", "its product");
-  if (!isMasked(miscSelect, identity.miscSelectMask, identity.miscSelect))
+  if (mrSigner !== identity.mrsigner) exam.add("qe-identity", "its signer");
+  if (productId !== identity.isvprodid) exam.add("qe-identity", "its product");
+  if (!isMasked(miscSelect, identity.miscselectMask, identity.miscselect))
     exam.add("qe-identity", "its MISCSELECT");
   if (!isMasked(attributes, identity.attributesMask, identity.attributes))
     exam.add("qe-identity", "its attributes");
