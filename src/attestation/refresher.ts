@@ -20,33 +20,25 @@ import { inspectStored, mostBytes, namesNeeded, storeEndorsement } from "./endor
 /** Where endorsements come from; without a slash at the end. */
 export type VendorAddresses = NonNullable<Policy["attestation"]["refresh"]>;
 
-/** Intel's and AMD's paths; what is put in are words of a list and hex digits (`endorsementNamed`). */
-const paths = {
-  "intel-root-list": "",
-  "intel-pck-list": "/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
-  "intel-qe-identity": "/tdx/certification/v4/qe/identity",
-  "intel-tcb-info": "/tdx/certification/v4/tcb?fmspc={fmspc}",
-  "amd-list": "/{signer}/v1/{product}/crl",
-  "amd-vcek": "/vcek/v1/{product}/{hwid}",
-} as const satisfies Record<EndorsementKind["is"], string>;
-
 /** What KDS calls the parts of a TCB version, where it has other names. */
 const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", microcode: "ucode" };
 
-/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
-export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
-  if (kind.is === "intel-root-list") return at.intelRoot;
-  const values = new Map(Object.entries(kind));
-  const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(values.get(name) ?? ""),
-  );
-  if (kind.is === "intel-tcb-info" && kind.early !== undefined)
-    return `${at.intel}${path}&update=early`;
-  if (kind.is !== "amd-vcek") return `${kind.is === "amd-list" ? at.amd : at.intel}${path}`;
+/**
+ * What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. What is put into the
+ * paths are words of a list and hex digits (`endorsementNamed`).
+ */
+export function addressOf(kind: EndorsementKind, { intel, intelRoot, amd }: VendorAddresses) {
+  if (kind.is === "intel-root-list") return intelRoot;
+  if (kind.is === "intel-pck-list")
+    return `${intel}/sgx/certification/v4/pckcrl?ca=${kind.ca}&encoding=der`;
+  if (kind.is === "intel-qe-identity") return `${intel}/tdx/certification/v4/qe/identity`;
+  if (kind.is === "intel-tcb-info")
+    return `${intel}/tdx/certification/v4/tcb?fmspc=${kind.fmspc}${kind.early ? "&update=early" : ""}`;
+  if (kind.is === "amd-list") return `${amd}/${kind.signer}/v1/${kind.product}/crl`;
   const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
     ([part, value]) => `${versionNames[part] ?? part}SPL=${String(value).padStart(2, "0")}`,
   );
-  return `${at.amd}${path}?${versions.join("&")}`;
+  return `${amd}/vcek/v1/${kind.product}/${kind.hwid}?${versions.join("&")}`;
 }
 
 /** Intel's headers with the chain of whoever signed. */
