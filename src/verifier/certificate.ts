@@ -173,7 +173,7 @@ export function linkProblem(
   if (!issuer.basic?.isCa || !issuer.usage?.maySignCertificates) return "chain-not-ca";
   if (issuer.basic.pathLength < below) return "chain-not-ca";
   if (!scheme.isAlgorithm(certificate.algorithm)) return "chain-algorithm";
-  return scheme.isSigned(certificate.tbs, issuer, certificate.signature)
+  return scheme.isSigned(certificate.tbs, issuer.publicKey, certificate.signature)
     ? undefined
     : "chain-signature";
 }

@@ -34,7 +34,7 @@ export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Sch
   const [thisUpdate, nextUpdate] = [timeOf(from), timeOf(until)];
   if (thisUpdate === undefined || nextUpdate === undefined) return "crl-malformed";
   if (!name.whole.equals(issuer.subject) || !issuer.usage?.maySignLists) return "crl-issuer";
-  if (!scheme.isAlgorithm(algorithm.whole) || !scheme.isSigned(tbs.whole, issuer, bits))
+  if (!scheme.isAlgorithm(algorithm.whole) || !scheme.isSigned(tbs.whole, issuer.publicKey, bits))
     return "crl-signature";
   // Only now, since there may be many
   const entries = rest[0]?.tag === tags.sequence ? readEntries(rest.shift()) : new Set<string>();

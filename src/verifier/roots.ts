@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readPem } from "./pem.ts";
@@ -48,9 +48,7 @@ const fingerprints = {
 export function readRoots(folder: string): TrustedRoots {
   function pinned<Name extends string>(file: string, its: Readonly<Record<Name, string>>) {
     const ders = readPem(readFileSync(join(folder, file), "latin1")) ?? [];
-    const known = new Map(
-      ders.map((der) => [createHash("sha256").update(der).digest("hex"), der] as const),
-    );
+    const known = new Map(ders.map((der) => [hash("sha256", der), der]));
     const found = Object.entries<string>(its).map(([name, sha256]) => {
       const der = known.get(sha256);
       if (!der) throw new Error(`the root ${sha256} is missing or damaged in ${file}`);

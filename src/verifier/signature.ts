@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, constants, type KeyObject, verify } from "node:crypto";
+import { constants, createPublicKey, hash, type KeyObject, verify } from "node:crypto";
 
 /**
  * Keys and signatures. `node:crypto` throws for keys and signatures that are none; a forged one is no surprise in here, so
@@ -27,20 +27,12 @@ export function readKey(info: Buffer, kind: KeyKind): KeyObject | undefined {
       info.length === start.length + size && info.subarray(0, start.length).equals(start);
     return isKind ? importKey(info) : undefined;
   }
-  const name = info.toString("latin1");
-  const key = vendorKeys.get(name) ?? importKey(info);
+  const key = importKey(info);
   const { modulusLength, publicExponent } = key?.asymmetricKeyDetails ?? {};
   const isKind =
     key?.asymmetricKeyType === "rsa" && modulusLength === 4096 && publicExponent === 65_537n;
-  if (!isKind) return undefined;
-  if (vendorKeys.size >= mostKeys) vendorKeys.clear();
-  vendorKeys.set(name, key);
-  return key;
+  return isKind ? key : undefined;
 }
-
-/** RSA keys are AMD's alone: few, and slow to import. */
-const vendorKeys = new Map<string, KeyObject>();
-const mostKeys = 32;
 
 const importKey = (info: Buffer): KeyObject | undefined =>
   orUndefined(() => createPublicKey({ key: info, format: "der", type: "spki" }));
@@ -50,37 +42,27 @@ export function pointKey(point: Buffer): KeyObject | undefined {
   return readKey(Buffer.concat([p256, point]), "P-256");
 }
 
-interface Issuer {
-  /** SubjectPublicKeyInfo. */
-  publicKey: Buffer;
-}
+type Hash = "sha256" | "sha384";
+
+const holds = (by: Hash, signed: Buffer, key: Parameters<typeof verify>[2], signature: Buffer) =>
+  orUndefined(() => verify(by, signed, key, signature)) ?? false;
 
 /** ECDSA with SHA-256 on P-256 as certificates carry it: a sequence of two integers. */
-export function isSignedInDer(signed: Buffer, { publicKey }: Issuer, signature: Buffer): boolean {
+export function isSignedInDer(signed: Buffer, publicKey: Buffer, signature: Buffer): boolean {
   const key = readKey(publicKey, "P-256");
-  if (!key) return false;
-  const options = { key, dsaEncoding: "der" } as const;
-  return orUndefined(() => verify("sha256", signed, options, signature)) ?? false;
+  return key !== undefined && holds("sha256", signed, { key, dsaEncoding: "der" }, signature);
 }
 
 /** ECDSA as quotes, reports, and Intel's JSON carry it: r and s, big-endian, one behind the other. */
-export function isSignedRaw(
-  hash: "sha256" | "sha384",
-  signed: Buffer,
-  key: KeyObject,
-  signature: Buffer,
-): boolean {
-  const options = { key, dsaEncoding: "ieee-p1363" } as const;
-  return orUndefined(() => verify(hash, signed, options, signature)) ?? false;
-}
+export const isSignedRaw = (by: Hash, signed: Buffer, key: KeyObject, signature: Buffer): boolean =>
+  holds(by, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
 
 /** RSA-PSS as AMD signs: a key of 4,096 bits, SHA-384 in both places, a salt of 48 bytes. */
-export function isSignedByPss(signed: Buffer, { publicKey }: Issuer, signature: Buffer): boolean {
+export function isSignedByPss(signed: Buffer, publicKey: Buffer, signature: Buffer): boolean {
   const key = readKey(publicKey, "RSA-4096");
-  if (!key) return false;
-  const options = { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 };
-  return orUndefined(() => verify("sha384", signed, options, signature)) ?? false;
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 };
+  return key !== undefined && holds("sha384", signed, { key, ...pss }, signature);
 }
 
 export const sha256 = (...parts: readonly Buffer[]): Buffer =>
-  createHash("sha256").update(Buffer.concat(parts)).digest();
+  hash("sha256", Buffer.concat(parts), "buffer");

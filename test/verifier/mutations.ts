@@ -42,7 +42,7 @@ const rows: readonly Row[] = [
   [
     chain,
     "TDX: PCK signed by another key",
-    "return scheme.isSigned(certificate.tbs, issuer, certificate.signature)",
+    "return scheme.isSigned(certificate.tbs, issuer.publicKey, certificate.signature)",
     "return true",
   ],
   [chain, "TDX: PCK with another algorithm inside", "|| !inner.whole.equals(algorithm.whole)", ""],
@@ -81,7 +81,12 @@ const rows: readonly Row[] = [
   [lists, "TDX: PCK list of another issuer's name", "!name.whole.equals(issuer.subject) || ", ""],
   [lists, "TDX: CA that may not sign lists", "|| !issuer.usage?.maySignLists", ""],
   [lists, "TDX: list signed in another way", "!scheme.isAlgorithm(algorithm.whole) || ", ""],
-  [lists, "PCK list of another signer", "|| !scheme.isSigned(tbs.whole, issuer, bits)", ""],
+  [
+    lists,
+    "PCK list of another signer",
+    "|| !scheme.isSigned(tbs.whole, issuer.publicKey, bits)",
+    "",
+  ],
   [
     lists,
     "TDX: list that covers only some",
