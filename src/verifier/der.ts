@@ -54,8 +54,8 @@ function valueAt(bytes: Buffer, at: number): Der | undefined {
 }
 
 /** The one value that fills the bytes, when it has this tag. */
-export function readValue(bytes: Buffer, tag: number): Der | undefined {
-  const values = readValues(bytes);
+export function readValue(bytes: Buffer | undefined, tag: number): Der | undefined {
+  const values = bytes && readValues(bytes);
   return values?.length === 1 && values[0]?.tag === tag ? values[0] : undefined;
 }
 
@@ -127,12 +127,8 @@ export function timeOf(value: Der | undefined): number | undefined {
   const text = value?.content.toString("latin1") ?? "";
   const short = value?.tag === 0x17 && /^\d{12}Z$/.test(text);
   if (!short && !(value?.tag === 0x18 && /^\d{14}Z$/.test(text))) return undefined;
-  const digits = short ? `${text.startsWith("5") || /^[6-9]/.test(text) ? 19 : 20}${text}` : text;
-  const [, date, time] = /^(\d{8})(\d{6})/.exec(digits) ?? [];
-  if (date === undefined || time === undefined) return undefined;
-  return exactTime(
-    `${date.replace(/(....)(..)(..)/, "$1-$2-$3")}T${time.replace(/(..)(..)(..)/, "$1:$2:$3")}Z`,
-  );
+  const digits = short ? `${/^[5-9]/.test(text) ? 19 : 20}${text}` : text;
+  return exactTime(digits.replace(/(....)(..)(..)(..)(..)(..)/, "$1-$2-$3T$4:$5:$6"));
 }
 
 /** `2025-07-19T10:00:35Z` and nothing else; the 31st of a month of 30 days is no time. */

@@ -91,7 +91,7 @@ function readListExtensions(field: Der | undefined): bigint | undefined | false 
   if (!all || more.length > 0 || !areHarmless(all)) return false;
   const its = all.map((each) => partsOf(each) ?? []).find(([oid]) => oidOf(oid) === "2.5.29.20");
   if (its === undefined) return undefined;
-  const number = integerOf(readValue(its.at(-1)?.content ?? Buffer.alloc(0), tags.integer));
+  const number = integerOf(readValue(its.at(-1)?.content, tags.integer));
   if (number === undefined || number.length > 21 || (number[0] ?? 0) >= 0x80) return false;
   return BigInt(`0x${number.toString("hex")}`);
 }

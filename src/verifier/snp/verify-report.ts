@@ -131,27 +131,28 @@ interface Vek {
 }
 
 const base = "1.3.6.1.4.1.3704.1";
+/** IA5String. */
+const ia5 = 0x16;
 const partOids = { bootloader: 1, tee: 2, snp: 3, microcode: 8, fmc: 9 } as const;
 
 /** What AMD's extensions say (57230), or which of them is missing. */
 export function readVek(certificate: Certificate): Vek | { lacks: string } {
   const at = (oid: string) => certificate.extensions.get(`${base}.${oid}`);
-  const name = at("2") && readValue(at("2") ?? Buffer.alloc(0), 0x16)?.content.toString("latin1");
+  const name = readValue(at("2"), ia5)?.content.toString("latin1");
   if (name === undefined) return { lacks: "product" };
   const [productName = ""] = name.split("-");
-  const structVersion = numberOf(readValue(at("1") ?? Buffer.alloc(0), tags.integer));
+  const structVersion = numberOf(readValue(at("1"), tags.integer));
   if (structVersion !== (productName === "Turin" ? 1 : 0)) return { lacks: "structure" };
   const tcb: TcbParts = {};
   for (const part of tcbPartNames) {
     if (part === "fmc" && productName !== "Turin") continue;
-    const value = at(`3.${partOids[part]}`);
-    const number = value && numberOf(readValue(value, tags.integer));
+    const number = numberOf(readValue(at(`3.${partOids[part]}`), tags.integer));
     if (number === undefined) return { lacks: `${part} version` };
     tcb[part] = number;
   }
   const kind = certificate.commonName === "SEV-VLEK" ? "VLEK" : "VCEK";
   // Whom it is leased to
-  if (kind === "VLEK" && !readValue(at("5") ?? Buffer.alloc(0), 0x16)) return { lacks: "cloud" };
+  if (kind === "VLEK" && !readValue(at("5"), ia5)) return { lacks: "cloud" };
   if (kind === "VLEK") return { kind, productName, tcb };
   // The bytes themselves, in no OCTET STRING of their own
   const hwid = at("4");

@@ -201,7 +201,7 @@ const extension = "1.2.840.113741.1.13.1";
 
 /** The facts, or which of them is missing. */
 export function readPck({ extensions }: Certificate): PckFacts | { lacks: string } {
-  const all = pairsOf(readValue(extensions.get(extension) ?? Buffer.alloc(0), tags.sequence));
+  const all = pairsOf(readValue(extensions.get(extension), tags.sequence));
   if (!all) return { lacks: "platform" };
   const tcb = pairsOf(all.get(`${extension}.2`));
   const svns = Array.from({ length: 16 }, (_, n) => numberOf(tcb?.get(`${extension}.2.${n + 1}`)));
