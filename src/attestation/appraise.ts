@@ -8,6 +8,7 @@ import type {
   AttestationResult,
   Context,
 } from "../verifier/attestation-result.ts";
+import { problem } from "../verifier/reasons.ts";
 import { type Facts, notReadable, type Verification } from "../verifier/verification.ts";
 import { difference, measuredDigits, normalize, type VmPins } from "./pins.ts";
 
@@ -112,7 +113,7 @@ export function appraise(input: AppraisalInput) {
 
 export type Appraisal = ReturnType<typeof appraise>;
 
-const unread = notReadable({ reason: "evidence-missing", about: "" });
+const unread = notReadable(problem("evidence-missing"));
 
 const reportIn = ({ report }: AppraisalInput) => ("error" in report ? undefined : report);
 

@@ -11,6 +11,7 @@ import { exactTime } from "../verifier/der.ts";
 import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
+import { problem } from "../verifier/reasons.ts";
 import { notReadable } from "../verifier/verification.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import type { Verdict } from "./appraise.ts";
@@ -115,9 +116,7 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
   if (expectedReportData !== undefined && !/^[0-9a-f]{128}$/.test(expectedReportData))
     throw new UserError(`${expectedReportData.slice(0, 200)} is not 64 bytes in hex`);
   const result = appraiseEvidence(
-    bytes
-      ? verifyEvidence(bytes, endorsements, by)
-      : notReadable({ reason: "evidence-encoding", about: "" }),
+    bytes ? verifyEvidence(bytes, endorsements, by) : notReadable(problem("evidence-encoding")),
     {
       policy: policyOf(values),
       references: (values.pin ?? []).map((text) => pinOf(text)),

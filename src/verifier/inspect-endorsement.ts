@@ -1,7 +1,7 @@
 import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
 import { type Edition, Examination } from "./examination.ts";
 import { readPem } from "./pem.ts";
-import { sentenceOf } from "./reasons.ts";
+import { type Reason, sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
 import { type Product, products, type TrustedRoots } from "./roots.ts";
 import { type TcbParts, tcbParts } from "./snp/report.ts";
@@ -118,9 +118,7 @@ function inspectVcek(
   return { from: certificate.notBefore, until: certificate.notAfter };
 }
 
-const problemOf = (reason: Parameters<typeof sentenceOf>[0]["reason"], about: string) => ({
-  problem: sentenceOf({ reason, about }),
-});
+const problemOf = (reason: Reason, about: string) => ({ problem: sentenceOf({ reason, about }) });
 
 const ofProduct = `(?<product>${products.join("|")})`;
 /** Kinds by their names in a folder; what is named inside is what the kind says. */

@@ -120,6 +120,8 @@ export interface Problem {
   short?: readonly Shortfall[] | undefined;
 }
 
+export const problem = (reason: Reason, about = ""): Problem => ({ reason, about });
+
 export const allReasons = Object.keys(reasons) as readonly Reason[];
 
 export const standingOf = ({ reason }: Problem): Standing => reasons[reason].standing;

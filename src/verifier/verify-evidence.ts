@@ -1,6 +1,6 @@
 import type { Certificate } from "./certificate.ts";
 import { Examination, isClock, Newest } from "./examination.ts";
-import type { Problem } from "./reasons.ts";
+import { type Problem, problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";
 import { type AmdEndorsements, verifyReport } from "./snp/verify-report.ts";
@@ -21,9 +21,8 @@ const mostBytes = 64 * 1024;
 
 /** A quote names its key type where a report has the zeros of its version. */
 function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
-  if (bytes.length > mostBytes)
-    return { reason: "evidence-too-long", about: `${bytes.length} bytes` };
-  if (bytes.length < 4) return { reason: "evidence-unknown", about: "" };
+  if (bytes.length > mostBytes) return problem("evidence-too-long", `${bytes.length} bytes`);
+  if (bytes.length < 4) return problem("evidence-unknown");
   return bytes.readUInt16LE(2) === 0 ? "snp" : "tdx";
 }
 
@@ -43,7 +42,7 @@ export function verifyEvidence(
 ): Verification {
   const tee = teeOf(bytes);
   if (typeof tee !== "string") return notReadable(tee);
-  if (!isClock(now)) return notReadable({ reason: "clock", about: "" });
+  if (!isClock(now)) return notReadable(problem("clock"));
   const exam = new Examination(now, newest);
   return tee === "snp"
     ? verifyReport(bytes, endorsements.amd ?? {}, roots, exam)
@@ -56,10 +55,9 @@ export function verifyEncoded(
   endorsements: Endorsements,
   options: By,
 ): Verification {
-  if (report === undefined || report.trim() === "")
-    return notReadable({ reason: "evidence-missing", about: "" });
+  if (report === undefined || report.trim() === "") return notReadable(problem("evidence-missing"));
   const bytes = decodeEvidence(report);
-  if (bytes === undefined) return notReadable({ reason: "evidence-encoding", about: "" });
+  if (bytes === undefined) return notReadable(problem("evidence-encoding"));
   return verifyEvidence(bytes, endorsements, options);
 }
 

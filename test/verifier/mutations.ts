@@ -318,7 +318,7 @@ const rows: readonly Row[] = [
   [
     levels,
     "platform's level revoked",
-    'if (level.status === "Revoked") return { reason: "tcb-revoked", about: what };',
+    'if (level.status === "Revoked") return problem("tcb-revoked", what);',
     "",
   ],
   [
@@ -416,7 +416,7 @@ const rows: readonly Row[] = [
   [
     reportBytes,
     "SNP: signed by no key",
-    'if (key === maskedSigner) problems.push({ reason: "report-unsigned", about: "" });',
+    'if (key === maskedSigner) problems.push(problem("report-unsigned"));',
     "",
   ],
   [reportBytes, "padding of s not zero", "[0x2e8 + 48, 0x330],", ""],

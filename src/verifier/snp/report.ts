@@ -1,37 +1,28 @@
-import type { Problem, Shortfall } from "../reasons.ts";
+import { type Problem, problem, type Shortfall } from "../reasons.ts";
 import type { Product } from "../roots.ts";
 
 /** ATTESTATION_REPORT, https://docs.amd.com/v/u/en-US/56860: what it says, numbers little-endian, the rest hex. */
 export type SnpFacts = ReturnType<typeof factsOf>;
 
-export interface SnpReport {
-  facts: SnpFacts;
-  /** What the signature is over. */
-  signed: Buffer;
-  /** r and s, big-endian. */
-  signature: Buffer;
-  /** What speaks against it although it can be read. */
-  problems: readonly Problem[];
-  /** Bytes behind the report: padding, or a table of certificates. */
-  rest: Buffer;
-}
+export type SnpReport = Exclude<ReturnType<typeof readReport>, Problem>;
 
 export const reportBytes = 1184;
 const signedBytes = 0x2a0;
 const maskedSigner = 7;
 
-export function readReport(bytes: Buffer): SnpReport | Problem {
+export function readReport(bytes: Buffer) {
   if (bytes.length < reportBytes)
-    return { reason: "report-truncated", about: `${bytes.length} of ${reportBytes} bytes` };
+    return problem("report-truncated", `${bytes.length} of ${reportBytes} bytes`);
   const [version, algorithm] = [bytes.readUInt32LE(0), bytes.readUInt32LE(0x34)];
-  if (version < 2 || version > 5) return { reason: "report-version", about: String(version) };
-  if (algorithm !== 1) return { reason: "report-algorithm", about: String(algorithm) };
+  if (version < 2 || version > 5) return problem("report-version", String(version));
+  if (algorithm !== 1) return problem("report-algorithm", String(algorithm));
   const key = (bytes.readUInt32LE(0x48) >> 2) & 7;
-  if (key > 1 && key !== maskedSigner) return { reason: "report-signer", about: String(key) };
+  if (key > 1 && key !== maskedSigner) return problem("report-signer", String(key));
   const policy = bytes.readBigUInt64LE(0x08);
+  /** What speaks against it although it can be read. */
   const problems: Problem[] = [];
-  if ((policy & (1n << 17n)) === 0n) problems.push({ reason: "report-policy", about: "" });
-  if (key === maskedSigner) problems.push({ reason: "report-unsigned", about: "" });
+  if ((policy & (1n << 17n)) === 0n) problems.push(problem("report-policy"));
+  if (key === maskedSigner) problems.push(problem("report-unsigned"));
   // Not under the signature: what could stand here would let one report have many forms
   for (const [from, to] of [
     [0x2a0 + 48, 0x2e8],
@@ -39,17 +30,18 @@ export function readReport(bytes: Buffer): SnpReport | Problem {
     [0x330, reportBytes],
   ] as const) {
     const at = bytes.subarray(from, to).findIndex((byte) => byte !== 0);
-    if (at >= 0)
-      problems.push({ reason: "report-reserved", about: `0x${(from + at).toString(16)}` });
+    if (at >= 0) problems.push(problem("report-reserved", `0x${(from + at).toString(16)}`));
   }
   return {
     facts: factsOf(bytes, version, policy, key === 1 ? "VLEK" : "VCEK"),
     signed: bytes.subarray(0, signedBytes),
+    // r and s, big-endian
     signature: Buffer.concat([
       bytes.subarray(0x2a0, 0x2a0 + 48).toReversed(),
       bytes.subarray(0x2e8, 0x2e8 + 48).toReversed(),
     ]),
     problems,
+    // Padding, or a table of certificates
     rest: bytes.subarray(reportBytes),
   };
 }

@@ -1,4 +1,4 @@
-import type { Problem } from "../reasons.ts";
+import { type Problem, problem } from "../reasons.ts";
 
 /**
  * What a TDX quote says: numbers little-endian, the rest hex.
@@ -7,34 +7,22 @@ import type { Problem } from "../reasons.ts";
 export type TdxFacts = ReturnType<typeof factsOf>;
 export type QuotingEnclaveReport = ReturnType<typeof enclaveOf>;
 
-export interface TdxQuote {
-  facts: TdxFacts;
-  /** Header and body. */
-  signed: Buffer;
-  signature: Buffer;
-  /** The attestation key's x and y. */
-  point: Buffer;
-  enclave: QuotingEnclaveReport;
-  enclaveSignature: Buffer;
-  authData: Buffer;
-  /** PCK, its CA, root. */
-  pem: string;
-}
+export type TdxQuote = Exclude<ReturnType<typeof readQuote>, Problem>;
 
 const headerBytes = 48;
 const bodyBytes = { "TD 1.0": 584, "TD 1.5": 648 } as const;
 const intelVendor = "939a7233f79c4ca9940a0db3957f0607";
 
 /** Reads a quote of version 4 or 5. Bytes behind its end are padding. */
-export function readQuote(bytes: Buffer): TdxQuote | Problem {
+export function readQuote(bytes: Buffer) {
   if (bytes.length < headerBytes + 6) return truncated(bytes, headerBytes + 6);
   const [version, keyType] = [bytes.readUInt16LE(0), bytes.readUInt16LE(2)];
   const vendor = bytes.toString("hex", 12, 28);
-  if (version !== 4 && version !== 5) return { reason: "quote-version", about: String(version) };
-  if (keyType !== 2) return { reason: "quote-key-type", about: String(keyType) };
+  if (version !== 4 && version !== 5) return problem("quote-version", String(version));
+  if (keyType !== 2) return problem("quote-key-type", String(keyType));
   if (bytes.readUInt32LE(4) !== 0x81)
-    return { reason: "quote-tee", about: `0x${bytes.readUInt32LE(4).toString(16)}` };
-  if (vendor !== intelVendor) return { reason: "quote-vendor", about: vendor };
+    return problem("quote-tee", `0x${bytes.readUInt32LE(4).toString(16)}`);
+  if (vendor !== intelVendor) return problem("quote-vendor", vendor);
   const body = bodyOf(bytes, version);
   if ("reason" in body) return body;
   const { kind, from, end } = body;
@@ -45,35 +33,28 @@ export function readQuote(bytes: Buffer): TdxQuote | Problem {
   if ("reason" in parts) return parts;
   return {
     facts: factsOf(bytes.subarray(from, end), version, kind),
+    // Header and body
     signed: bytes.subarray(0, end),
     ...parts,
   };
 }
 
-const truncated = (bytes: Buffer, needed: number): Problem => ({
-  reason: "quote-truncated",
-  about: `${bytes.length} of ${needed} bytes`,
-});
-const misfit = (about: string): Problem => ({ reason: "quote-layout", about });
+const truncated = (bytes: Buffer, needed: number) =>
+  problem("quote-truncated", `${bytes.length} of ${needed} bytes`);
+const misfit = (about: string) => problem("quote-layout", about);
 
-interface Body {
-  kind: keyof typeof bodyBytes;
-  from: number;
-  end: number;
-}
-
-function bodyOf(bytes: Buffer, version: number): Body | Problem {
+function bodyOf(bytes: Buffer, version: number) {
   if (version === 4)
-    return { kind: "TD 1.0", from: headerBytes, end: headerBytes + bodyBytes["TD 1.0"] };
+    return { kind: "TD 1.0", from: headerBytes, end: headerBytes + bodyBytes["TD 1.0"] } as const;
   const [type, size] = [bytes.readUInt16LE(headerBytes), bytes.readUInt32LE(headerBytes + 2)];
   const kind = type === 2 ? "TD 1.0" : type === 3 ? "TD 1.5" : undefined;
   if (kind === undefined || size !== bodyBytes[kind])
-    return { reason: "quote-body", about: `type ${type}, ${size} bytes` };
-  return { kind, from: headerBytes + 6, end: headerBytes + 6 + size };
+    return problem("quote-body", `type ${type}, ${size} bytes`);
+  return { kind, from: headerBytes + 6, end: headerBytes + 6 + size } as const;
 }
 
 /** Signature, attestation key, and what vouches for the key; the lengths inside must add up to the whole. */
-function readParts(data: Buffer): Omit<TdxQuote, "facts" | "signed"> | Problem {
+function readParts(data: Buffer) {
   const certification = data.subarray(134);
   if (data.length < 134 + 450) return misfit(`${data.length} bytes of signature`);
   if (data.readUInt16LE(128) !== 6) return misfit("no report of a quoting enclave");
@@ -84,10 +65,12 @@ function readParts(data: Buffer): Omit<TdxQuote, "facts" | "signed"> | Problem {
   if (chain.readUInt32LE(2) !== chain.length - 6) return misfit("the certificates' size");
   return {
     signature: data.subarray(0, 64),
+    // The attestation key's x and y
     point: data.subarray(64, 128),
     enclave: enclaveOf(certification.subarray(0, 384)),
     enclaveSignature: certification.subarray(384, 448),
     authData: certification.subarray(450, 450 + authSize),
+    // PCK, its CA, root
     pem: chain.toString("latin1", 6),
   };
 }
@@ -105,7 +88,7 @@ function enclaveOf(report: Buffer) {
   };
 }
 
-function factsOf(body: Buffer, version: number, kind: Body["kind"]) {
+function factsOf(body: Buffer, version: number, kind: keyof typeof bodyBytes) {
   const hex = (from: number, length: number) => body.toString("hex", from, from + length);
   return {
     tee: "tdx" as const,

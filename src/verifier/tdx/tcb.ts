@@ -1,6 +1,6 @@
 import type { Certificate } from "../certificate.ts";
 import { type Der, numberOf, octetsOf, oidOf, partsOf, readValue, tags } from "../der.ts";
-import type { Problem, Shortfall } from "../reasons.ts";
+import { type Problem, problem, type Shortfall } from "../reasons.ts";
 import type { Level, QeIdentity, TcbInfo } from "./collateral.ts";
 import type { TdxFacts } from "./quote.ts";
 
@@ -79,8 +79,8 @@ function firstOf<T extends Level>(
   what: string,
 ): T | Problem {
   const level = levels.find((one) => isMet(one));
-  if (!level) return { reason: "tcb-not-supported", about: what };
-  if (level.status === "Revoked") return { reason: "tcb-revoked", about: what };
+  if (!level) return problem("tcb-not-supported", what);
+  if (level.status === "Revoked") return problem("tcb-revoked", what);
   return level;
 }
 
@@ -107,7 +107,7 @@ function levelAt(
   const status = merged(platform.status, [module.status, enclave.status]);
   if (status === undefined) {
     const words = [platform.status, module.status, enclave.status].join(", ");
-    return { reason: "tcb-status-unknown", about: words.slice(0, 200) };
+    return problem("tcb-status-unknown", words.slice(0, 200));
   }
   return {
     status,
@@ -170,11 +170,11 @@ function moduleLevel(
   const [svn = 0, version = 0] = svns;
   const id = idOf(version);
   const found = version === 0 ? undefined : tdxModuleIdentities.find((one) => one.id === id);
-  if (version !== 0 && !found) return { reason: "tdx-module", about: `version ${id}` };
+  if (version !== 0 && !found) return problem("tdx-module", `version ${id}`);
   const { mrsigner, attributes } = found ?? tdxModule;
-  if (mrSignerSeam !== mrsigner) return { reason: "tdx-module", about: "its signer" };
+  if (mrSignerSeam !== mrsigner) return problem("tdx-module", "its signer");
   if (seamAttributes !== noBits || attributes !== noBits)
-    return { reason: "tdx-module", about: "its attributes" };
+    return problem("tdx-module", "its attributes");
   if (!found) return { status: "UpToDate", date: "", advisories: [] };
   return firstOf(found.tcbLevels, (level) => level.svn <= svn, "the TDX module");
 }
