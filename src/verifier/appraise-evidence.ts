@@ -19,13 +19,16 @@ export function appraiseEvidence(
   options: AppraisalOptions,
 ): AttestationResult {
   const { facts } = verification;
-  const weighed = [
-    ...weighHardware(verification, options),
-    ...(facts ? weighConfiguration(facts, options.policy) : []),
-    ...(facts ? weighExecutables(facts, options) : []),
-    ...weighInstance(facts, options),
-    ...(options.context?.against ?? []),
-  ];
+  const weighed: Weighed[] = [];
+  const on =
+    (claim: keyof Claims): Add =>
+    (effect, code, says, more) =>
+      void weighed.push({ claim, effect, code, says, ...more });
+  weighHardware(verification, options, on("hardware"));
+  if (facts) weighConfiguration(facts, options.policy, on("configuration"));
+  if (facts) weighExecutables(facts, options, on("executables"));
+  weighInstance(facts, options, on("instanceIdentity"));
+  weighed.push(...(options.context?.against ?? []));
   const fails = weighed.filter(({ effect }) => effect === "fails");
   const lacks = weighed.filter(({ effect }) => effect === "lacks");
   const isAuthentic = verification.is === "authentic";
@@ -66,27 +69,31 @@ function worst(weighed: readonly Weighed[], claim: keyof Claims, otherwise: numb
   return values.reduce((a, b) => (rank(b) > rank(a) ? b : a), otherwise);
 }
 
+/** Notes what is found out about one claim. */
+type Add = (
+  effect: Weighed["effect"],
+  code: Weighed["code"],
+  says: string,
+  more?: Partial<Weighed>,
+) => void;
+
 const cryptographic = /signature$|^chain-|^qe-report-data$|^report-(reserved|unsigned)$/;
 
 /** The machine: what vouches for it, and how current its firmware is. */
 function weighHardware(
   { problems, facts, tcb, product, endorsedAt }: Verification,
   { policy, now }: AppraisalOptions,
-): readonly Weighed[] {
-  const claim = "hardware" as const;
-  const weighed: Weighed[] = problems.map((problem) => ({
-    claim,
-    effect: standingOf(problem) === "contradicts" ? "fails" : "lacks",
-    code: problem.reason,
-    says: sentenceOf(problem),
-    short: problem.short,
-    ...(cryptographic.test(problem.reason) && standingOf(problem) === "contradicts"
-      ? { value: 99 }
-      : {}),
-  }));
+  add: Add,
+): void {
+  for (const problem of problems) {
+    const { reason, short } = problem;
+    const isContradicted = standingOf(problem) === "contradicts";
+    const value = isContradicted && cryptographic.test(reason) ? 99 : undefined;
+    add(isContradicted ? "fails" : "lacks", reason, sentenceOf(problem), { short, value });
+  }
   /** A warning that fails unless policy names it. */
   const warn = (code: Weighed["code"], isNamed: boolean, says: string, short?: Weighed["short"]) =>
-    void weighed.push({ claim, value: 32, effect: isNamed ? "note" : "fails", code, says, short });
+    add(isNamed ? "note" : "fails", code, says, { value: 32, short });
   if (tcb && tcb.status !== "UpToDate") {
     const isAccepted = policy.statuses.some(
       ({ status, advisories, until }) =>
@@ -106,13 +113,12 @@ function weighHardware(
       policy.allows.includes("known-broken-product"),
       "the root seed of Milan processors can be read out by software (arXiv 2605.12990)",
     );
-  if (facts?.tee === "snp" && product) weighed.push(...weighFirmware(facts, product, policy));
+  if (facts?.tee === "snp" && product) weighFirmware(facts, product, policy, add);
   const { maxEndorsementAgeMs = Infinity } = policy;
   if (endorsedAt !== undefined && now - endorsedAt > maxEndorsementAgeMs) {
     const says = `the vendor's lists are older than policy allows: of ${dayOf(endorsedAt)}`;
-    weighed.push({ claim, effect: "lacks", code: "endorsement-age", says });
+    add("lacks", "endorsement-age", says);
   }
-  return weighed;
 }
 
 /** Beside the update of what runs. */
@@ -123,33 +129,26 @@ function weighFirmware(
   { cpuid, currentTcb, committedTcb, launchTcb }: SnpFacts,
   product: Product,
   { minimumTcb }: AppraisalPolicy,
-): readonly Weighed[] {
-  const claim = "hardware" as const;
+  add: Add,
+): void {
   const ofProduct = minimumTcb.filter((minimum) => minimum.product === product);
-  if (ofProduct.length === 0) {
-    const says = "Firmware level not judged: policy names no minimum for this product";
-    return [{ effect: "note", code: "minimum-tcb", says }];
-  }
   const model = cpuid?.model;
   const applying = ofProduct.filter(
     ({ models }) => models === undefined || (model !== undefined && models.includes(model)),
   );
-  if (applying.length === 0) {
-    const says = `policy names no minimum firmware for this model (${model ?? "unknown"})`;
-    return [{ claim, effect: "lacks", code: "minimum-unknown", says }];
-  }
+  const unjudged = "Firmware level not judged: policy names no minimum for this product";
+  const unnamed = `policy names no minimum firmware for this model (${model ?? "unknown"})`;
+  if (ofProduct.length === 0) add("note", "minimum-tcb", unjudged);
+  else if (applying.length === 0) add("lacks", "minimum-unknown", unnamed);
   const versions = { current: currentTcb, committed: committedTcb, launch: launchTcb };
-  return applying.flatMap(({ tcb }) =>
-    Object.entries(versions).flatMap(([name, hex]) =>
-      partsBelow(tcbParts(hex, product), tcb).map((one): Weighed => {
+  for (const { tcb } of applying)
+    for (const [name, hex] of Object.entries(versions))
+      for (const one of partsBelow(tcbParts(hex, product), tcb)) {
         const { part, has, needs, by } = one;
         const fix = fixes[name as keyof typeof fixes] ?? `update the ${by}`;
         const says = `the ${name} firmware is below the minimum: ${part} ${has} is below ${needs} (${fix})`;
-        const short = name === "current" ? [one] : [];
-        return { claim, effect: "fails", code: "minimum-tcb", says, short };
-      }),
-    ),
-  );
+        add("fails", "minimum-tcb", says, { short: name === "current" ? [one] : [] });
+      }
 }
 
 /** What genuine evidence may say of a VM that its users would not want. */
@@ -192,56 +191,39 @@ const warnings = {
 /** 0xFFFFFFFF: the host asked for the report, not the VM. */
 const hostVmpl = 0xffff_ffff;
 
-function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy): readonly Weighed[] {
-  const claim = "configuration" as const;
-  const weighed: Weighed[] = findingsOf(facts).flatMap((code): Weighed[] => {
-    if (code === "unbound" || code === "sept-ve-disable-off") return [];
-    const says = warnings[code];
-    return allows.includes(code)
-      ? [{ claim, value: 36, effect: "note", code, says }]
-      : [{ claim, effect: "fails", code, says }];
-  });
-  if (facts.tee !== "snp" || facts.vmpl === vmpl) return weighed;
-  const isHost = facts.vmpl === hostVmpl;
-  const says = isHost
-    ? "the host asked for the report, not the VM"
-    : `the report was asked for at VMPL ${facts.vmpl}, policy says ${vmpl}`;
-  const code = isHost ? "host-requested" : "vmpl";
-  return [...weighed, { claim, effect: "fails", code, says }];
+function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy, add: Add): void {
+  for (const code of findingsOf(facts)) {
+    if (code === "unbound" || code === "sept-ve-disable-off") continue;
+    if (allows.includes(code)) add("note", code, warnings[code], { value: 36 });
+    else add("fails", code, warnings[code]);
+  }
+  if (facts.tee !== "snp" || facts.vmpl === vmpl) return;
+  if (facts.vmpl === hostVmpl)
+    add("fails", "host-requested", "the host asked for the report, not the VM");
+  else add("fails", "vmpl", `the report was asked for at VMPL ${facts.vmpl}, policy says ${vmpl}`);
 }
 
-function weighExecutables(
-  facts: Facts,
-  { references, context }: AppraisalOptions,
-): readonly Weighed[] {
-  const claim = "executables" as const;
-  const weighed: Weighed[] = [];
-  if (references.length === 0) {
-    const says = "no measurement is pinned for this VM";
-    weighed.push({ claim, effect: "lacks", code: "no-reference-value", says });
-  } else if (references.every((pin) => matches(pin, facts) === undefined)) {
-    const says = "the measurement matches no pin";
-    weighed.push({ claim, effect: "fails", code: "measurement", says });
-  }
+function weighExecutables(facts: Facts, { references, context }: AppraisalOptions, add: Add): void {
+  if (references.length === 0)
+    add("lacks", "no-reference-value", "no measurement is pinned for this VM");
+  else if (references.every((pin) => matches(pin, facts) === undefined))
+    add("fails", "measurement", "the measurement matches no pin");
   const named = context?.service?.measurement;
   const own = facts.tee === "snp" ? [facts.measurement] : [facts.mrTd, ...facts.rtmr];
   if (named !== undefined && !own.includes(named)) {
     const says = "the compute service names a measurement that the report doesn't have";
-    weighed.push({ claim, effect: "fails", code: "service-measurement", says });
+    add("fails", "service-measurement", says);
   }
-  return weighed;
 }
 
 function weighInstance(
   facts: Facts | undefined,
   { context = {}, policy }: AppraisalOptions,
-): readonly Weighed[] {
-  const weighed: Weighed[] = [];
-  const add = (effect: Weighed["effect"], code: Weighed["code"], says: string) =>
-    void weighed.push({ claim: "instanceIdentity", effect, code, says });
+  add: Add,
+): void {
   if (context.service?.verified === false) {
     const says = "the compute service says the report is not verified";
-    weighed.push({ effect: "fails", code: "service-denies", says });
+    add("fails", "service-denies", says, { claim: undefined });
   }
   if (context.seen === "under another VM") add("fails", "another-vm", "the report is another VM's");
   if (context.seen === "before the change")
@@ -253,7 +235,6 @@ function weighInstance(
     add("note", "binding", "The report is bound to what was asked");
   else if (facts && policy.needsBinding)
     add("lacks", "binding", "policy needs a report that is bound to a nonce, and there is none");
-  return weighed;
 }
 
 function supportOf({ facts, tcb }: Verification): readonly Pick<Weighed, "code" | "says">[] {

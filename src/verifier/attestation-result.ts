@@ -83,8 +83,8 @@ export type PolicyReason =
 /** One thing that speaks against a claim, or that a reader should know. */
 export interface Weighed<Effect = "fails" | "lacks" | "note"> extends AppraisalReason {
   effect: Effect;
-  claim?: keyof Claims;
+  claim?: keyof Claims | undefined;
   short?: readonly Shortfall[] | undefined;
   /** Of the claim, where it isn't 96 for what fails, 0 for what lacks, and 2 for a note. */
-  value?: number;
+  value?: number | undefined;
 }
