@@ -8,7 +8,7 @@ import { type Given, printableLine, runProgram, UsageError } from "../text/termi
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence, dayMs, dayOf } from "../verifier/appraise-evidence.ts";
 import { exactTime } from "../verifier/der.ts";
-import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
+import { type By, endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { problem } from "../verifier/reasons.ts";
@@ -61,7 +61,7 @@ interface AttestationTerminal {
 interface Called {
   tell: (lines: readonly string[]) => void;
   folder: () => string | undefined;
-  by: { now: number; roots: TrustedRoots };
+  by: By;
 }
 
 /**
@@ -262,7 +262,7 @@ function named(folder: string | undefined): string {
   );
 }
 
-async function namesIn(source: string, by: Called["by"]) {
+async function namesIn(source: string, by: By) {
   const path = resolve(source);
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new UserError(`There is no ${source}`);

@@ -9,10 +9,11 @@ import {
   chainNameOf,
   type EndorsementFiles,
   endorsementNamed,
+  type By,
   type Inspected,
   inspectEndorsement,
 } from "../verifier/inspect-endorsement.ts";
-import { type Product, products, type TrustedRoots } from "../verifier/roots.ts";
+import { type Product, products } from "../verifier/roots.ts";
 import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 
@@ -32,19 +33,15 @@ import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 /** Far more than any list or statement has; what is larger is none. */
 export const mostBytes = 1024 * 1024;
 
-/** A file of the folder; undefined when it isn't there or is empty, a word on what is there instead of a file. */
-async function readSmall(
-  folder: string,
-  name: string,
-): Promise<Buffer | { problem: string } | undefined> {
+/** A file of the folder, or what is there instead; nothing where it is missing or empty. */
+async function readSmall(folder: string, name: string): Promise<Buffer | string> {
   try {
     const content = await readRegular(join(folder, name), mostBytes);
-    return content.length > 0 ? content : undefined;
+    return content.length > 0 ? content : "";
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    if (!(error instanceof FileRefusedError))
-      return { problem: `it can't be read (${codeOf(error)})` };
-    return { problem: error.code === "TOO_LARGE" ? "it is too large" : "it is not a regular file" };
+    if (codeOf(error) === "ENOENT") return "";
+    if (!(error instanceof FileRefusedError)) return `it can't be read (${codeOf(error)})`;
+    return error.code === "TOO_LARGE" ? "it is too large" : "it is not a regular file";
   }
 }
 
@@ -86,8 +83,8 @@ export async function findEndorsements(
   const missing: string[] = [];
   const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
     const bytes = await readSmall(folder, name);
-    if (Buffer.isBuffer(bytes)) return bytes;
-    absent.push(bytes ? `${name} (${bytes.problem})` : name);
+    if (typeof bytes !== "string") return bytes;
+    absent.push(bytes === "" ? name : `${name} (${bytes})`);
     return undefined;
   };
   const answer = async (name: string, absent = missing): Promise<SignedAnswer | undefined> => {
@@ -125,12 +122,6 @@ async function productIn(folder: string, needed: OfAmd): Promise<Product | undef
   return undefined;
 }
 
-/** Whose signatures count, and our clock. */
-interface By {
-  roots: TrustedRoots;
-  now: number;
-}
-
 /** An endorsement with its chain, by its name in the folder; or why there is none. */
 export async function readEndorsement(
   folder: string,
@@ -138,9 +129,9 @@ export async function readEndorsement(
 ): Promise<EndorsementFiles | { problem: string }> {
   const chainName = chainNameOf(name);
   const content = await readSmall(folder, name);
-  if (!Buffer.isBuffer(content)) return content ?? { problem: "it is missing or empty" };
+  if (typeof content === "string") return { problem: content || "it is missing or empty" };
   const chain = chainName && (await readSmall(folder, chainName));
-  return { content, chain: Buffer.isBuffer(chain) ? chain.toString("latin1") : undefined };
+  return { content, chain: typeof chain === "object" ? chain.toString("latin1") : undefined };
 }
 
 const unnamed = "its name isn't an endorsement's";
@@ -154,17 +145,14 @@ export async function inspectStored(folder: string, name: string, by: By): Promi
 }
 
 /** Everything in the folder that is an endorsement by its name, checked up to the roots. */
-export async function listEndorsements(
-  folder: string,
-  by: By,
-): Promise<{ name: string; inspected: Inspected }[]> {
+export async function listEndorsements(folder: string, by: By) {
   const entries = await readdir(folder, { recursive: true });
   const names = entries.map((entry) => entry.replaceAll("\\", "/")).toSorted();
-  const listed: { name: string; inspected: Inspected }[] = [];
-  for (const name of names.filter((one) => endorsementNamed(one)))
-    // oxlint-disable-next-line no-await-in-loop -- a few small files
-    listed.push({ name, inspected: await inspectStored(folder, name, by) });
-  return listed;
+  // One after the other: there may be thousands, and few file descriptors
+  return Array.fromAsync(
+    names.filter((name) => endorsementNamed(name)),
+    async (name) => ({ name, inspected: await inspectStored(folder, name, by) }),
+  );
 }
 
 /** Undefined while it holds, else `ended on 2026-03-01`. */

@@ -33,11 +33,17 @@ export interface EndorsementFiles {
 /** Signed by whom it must be, and from when until when it holds (ms); or why it is worth nothing. */
 export type Inspected = (Edition & { until: number }) | { problem: string };
 
+/** Whose signatures count, and our clock. */
+export interface By {
+  roots: TrustedRoots;
+  now: number;
+}
+
 /** Checks one endorsement alone, up to the roots; its dates are for the caller to judge. */
 export function inspectEndorsement(
   kind: EndorsementKind,
   files: EndorsementFiles,
-  { roots, now }: { roots: TrustedRoots; now: number },
+  { roots, now }: By,
 ): Inspected {
   if (kind.is === "intel-root-list") return inspectList(files.content, roots.intel, "intel");
   if (kind.is === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
