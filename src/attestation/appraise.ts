@@ -8,8 +8,7 @@ import type {
   AttestationResult,
   Context,
 } from "../verifier/attestation-result.ts";
-import { problem } from "../verifier/reasons.ts";
-import { type Facts, notReadable, type Verification } from "../verifier/verification.ts";
+import type { Facts, Verification } from "../verifier/verification.ts";
 import { difference, measuredDigits, normalize, type VmPins } from "./pins.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
@@ -18,8 +17,8 @@ export type Verdict = AttestationResult["verdict"];
 export interface AppraisalInput {
   vm: Pick<Vm, "createdAt" | "attestation"> & Partial<Pick<Vm, "status">>;
   report: AttestationReport | { error: unknown };
-  /** Of the raw report, by the vendors' roots; undefined where the report could not be read. */
-  verification: Verification | undefined;
+  /** Of the raw report, by the vendors' roots. */
+  verification: Verification;
   /** The same by what Intel will ask for next, where that is known. */
   early?: Verification | undefined;
   /** What may be measured of this very VM; empty when nothing is said of it. */
@@ -52,10 +51,10 @@ const changeSkewMs = 5_000;
  */
 export function appraise(input: AppraisalInput) {
   const { verification, now, early } = input;
-  const { facts, product } = verification ?? {};
-  const { validity } = verification?.is === "authentic" ? verification : {};
+  const { facts, product } = verification;
+  const { validity } = verification.is === "authentic" ? verification : {};
   const options = appraisalOptions(input);
-  const result = appraiseEvidence(verification ?? unread, options);
+  const result = appraiseEvidence(verification, options);
   const { verdict } = result;
   const isUnverified = verdict === "could not verify";
   const reasons = isUnverified ? asAsked(result.reasons, input) : result.reasons;
@@ -65,7 +64,7 @@ export function appraise(input: AppraisalInput) {
   const isPinnable =
     pinned !== undefined &&
     verdict !== "verified" &&
-    appraiseEvidence(verification ?? unread, pinned).verdict === "verified";
+    appraiseEvidence(verification, pinned).verdict === "verified";
   const later = verdict === "verified" && early && appraiseEvidence(early, options);
   return {
     verdict,
@@ -88,7 +87,11 @@ export function appraise(input: AppraisalInput) {
     isAsked: input.hasEndorsements || isGuarded(input),
     /** The service says that attestation is off, and no pin and no evidence of before says otherwise. */
     isOff: isSaidOff(input) && !isGuarded(input),
-    isWithheld: isWithheld(input),
+    /** The service gave a report, or refuses one of a VM that runs: no mere outage. */
+    isJudged:
+      "error" in input.report
+        ? statusFacts(input.vm.status ?? "").isRunning && !isOutage(input.report.error)
+        : true,
     /** What a vendor had signed was changed or forged. */
     isAlarm: result.isAlarm,
     measurement,
@@ -106,14 +109,12 @@ export function appraise(input: AppraisalInput) {
       later && later.verdict === "failed"
         ? later.reasons.map(({ says }) => says).join("; ")
         : undefined,
-    /** The whole result by RFC 9334; undefined where the report could not be read. */
-    result: verification && result,
+    /** The whole result by RFC 9334. */
+    result,
   };
 }
 
 export type Appraisal = ReturnType<typeof appraise>;
-
-const unread = notReadable(problem("evidence-missing"));
 
 const reportIn = ({ report }: AppraisalInput) => ("error" in report ? undefined : report);
 
@@ -148,20 +149,16 @@ const isGuarded = (input: AppraisalInput): boolean =>
 const isSaidOff = ({ vm, report }: AppraisalInput): boolean =>
   vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
 
-/** The VM runs, and the service answered without a report: no mere outage. */
-function isWithheld({ vm, report }: AppraisalInput): boolean {
-  if (!statusFacts(vm.status ?? "").isRunning) return false;
-  if (!("error" in report)) return report.report === undefined;
-  const { error } = report;
-  return !(error instanceof ComputeError) || !["unreachable", "busy"].includes(error.kind);
-}
+/** The compute service can't be asked right now. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof ComputeError && ["unreachable", "busy"].includes(error.kind);
 
 /** What the compute service says against the report, or against itself, and what it leaves out. */
 function againstIt(input: AppraisalInput): NonNullable<Context["against"]> {
   const { verification, pinDoubt } = input;
   const { matchesPin, matchesVm } = measurementsOf(input);
-  const otherVendor = verification?.facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;
-  const isOther = verification?.facts && otherVendor.test(reportIn(input)?.platform?.vendor ?? "");
+  const otherVendor = verification.facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;
+  const isOther = verification.facts && otherVendor.test(reportIn(input)?.platform?.vendor ?? "");
   return [
     ...weigh(
       "fails",
@@ -198,9 +195,8 @@ function whyNoReport(input: AppraisalInput): string | undefined {
   }
   if (!("error" in report)) return undefined;
   const { error } = report;
+  if (isOutage(error)) return "the compute service can't be asked right now";
   if (!(error instanceof ComputeError)) return "the compute service gave no report";
-  if (error.kind === "unreachable" || error.kind === "busy")
-    return "the compute service can't be asked right now";
   if (error.kind === "unexpected") return "the compute service's answer can't be read";
   const said = error.serviceMessage ? `: ${plain(error.serviceMessage, 120)}` : "";
   return `the compute service gave no report (${error.status ?? error.kind})${said}`;
@@ -231,7 +227,7 @@ function asAsked(
   const noReport = lacks.filter(({ code }) => code === "no-report");
   if (noReport.length > 0) return noReport;
   const ofEvidence = new Set<AppraisalReason["code"]>(
-    verification?.problems.map(({ reason }) => reason),
+    verification.problems.map(({ reason }) => reason),
   );
   const isUnasked = ({ code }: AppraisalReason) =>
     !hasEndorsements && ofEvidence.has(code) && !broken.test(code);
@@ -293,7 +289,7 @@ function measurementsOf(input: AppraisalInput) {
   const { pins, pinDoubt, verification } = input;
   const report = known(reportIn(input)?.measurement);
   const vm = known(input.vm.attestation?.measurement);
-  const facts = verification?.facts;
+  const facts = verification.facts;
   const named = [report, vm].filter((one) => one !== undefined);
   const isComparable = pins.length > 0 && (named.length > 0 || facts !== undefined);
   return {

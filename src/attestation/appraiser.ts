@@ -121,22 +121,21 @@ export function createAppraiser(by: AppraiserOptions) {
         register.lastSeen(named.id),
       ]);
       const policy = by.config.policy.attestation;
-      const found =
-        "error" in report ? undefined : await verify(report.report, policy.endorsements);
-      const { verification } = found ?? {};
+      const raw = "error" in report ? undefined : report.report;
+      const { verification, early, absent, endorsements } = await verify(raw, policy.endorsements);
       let seen: AppraisalInput["seen"];
-      if (verification?.is === "authentic") {
+      if (verification.is === "authentic") {
         const { facts, digest } = verification;
         const reportId = facts.tee === "snp" ? facts.reportId : undefined;
         seen = await register.seen(vm.id, { digest, reportId }, notBefore);
       }
-      const pinned = asIfPinned ? verification?.facts : undefined;
+      const pinned = asIfPinned ? verification.facts : undefined;
       const input: AppraisalInput = {
         vm,
         report,
         verification,
-        early: found?.early,
-        absent: found?.absent ?? [],
+        early,
+        absent,
         pins: pinned ? [pinOf(pinned)] : pins.values,
         pinDoubt: asIfPinned ? undefined : pins.doubt,
         policy: acceptedFor(policy.appraisal, namesOf(named)),
@@ -153,7 +152,7 @@ export function createAppraiser(by: AppraiserOptions) {
         appraisal,
         pins,
         ...("error" in report ? {} : { report }),
-        by: { endorsements: found?.endorsements ?? {}, options: appraisalOptions(input) },
+        by: { endorsements, options: appraisalOptions(input) },
       };
     },
   };

@@ -231,7 +231,7 @@ const maxWaits = 5;
 /** The VMs that wait for the same update of their hosts, in one line for each update; most first. */
 function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
   const waits = rows.flatMap(({ vm, appraisal }) =>
-    [...Map.groupBy(appraisal?.result?.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
+    [...Map.groupBy(appraisal?.result.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
       name: vm.name,
       what: `${by} (${[...new Set(parts.map(neededWords))].join(", ")})`,
     })),

@@ -271,7 +271,7 @@ export function compareLacks(
   for (const { vm, appraisal } of judged) {
     const record = after.get(vm.id);
     // Where a report can't be had for the moment, or the VM doesn't run, all is as it was
-    if (!record || (appraisal.result === undefined && !appraisal.isWithheld)) continue;
+    if (!record || !appraisal.isJudged) continue;
     const lacks = lacksIn(appraisal, now).map((lack) => ({
       ...lack,
       since: were.get(keyOf(lack, placeOf(vm)))?.since ?? now,

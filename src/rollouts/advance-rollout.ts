@@ -222,8 +222,7 @@ async function refusedBefore(
     try {
       const { vm, appraisal } = await appraiser.attest(target, { signal });
       if (appraisal.isOff || !statusFacts(vm.status).isRunning) return undefined;
-      const isJudged = appraisal.result !== undefined || appraisal.isWithheld;
-      const refusal = isJudged ? gateRefusal(appraisal) : undefined;
+      const refusal = appraisal.isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
       if (refusal === undefined) return undefined;
       const why = `attestation ${how}${untried}${refusal}`;

@@ -9,12 +9,22 @@ import {
 import { acceptedFor, pinsFor } from "../../src/attestation/pins.ts";
 import { ComputeError } from "../../src/compute/compute.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
-import { good, measurement, now, otherMeasurement, pinFor, snp, tdx, writes } from "./reports.ts";
+import {
+  good,
+  measurement,
+  now,
+  otherMeasurement,
+  pinFor,
+  snp,
+  tdx,
+  unread,
+  writes,
+} from "./reports.ts";
 
 const lost = new ComputeError("unreachable", "GET /v1/vms/{vm_id}/attestation", "timeout");
 const enabled = { attestation: { enabled: true } };
 const dayMs = 86_400_000;
-const without = { report: { error: lost }, verification: undefined };
+const without = { report: { error: lost }, verification: unread };
 
 const answered = (kind: "conflict" | "unexpected", status?: number) =>
   new ComputeError(kind, "GET", "no", {

@@ -33,6 +33,9 @@ export const verified = (
   at = now,
 ): Verification => verifyEncoded(report.report, endorsements, { now: at, roots });
 
+/** Where the service gave no report. */
+export const unread = verifyEncoded(undefined, {}, { now });
+
 export function reportOf(
   evidence: Minted,
   over: Partial<AttestationReport> = {},

@@ -178,7 +178,7 @@ describe("the register of evidence", () => {
     const appraiser = sandboxAppraiser({ compute, policy: emptyPolicy(), ...at });
     expect(await appraiser.isAskedOf({ ...off, projectName: "shop" }, [])).toBe(true);
     const { appraisal } = await appraiser.attest({ ...off, projectName: "shop" });
-    expect(appraisal).toMatchObject({ isOff: false, isAsked: true, isWithheld: true });
+    expect(appraisal).toMatchObject({ isOff: false, isAsked: true, isJudged: true });
     expect(gateRefusal(appraisal)).toMatch(/but its evidence was seen before/);
     expect(await appraiser.isAskedOf({ ...off, id: "vm-2", projectName: "shop" }, [])).toBe(false);
   });

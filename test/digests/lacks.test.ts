@@ -3,7 +3,7 @@ import { appraise } from "../../src/attestation/appraise.ts";
 import { compareLacks, type DriftRecord, lackingIn } from "../../src/digests/drift-monitor.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import { running } from "./digest-processes.ts";
-import { good, now } from "../attestation/reports.ts";
+import { good, now, unread as missing } from "../attestation/reports.ts";
 
 const dayMs = 86_400_000;
 const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });
@@ -73,7 +73,7 @@ describe("what vouches for VMs", () => {
   it("stays as it was where no report can be read", () => {
     const at = now + 31 * dayMs;
     const { after } = compareLacks(knownAt(first30), judgedAt(at), on(at));
-    const lost = { report: { error: new Error("away") }, verification: undefined };
+    const lost = { report: { error: new Error("away") }, verification: missing };
     const unread = [{ vm: vm(0), appraisal: appraise(good(lost)) }];
     expect(compareLacks(after, unread, on(at + dayMs))).toEqual({ after, changes: [] });
     // A VM that is gone, or no longer pinned, holds nothing up
