@@ -13,6 +13,7 @@ import {
   timeOf,
 } from "./der.ts";
 import type { Examination } from "./examination.ts";
+import { readPem } from "./pem.ts";
 import { isSignedByPss, isSignedInDer } from "./signature.ts";
 
 /** What is read of an X.509 certificate of version 3. Names are their bytes: equal bytes are equal names. */
@@ -77,6 +78,13 @@ export function parseCertificate(der: Buffer): Certificate | undefined {
     publicKey: publicKey.whole,
     ...read,
   };
+}
+
+/** The certificates of a PEM text, in their order; undefined where one of them can't be read. */
+export function certificatesIn(pem: string): readonly Certificate[] | undefined {
+  const all = readPem(pem)?.map((der) => parseCertificate(der));
+  const known = all?.filter((one) => one !== undefined);
+  return known?.length === all?.length ? known : undefined;
 }
 
 /** The one commonName of a name. */

@@ -42,8 +42,10 @@ export class Examination {
   readonly now: number;
   readonly problems: Problem[] = [];
   readonly #newest: Newest | undefined;
-  #span = { from: -Infinity, until: Infinity, endsWith: "" };
-  #oldest = Infinity;
+  /** The time in which everything used is valid, and what ends it. */
+  span: Span & { endsWith: string } = { from: -Infinity, until: Infinity, endsWith: "" };
+  /** When the oldest of the lists and other renewed endorsements was made. */
+  endorsedAt: number | undefined;
 
   constructor(now: number, newest?: Newest) {
     this.now = now;
@@ -63,13 +65,13 @@ export class Examination {
     { from, until }: Span,
     isRenewed = kind !== "cert",
   ): void {
-    const span = this.#span;
-    this.#span = {
+    const { span } = this;
+    this.span = {
       from: Math.max(span.from, from),
       until: Math.min(span.until, until),
       endsWith: until < span.until ? about : span.endsWith,
     };
-    if (isRenewed) this.#oldest = Math.min(this.#oldest, from);
+    if (isRenewed) this.endorsedAt = Math.min(this.endorsedAt ?? Infinity, from);
     // Not "now < from": a clock that is no number is in no span
     if (!(this.now >= from)) this.add(`${kind}-not-yet-valid`, about);
     else if (!(this.now <= until)) this.add(`${kind}-expired`, about);
@@ -78,16 +80,6 @@ export class Examination {
   /** One that is older than another that was seen is a problem. Only of what is signed, under a root that is trusted. */
   isNewest(kind: "crl" | "collateral", about: string, of: string, edition: Edition): void {
     if (this.#newest?.admits(of, edition) === false) this.add(`${kind}-superseded`, about);
-  }
-
-  /** The time in which everything used is valid, and what ends it. */
-  get span(): Span & { endsWith: string } {
-    return this.#span;
-  }
-
-  /** When the oldest of the lists and other renewed endorsements was made. */
-  get endorsedAt(): number | undefined {
-    return this.#oldest === Infinity ? undefined : this.#oldest;
   }
 }
 

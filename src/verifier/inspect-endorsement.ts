@@ -1,18 +1,25 @@
-import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
+import {
+  amdScheme,
+  type Certificate,
+  certificatesIn,
+  intelScheme,
+  linkProblem,
+  parseCertificate,
+  type Scheme,
+} from "./certificate.ts";
 import { type Edition, Examination } from "./examination.ts";
-import { readPem } from "./pem.ts";
 import { type Reason, sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
 import { type Product, products, type TrustedRoots } from "./roots.ts";
 import { type TcbParts, tcbParts } from "./snp/report.ts";
 import { issuersOf, readVek } from "./snp/verify-report.ts";
 import { checkCollateral } from "./tdx/collateral.ts";
-import { pckCaOf } from "./tdx/verify-quote.ts";
+import { type PckCa, pckCaOf } from "./tdx/verify-quote.ts";
 
 /** What a folder of endorsements holds, by what it is of. */
 export type EndorsementKind =
   | { is: "intel-root-list" }
-  | { is: "intel-pck-list"; ca: "platform" | "processor" }
+  | { is: "intel-pck-list"; ca: PckCa }
   | { is: "intel-qe-identity" }
   | {
       is: "intel-tcb-info";
@@ -45,42 +52,41 @@ export function inspectEndorsement(
   files: EndorsementFiles,
   { roots, now }: By,
 ): Inspected {
-  if (kind.is === "intel-root-list") return inspectList(files.content, roots.intel, "intel");
+  if (kind.is === "intel-root-list")
+    return inspectList(files.content, parseCertificate(roots.intel), intelScheme);
   if (kind.is === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
-  if (kind.is === "amd-list") return inspectList(files.content, roots.amd[kind.product].ark, "amd");
+  if (kind.is === "amd-list")
+    return inspectList(files.content, parseCertificate(roots.amd[kind.product].ark), amdScheme);
   if (kind.is === "amd-vcek") return inspectVcek(kind, files.content, roots);
   return inspectCollateral(kind, files, roots, now);
 }
 
-function inspectList(list: Buffer, issuerDer: Buffer, vendor: "intel" | "amd"): Inspected {
-  const issuer = parseCertificate(issuerDer);
+function inspectList(list: Buffer, issuer: Certificate | undefined, scheme: Scheme): Inspected {
   if (!issuer) return { problem: "its issuer can't be read" };
-  const read = readRevocationList(list, issuer, vendor === "intel" ? intelScheme : amdScheme);
+  const read = readRevocationList(list, issuer, scheme);
   if (typeof read === "string") return problemOf(read, "the revocation list");
   return { number: read.number, from: read.thisUpdate, until: read.nextUpdate };
 }
 
 /** The CA stands in each quote; alone, the list needs it beside itself. */
 function inspectPckList(
-  ca: "platform" | "processor",
+  ca: PckCa,
   { content, chain }: EndorsementFiles,
   { intel }: TrustedRoots,
 ): Inspected {
   if (chain === undefined)
     return { problem: `its chain is missing: the answer's header SGX-PCK-CRL-Issuer-Chain` };
-  const [issuerDer, rootDer] = readPem(chain) ?? [];
-  const issuer = issuerDer && parseCertificate(issuerDer);
-  const root = parseCertificate(intel);
-  if (!issuerDer || !issuer || !root || !rootDer?.equals(intel))
+  const [issuer, root] = certificatesIn(chain) ?? [];
+  if (!issuer || !root?.der.equals(intel))
     return { problem: "its chain ends at no root that is trusted" };
   const problem = linkProblem(issuer, root, intelScheme, 0);
   if (problem) return problemOf(problem, issuer.commonName);
   if (pckCaOf(issuer) !== ca) return problemOf("chain-name", issuer.commonName);
-  return inspectList(content, issuerDer, "intel");
+  return inspectList(content, issuer, intelScheme);
 }
 
 function inspectCollateral(
-  kind: { is: "intel-qe-identity" } | { is: "intel-tcb-info"; fmspc: string },
+  kind: EndorsementKind & { is: "intel-qe-identity" | "intel-tcb-info" },
   { content, chain = "" }: EndorsementFiles,
   roots: TrustedRoots,
   now: number,
@@ -106,7 +112,7 @@ function inspectCollateral(
 }
 
 function inspectVcek(
-  { product, hwid, tcb }: { product: Product; hwid: string; tcb: string },
+  { product, hwid, tcb }: EndorsementKind & { is: "amd-vcek" },
   der: Buffer,
   roots: TrustedRoots,
 ): Inspected {

@@ -1,4 +1,4 @@
-import type { Certificate } from "./certificate.ts";
+import { type Certificate, certificatesIn } from "./certificate.ts";
 import { Examination, isClock, Newest } from "./examination.ts";
 import { type Problem, problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
@@ -7,7 +7,7 @@ import { type AmdEndorsements, verifyReport } from "./snp/verify-report.ts";
 import type { IntelEndorsements } from "./tdx/collateral.ts";
 import { readQuote } from "./tdx/quote.ts";
 import { readPck } from "./tdx/tcb.ts";
-import { certificatesOf, pckCaOf, verifyQuote } from "./tdx/verify-quote.ts";
+import { type PckCa, pckCaOf, verifyQuote } from "./tdx/verify-quote.ts";
 import { notReadable, type Verification } from "./verification.ts";
 
 export interface Endorsements {
@@ -66,7 +66,7 @@ export type Needed =
   | {
       tee: "tdx";
       fmspc: string;
-      ca: "platform" | "processor";
+      ca: PckCa;
       /** Who says so, to be checked before anything is fetched. */
       chain: readonly Certificate[];
     }
@@ -83,7 +83,7 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   }
   if (tee !== "tdx") return undefined;
   const quote = readQuote(bytes);
-  const chain = "reason" in quote ? [] : (certificatesOf(quote.pem) ?? []);
+  const chain = "reason" in quote ? [] : (certificatesIn(quote.pem) ?? []);
   const [leaf, issuer] = chain;
   const pck = leaf && readPck(leaf);
   const ca = issuer && pckCaOf(issuer);

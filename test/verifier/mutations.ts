@@ -187,12 +187,12 @@ const rows: readonly Row[] = [
   [report, "SNP: ARK revoked", "of [issuer, ark])", "of [issuer])"],
   // Collateral
   [collateral, "TCB info signed by a PCK", '|| signer.commonName !== "Intel SGX TCB Signing"', ""],
-  [collateral, "TDX: TCB info under another root", "|| !root?.equals(roots.intel)", "|| !root"],
-  [collateral, "TDX: TCB signer that is a CA", "if (signer.basic?.isCa) return undefined;", ""],
+  [collateral, "TDX: TCB info under another root", "|| !root?.der.equals(roots.intel)", "|| !root"],
+  [collateral, "TDX: TCB signer that is a CA", "signer.basic?.isCa || ", ""],
   [
     collateral,
     "TDX: TCB signer signed by another key",
-    "return linkProblem(signer, issuer, intelScheme, 0) === undefined ? signer : undefined;",
+    "return linkProblem(signer, root, intelScheme, 0) === undefined ? signer : undefined;",
     "return signer;",
   ],
   [

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
+import { type Certificate, certificatesIn, intelScheme, linkProblem } from "../certificate.ts";
 import { exactTime } from "../der.ts";
 import type { Examination } from "../examination.ts";
-import { readPem } from "../pem.ts";
 import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
 import { parseJson } from "../../text/parse-json.ts";
@@ -83,13 +82,11 @@ function authenticate(
  * otherwise set the levels that it is judged by.
  */
 function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
-  const ders = readPem(chain);
-  const [first, root] = ders ?? [];
-  if (ders?.length !== 2 || !first || !root?.equals(roots.intel)) return undefined;
-  const [signer, issuer] = [parseCertificate(first), parseCertificate(root)];
-  if (!signer || !issuer || signer.commonName !== "Intel SGX TCB Signing") return undefined;
-  if (signer.basic?.isCa) return undefined;
-  return linkProblem(signer, issuer, intelScheme, 0) === undefined ? signer : undefined;
+  const all = certificatesIn(chain);
+  const [signer, root] = all ?? [];
+  if (all?.length !== 2 || !signer || !root?.der.equals(roots.intel)) return undefined;
+  if (signer.basic?.isCa || signer.commonName !== "Intel SGX TCB Signing") return undefined;
+  return linkProblem(signer, root, intelScheme, 0) === undefined ? signer : undefined;
 }
 
 /** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */

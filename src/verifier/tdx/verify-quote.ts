@@ -1,12 +1,11 @@
 import {
   type Certificate,
+  certificatesIn,
   examineChain,
   intelScheme,
   linkProblem,
-  parseCertificate,
 } from "../certificate.ts";
 import type { Examination } from "../examination.ts";
-import { readPem } from "../pem.ts";
 import { examineList } from "../revocation.ts";
 import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, pointKey, readKey, sha256 } from "../signature.ts";
@@ -34,24 +33,14 @@ export function verifyQuote(
 
 type Chain = Record<"leaf" | "ca" | "root", Certificate>;
 
-const caNames = {
-  "Intel SGX PCK Platform CA": "platform",
-  "Intel SGX PCK Processor CA": "processor",
-} as const;
+export type PckCa = "platform" | "processor";
+const cas = new Map<string, PckCa>([
+  ["Intel SGX PCK Platform CA", "platform"],
+  ["Intel SGX PCK Processor CA", "processor"],
+]);
 
 /** Which of Intel's two CAs for platforms it is, by name. */
-export function pckCaOf({ commonName }: Certificate): "platform" | "processor" | undefined {
-  return Object.hasOwn(caNames, commonName)
-    ? caNames[commonName as keyof typeof caNames]
-    : undefined;
-}
-
-/** The certificates in a quote, as far as they can be read. */
-export function certificatesOf(pem: string): readonly Certificate[] | undefined {
-  const all = readPem(pem)?.map((der) => parseCertificate(der));
-  const known = all?.filter((one) => one !== undefined);
-  return known?.length === all?.length ? known : undefined;
-}
+export const pckCaOf = ({ commonName }: Certificate): PckCa | undefined => cas.get(commonName);
 
 /** Signed by the pinned root, and may itself sign. */
 function isVouchedFor(ca: Certificate, root: Certificate, roots: TrustedRoots): boolean {
@@ -70,7 +59,7 @@ export function isOfIntel(chain: readonly Certificate[], roots: TrustedRoots): b
 
 /** PCK under its CA under the pinned root; undefined where that can't even be read. */
 function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain | undefined {
-  const all = certificatesOf(pem);
+  const all = certificatesIn(pem);
   const [leaf, ca, root] = all ?? [];
   if (all === undefined) return exam.add("chain-malformed", "part of the quote's chain");
   if (!leaf || !ca || !root || all.length !== 3)
