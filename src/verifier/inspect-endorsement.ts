@@ -123,7 +123,7 @@ function inspectVcek(
   const problem = linkProblem(certificate, issuers.issuer, amdScheme, 0);
   if (problem) return problemOf(problem, "the VCEK");
   const vek = readVek(certificate);
-  if ("lacks" in vek) return problemOf("vek-extension", vek.lacks);
+  if ("reason" in vek) return { problem: sentenceOf(vek) };
   if (vek.hwid !== hwid) return problemOf("vcek-hwid", "");
   const named = Object.entries(tcbParts(tcb, product)) as [keyof TcbParts, number][];
   if (named.some(([part, value]) => vek.tcb[part] !== value)) return problemOf("vcek-tcb", tcb);

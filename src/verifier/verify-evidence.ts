@@ -87,7 +87,7 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   const [leaf, issuer] = chain;
   const pck = leaf && readPck(leaf);
   const ca = issuer && pckCaOf(issuer);
-  return pck && !("lacks" in pck) && ca ? { tee, fmspc: pck.fmspc, ca, chain } : undefined;
+  return pck && !("reason" in pck) && ca ? { tee, fmspc: pck.fmspc, ca, chain } : undefined;
 }
 
 /** Base64 as the compute service gives it (also with the two letters of URLs, spaces, and no padding), or undefined. */

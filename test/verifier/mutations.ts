@@ -404,7 +404,7 @@ const rows: readonly Row[] = [
   [
     report,
     "SNP: structure of another product",
-    'if (structVersion !== (productName === "Turin" ? 1 : 0)) return { lacks: "structure" };',
+    'if (structVersion !== (productName === "Turin" ? 1 : 0))\n    return problem("vek-extension", "structure");',
     "",
   ],
   [

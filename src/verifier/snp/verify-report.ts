@@ -3,6 +3,7 @@ import { numberOf, readValue, tags } from "../der.ts";
 import type { Examination } from "../examination.ts";
 import { examineList } from "../revocation.ts";
 import { type Product, products, type TrustedRoots } from "../roots.ts";
+import { type Problem, problem } from "../reasons.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
 import { notReadable, type Verification, verificationOf } from "../verification.ts";
 import {
@@ -59,7 +60,7 @@ function checkKey(
   checkChain(certificate, issuers, exam);
   checkLists(issuers, crl, exam);
   const vek = readVek(certificate);
-  if ("lacks" in vek) exam.add("vek-extension", vek.lacks);
+  if ("reason" in vek) exam.add(vek.reason, vek.about);
   else checkBinding(facts, vek, issuers.product, reported, exam);
   const key = readKey(certificate.publicKey, "P-384");
   if (!key) exam.add("chain-leaf", `the ${facts.signer}`);
@@ -121,14 +122,7 @@ function checkBinding(
 export const isMasked = ({ chipId }: SnpFacts): boolean => /^0*$/.test(chipId);
 
 /** The certificate of the key that signs reports: the chip's own (VCEK), or a cloud's (VLEK). */
-interface Vek {
-  kind: "VCEK" | "VLEK";
-  /** From `Milan-B0`: `Milan`. */
-  productName: string;
-  tcb: TcbParts;
-  /** Hex; VCEK only. */
-  hwid?: string;
-}
+type Vek = Exclude<ReturnType<typeof readVek>, Problem>;
 
 const base = "1.3.6.1.4.1.3704.1";
 /** IA5String. */
@@ -136,27 +130,30 @@ const ia5 = 0x16;
 const partOids = { bootloader: 1, tee: 2, snp: 3, microcode: 8, fmc: 9 } as const;
 
 /** What AMD's extensions say (57230), or which of them is missing. */
-export function readVek(certificate: Certificate): Vek | { lacks: string } {
+export function readVek(certificate: Certificate) {
   const at = (oid: string) => certificate.extensions.get(`${base}.${oid}`);
   const name = readValue(at("2"), ia5)?.content.toString("latin1");
-  if (name === undefined) return { lacks: "product" };
+  if (name === undefined) return problem("vek-extension", "product");
+  // From `Milan-B0`: `Milan`
   const [productName = ""] = name.split("-");
   const structVersion = numberOf(readValue(at("1"), tags.integer));
-  if (structVersion !== (productName === "Turin" ? 1 : 0)) return { lacks: "structure" };
+  if (structVersion !== (productName === "Turin" ? 1 : 0))
+    return problem("vek-extension", "structure");
   const tcb: TcbParts = {};
   for (const part of tcbPartNames) {
     if (part === "fmc" && productName !== "Turin") continue;
     const number = numberOf(readValue(at(`3.${partOids[part]}`), tags.integer));
-    if (number === undefined) return { lacks: `${part} version` };
+    if (number === undefined) return problem("vek-extension", `${part} version`);
     tcb[part] = number;
   }
-  const kind = certificate.commonName === "SEV-VLEK" ? "VLEK" : "VCEK";
+  const kind: SnpFacts["signer"] = certificate.commonName === "SEV-VLEK" ? "VLEK" : "VCEK";
   // Whom it is leased to
-  if (kind === "VLEK" && !readValue(at("5"), ia5)) return { lacks: "cloud" };
-  if (kind === "VLEK") return { kind, productName, tcb };
+  if (kind === "VLEK" && !readValue(at("5"), ia5)) return problem("vek-extension", "cloud");
+  if (kind === "VLEK") return { kind, productName, tcb, hwid: undefined };
   // The bytes themselves, in no OCTET STRING of their own
   const hwid = at("4");
-  if (hwid?.length !== (productName === "Turin" ? 8 : 64)) return { lacks: "chip ID" };
+  if (hwid?.length !== (productName === "Turin" ? 8 : 64))
+    return problem("vek-extension", "chip ID");
   return { kind, productName, tcb, hwid: hwid.toString("hex") };
 }
 

@@ -30,6 +30,8 @@ export interface TcbStanding {
   short?: readonly Shortfall[];
 }
 
+type Levels = { tcbInfo: TcbInfo; qeIdentity: QeIdentity };
+
 /** Of a platform. The two of a relaunch follow from two levels, they stand in no level. */
 const platformStatuses: readonly string[] = tcbStatuses.filter((word) => !word.startsWith("TD"));
 
@@ -42,7 +44,7 @@ export function standing(
   facts: TdxFacts,
   pck: PckFacts,
   enclaveSvn: number,
-  { tcbInfo, qeIdentity }: { tcbInfo: TcbInfo; qeIdentity: QeIdentity },
+  { tcbInfo, qeIdentity }: Levels,
 ): TcbStanding | Problem {
   const enclave = firstOf(
     qeIdentity.tcbLevels,
@@ -126,7 +128,7 @@ export function shortOf(
   { teeTcbSvn, teeTcbSvn2 = teeTcbSvn }: TdxFacts,
   pck: PckFacts,
   enclaveSvn: number,
-  { tcbInfo, qeIdentity }: { tcbInfo: TcbInfo; qeIdentity: QeIdentity },
+  { tcbInfo, qeIdentity }: Levels,
 ): readonly Shortfall[] {
   const svns = [...Buffer.from(teeTcbSvn2, "hex")];
   const [svn = 0, version = 0] = svns;
@@ -189,29 +191,24 @@ function merged(platform: string, others: readonly string[]): TcbStatus | undefi
 }
 
 /** What Intel certifies of a platform beside its key (SGX extension of the PCK certificate). */
-export interface PckFacts {
-  /** Hex. */
-  fmspc: string;
-  pceId: string;
-  svns: readonly number[];
-  pceSvn: number;
-}
+export type PckFacts = Exclude<ReturnType<typeof readPck>, Problem>;
 
 const extension = "1.2.840.113741.1.13.1";
 
-/** The facts, or which of them is missing. */
-export function readPck({ extensions }: Certificate): PckFacts | { lacks: string } {
+/** The facts, the names in hex, or which of them is missing. */
+export function readPck({ extensions }: Certificate) {
   const all = pairsOf(readValue(extensions.get(extension), tags.sequence));
-  if (!all) return { lacks: "platform" };
+  if (!all) return problem("pck-extension", "platform");
   const tcb = pairsOf(all.get(`${extension}.2`));
   const svns = Array.from({ length: 16 }, (_, n) => numberOf(tcb?.get(`${extension}.2.${n + 1}`)));
   const pceSvn = numberOf(tcb?.get(`${extension}.2.17`));
   const known = svns.filter((svn) => svn !== undefined);
-  if (known.length !== 16 || pceSvn === undefined) return { lacks: "security versions" };
+  if (known.length !== 16 || pceSvn === undefined)
+    return problem("pck-extension", "security versions");
   const fmspc = octetsOf(all.get(`${extension}.4`));
   const pceId = octetsOf(all.get(`${extension}.3`));
-  if (fmspc?.length !== 6) return { lacks: "FMSPC" };
-  if (pceId?.length !== 2) return { lacks: "PCEID" };
+  if (fmspc?.length !== 6) return problem("pck-extension", "FMSPC");
+  if (pceId?.length !== 2) return problem("pck-extension", "PCEID");
   return { fmspc: fmspc.toString("hex"), pceId: pceId.toString("hex"), svns: known, pceSvn };
 }
 

@@ -112,7 +112,7 @@ function checkPlatform(
   if ((enclave.attributes[0] ?? 0) & 2) exam.add("qe-debug");
   if (qeIdentity) checkEnclave(enclave, qeIdentity, exam);
   const pck = readPck(leaf);
-  if ("lacks" in pck) return exam.add("pck-extension", pck.lacks);
+  if ("reason" in pck) return exam.add(pck.reason, pck.about);
   if (!tcbInfo || !isOfPlatform(pck, tcbInfo, exam) || !qeIdentity) return undefined;
   const levels = { tcbInfo, qeIdentity };
   const found = standing(facts, pck, enclave.svn, levels);
