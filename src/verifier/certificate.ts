@@ -17,27 +17,7 @@ import { readPem } from "./pem.ts";
 import { isSignedByPss, isSignedInDer } from "./signature.ts";
 
 /** What is read of an X.509 certificate of version 3. Names are their bytes: equal bytes are equal names. */
-export interface Certificate {
-  der: Buffer;
-  tbs: Buffer;
-  /** The AlgorithmIdentifier, the same inside and outside. */
-  algorithm: Buffer;
-  signature: Buffer;
-  serial: Buffer;
-  issuer: Buffer;
-  subject: Buffer;
-  commonName: string;
-  /** Milliseconds since the epoch, both ends included. */
-  notBefore: number;
-  notAfter: number;
-  /** SubjectPublicKeyInfo. */
-  publicKey: Buffer;
-  /** By OID, the bytes in the OCTET STRING. */
-  extensions: ReadonlyMap<string, Buffer>;
-  /** Undefined without basicConstraints; `pathLength` is how many CAs may follow. */
-  basic?: { isCa: boolean; pathLength: number };
-  usage?: { maySignCertificates: boolean; maySignLists: boolean };
-}
+export type Certificate = NonNullable<ReturnType<typeof parseCertificate>>;
 
 const basicConstraints = "2.5.29.19";
 const keyUsage = "2.5.29.15";
@@ -46,7 +26,7 @@ const keyUsage = "2.5.29.15";
 const mostBytes = 16 * 1024;
 
 /** Undefined for what is not strict DER of that form, or has a critical extension that nobody here understands. */
-export function parseCertificate(der: Buffer): Certificate | undefined {
+export function parseCertificate(der: Buffer) {
   if (der.length > mostBytes) return undefined;
   const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
   const [version, serial, inner, issuer, validity, subject, publicKey, extensions, ...rest] =
@@ -67,14 +47,17 @@ export function parseCertificate(der: Buffer): Certificate | undefined {
   return {
     der,
     tbs: tbs.whole,
+    // The AlgorithmIdentifier, the same inside and outside
     algorithm: algorithm.whole,
     signature: bits,
     serial: serialBytes,
     issuer: issuer.whole,
     subject: subject.whole,
     commonName,
+    // Milliseconds since the epoch, both ends included
     notBefore,
     notAfter,
+    // SubjectPublicKeyInfo
     publicKey: publicKey.whole,
     ...read,
   };
@@ -102,9 +85,8 @@ function commonNameOf(name: Der | undefined): string | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-function readExtensions(
-  field: Der | undefined,
-): Pick<Certificate, "extensions" | "basic" | "usage"> | undefined {
+/** By OID, the bytes in the OCTET STRING, and what two of them say. */
+function readExtensions(field: Der | undefined) {
   const [list, ...more] = partsOf(field, tagged(3)) ?? [];
   const all = partsOf(list);
   if (!all || more.length > 0) return undefined;
@@ -123,10 +105,11 @@ function readExtensions(
   const basic = readBasic(extensions.get(basicConstraints));
   const usage = readUsage(extensions.get(keyUsage));
   if (basic === "malformed" || usage === "malformed") return undefined;
-  return { extensions, ...(basic ? { basic } : {}), ...(usage ? { usage } : {}) };
+  return { extensions, basic, usage };
 }
 
-function readBasic(value: Buffer | undefined): Certificate["basic"] | "malformed" {
+/** Undefined without basicConstraints; `pathLength` is how many CAs may follow. */
+function readBasic(value: Buffer | undefined) {
   if (value === undefined) return undefined;
   const parts = partsOf(readValue(value, tags.sequence));
   if (!parts || parts.length > 2) return "malformed";
@@ -136,7 +119,7 @@ function readBasic(value: Buffer | undefined): Certificate["basic"] | "malformed
   return pathLength === undefined ? "malformed" : { isCa, pathLength };
 }
 
-function readUsage(value: Buffer | undefined): Certificate["usage"] | "malformed" {
+function readUsage(value: Buffer | undefined) {
   if (value === undefined) return undefined;
   const content = readValue(value, tags.bits)?.content;
   const first = content?.[1];
