@@ -62,7 +62,7 @@ export function createAppraiser(by: AppraiserOptions) {
   const newest = new Newest();
 
   async function verify(raw: string | undefined, folder: string | undefined) {
-    const bytes = raw === undefined ? undefined : decodeEvidence(raw);
+    const bytes = decodeEvidence(raw ?? "");
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
     const verifiedBy = (these: Endorsements, among?: Newest) =>
@@ -223,12 +223,9 @@ export function createEvidenceRegister(redis: RedisClient, key: Keys) {
       const names = [marks.digest, ...(marks.reportId === undefined ? [] : [marks.reportId])];
       const keys = [ofVm(vmId), ...names.map((name) => key("evidence", name))];
       const found = (await run(keys, [vmId, rememberedMs])) as string[];
-      const owners = found.map((text) => {
-        const space = text.lastIndexOf(" ");
-        return { vmId: text.slice(0, space), firstAt: Number(text.slice(space + 1)) };
-      });
-      if (owners.some((owner) => owner.vmId !== vmId)) return "under another VM";
-      const isOld = owners.some(({ firstAt }) => notBefore !== undefined && firstAt < notBefore);
+      const marked = found.map((text) => /^(.*) (\S+)$/s.exec(text) ?? []);
+      if (marked.some(([, owner]) => owner !== vmId)) return "under another VM";
+      const isOld = marked.some(([, , at]) => notBefore !== undefined && Number(at) < notBefore);
       return isOld ? "before the change" : undefined;
     },
   };

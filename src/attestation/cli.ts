@@ -11,8 +11,6 @@ import { exactTime } from "../verifier/der.ts";
 import { type By, endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
-import { problem } from "../verifier/reasons.ts";
-import { notReadable } from "../verifier/verification.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import type { Verdict } from "./appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
@@ -115,15 +113,12 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
   const expectedReportData = values["report-data"]?.replace(/^0x/i, "").toLowerCase();
   if (expectedReportData !== undefined && !/^[0-9a-f]{128}$/.test(expectedReportData))
     throw new UserError(`${expectedReportData.slice(0, 200)} is not 64 bytes in hex`);
-  const result = appraiseEvidence(
-    bytes ? verifyEvidence(bytes, endorsements, by) : notReadable(problem("evidence-encoding")),
-    {
-      policy: policyOf(values),
-      references: (values.pin ?? []).map((text) => pinOf(text)),
-      now: by.now,
-      context: { expectedReportData },
-    },
-  );
+  const result = appraiseEvidence(verifyEvidence(bytes, endorsements, by), {
+    policy: policyOf(values),
+    references: (values.pin ?? []).map((text) => pinOf(text)),
+    now: by.now,
+    context: { expectedReportData },
+  });
   const json = () =>
     JSON.stringify({ at: new Date(by.now).toISOString(), ...result }, jsonValue, 2).split("\n");
   tell(values.json ? json() : resultLines(result, { at: by.now, absent }));

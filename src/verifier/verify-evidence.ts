@@ -34,12 +34,13 @@ interface By {
   newest?: Newest | undefined;
 }
 
-/** Checks the raw report of a VM: pure, offline, and never by exceptions. */
+/** Checks the raw report of a VM: pure, offline, and never by exceptions. Undefined: it could not be decoded. */
 export function verifyEvidence(
-  bytes: Buffer,
+  bytes: Buffer | undefined,
   endorsements: Endorsements,
   { now, roots = vendorRoots, newest }: By,
 ): Verification {
+  if (bytes === undefined) return notReadable(problem("evidence-encoding"));
   const tee = teeOf(bytes);
   if (typeof tee !== "string") return notReadable(tee);
   if (!isClock(now)) return notReadable(problem("clock"));
@@ -56,9 +57,7 @@ export function verifyEncoded(
   options: By,
 ): Verification {
   if (report === undefined || report.trim() === "") return notReadable(problem("evidence-missing"));
-  const bytes = decodeEvidence(report);
-  if (bytes === undefined) return notReadable(problem("evidence-encoding"));
-  return verifyEvidence(bytes, endorsements, options);
+  return verifyEvidence(decodeEvidence(report), endorsements, options);
 }
 
 /** Which endorsements a piece of evidence needs: names to look them up by, believed for nothing else. */
