@@ -9,7 +9,7 @@ import type {
   Context,
 } from "../verifier/attestation-result.ts";
 import type { Facts, Verification } from "../verifier/verification.ts";
-import { difference, measuredDigits, normalize, type VmPins } from "./pins.ts";
+import { difference, doubts, measuredDigits, normalize, type VmPins } from "./pins.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
 export type Verdict = AttestationResult["verdict"];
@@ -178,11 +178,6 @@ const weigh = <Effect extends "fails" | "lacks">(
   code: AppraisalReason["code"],
   ...all: readonly (string | false | undefined)[]
 ) => all.flatMap((says) => (says ? [{ effect, code, says }] : []));
-
-const doubts = {
-  waits: "its approved pin waits to be sealed in the audit trail, for a second or so",
-  forged: "its approved pin was not kept by Gatehouse, or under another bot token",
-};
 
 /** Undefined where there is one that counts, raw or not. */
 function whyNoReport(input: AppraisalInput): string | undefined {

@@ -3,7 +3,7 @@ import type { Pin } from "../config/policy-file.ts";
 import { matchesGlob } from "../text/glob.ts";
 import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";
 import { decodeEvidence } from "../verifier/verify-evidence.ts";
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
@@ -23,8 +23,13 @@ export interface VmPins {
   /** Those that count. */
   values: readonly string[];
   /** Why an approved one doesn't count: its record isn't sealed yet, or it was written by hand. */
-  doubt?: "waits" | "forged";
+  doubt?: keyof typeof doubts;
 }
+
+export const doubts = {
+  waits: "its approved pin waits to be sealed in the audit trail, for a second or so",
+  forged: "its approved pin was not kept by Gatehouse, or under another bot token",
+};
 
 /** The names by which a pin or a rule can match a VM: name, id, `project/name`. */
 export function namesOf(vm: NamedVm): string[] {
@@ -150,7 +155,7 @@ export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
    * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has
    * no such record as it was sealed.
    */
-  is: "kept" | "waits" | "forged";
+  is: "kept" | keyof typeof doubts;
 }
 
 /** What is asked of the audit trail, which lies to the right. */
@@ -251,10 +256,9 @@ export function createAcceptedPins(options: {
     const vm = { id: vmId, name: vmId, projectId: "" };
     const pin = kept ?? { values: "", request: "", vm, by: "" };
     if (is === "forged") {
-      const why = "its approved pin was not kept by Gatehouse, or under another bot token";
       const target = { kind: "vm", id: vmId, name: pin.vm.name };
-      const name = `pin ${createHash("sha256").update(`${vmId} ${text}`).digest("hex")}`;
-      await trail.alarm(name, { what: "alarm", request: pin.request, target, why });
+      const name = `pin ${hash("sha256", `${vmId} ${text}`)}`;
+      await trail.alarm(name, { what: "alarm", request: pin.request, target, why: doubts.forged });
     }
     return { ...pin, at: Number.parseInt(entry, 10) || 0, is };
   }
