@@ -20,25 +20,32 @@ import { inspectStored, mostBytes, namesNeeded, storeEndorsement } from "./endor
 /** Where endorsements come from; without a slash at the end. */
 export type VendorAddresses = NonNullable<Policy["attestation"]["refresh"]>;
 
+/** Intel's and AMD's addresses; what is put in are words of a list and hex digits (`endorsementNamed`). */
+const paths = {
+  "intel-root-list": "{intelRoot}",
+  "intel-pck-list": "{intel}/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
+  "intel-qe-identity": "{intel}/tdx/certification/v4/qe/identity",
+  "intel-tcb-info": "{intel}/tdx/certification/v4/tcb?fmspc={fmspc}",
+  "amd-list": "{amd}/{signer}/v1/{product}/crl",
+  "amd-vcek": "{amd}/vcek/v1/{product}/{hwid}",
+} as const satisfies Record<EndorsementKind["is"], string>;
+
 /** What KDS calls the parts of a TCB version, where it has other names. */
 const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", microcode: "ucode" };
 
-/**
- * What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. What is put into the
- * paths are words of a list and hex digits (`endorsementNamed`).
- */
-export function addressOf(kind: EndorsementKind, { intel, intelRoot, amd }: VendorAddresses) {
-  if (kind.is === "intel-root-list") return intelRoot;
-  if (kind.is === "intel-pck-list")
-    return `${intel}/sgx/certification/v4/pckcrl?ca=${kind.ca}&encoding=der`;
-  if (kind.is === "intel-qe-identity") return `${intel}/tdx/certification/v4/qe/identity`;
-  if (kind.is === "intel-tcb-info")
-    return `${intel}/tdx/certification/v4/tcb?fmspc=${kind.fmspc}${kind.early ? "&update=early" : ""}`;
-  if (kind.is === "amd-list") return `${amd}/${kind.signer}/v1/${kind.product}/crl`;
+/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
+export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
+  const [vendors, values] = [new Map(Object.entries(at)), new Map(Object.entries(kind))];
+  const address = paths[kind.is].replaceAll(
+    /\{(\w+)\}/g,
+    (_, name: string) => vendors.get(name) ?? encodeURIComponent(values.get(name) ?? ""),
+  );
+  if (kind.is === "intel-tcb-info" && kind.early !== undefined) return `${address}&update=early`;
+  if (kind.is !== "amd-vcek") return address;
   const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
     ([part, value]) => `${versionNames[part] ?? part}SPL=${String(value).padStart(2, "0")}`,
   );
-  return `${amd}/vcek/v1/${kind.product}/${kind.hwid}?${versions.join("&")}`;
+  return `${address}?${versions.join("&")}`;
 }
 
 /** Intel's headers with the chain of whoever signed. */
