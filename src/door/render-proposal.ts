@@ -11,13 +11,12 @@ import {
   news,
   section,
   when,
-  linked,
 } from "../messages/message.ts";
 import { askOnce } from "../policy/refusal.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { Freeze } from "../requests/journal/switches.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { deedOf, parametersOf } from "../requests/render/asking.ts";
+import { deedOf, linked, parametersOf } from "../requests/render/asking.ts";
 import type { StoredProposal } from "./proposals.ts";
 
 interface Beside {

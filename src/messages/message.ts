@@ -421,16 +421,6 @@ export function channelLink(channelId: string): Markdown {
   return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : name(channelId);
 }
 
-/** `<…|its card>`, or only the words where Slack doesn't tell the permalink. */
-export function linked(link: string | undefined, words: string): Markdown {
-  return link === undefined ? md`${words}` : md`<${new Markdown(link)}|${words}>`;
-}
-
-/** Ends a line about a request. */
-export function openIt(link: string | undefined): Markdown {
-  return link === undefined ? md`` : md` · ${linked(link, "Open its message")}`;
-}
-
 /** For plain text, which Slack shows in no reader's time zone: `2026-11-20 03:12 UTC`. */
 export const utc = (at: number) =>
   `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;

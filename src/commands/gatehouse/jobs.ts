@@ -9,13 +9,12 @@ import {
   section,
   sentence,
   table,
-  openIt,
 } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { askingRow, deedOf, whyButton } from "../../requests/render/asking.ts";
+import { askingRow, deedOf, openIt, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";
 import type { ReadContext } from "../context.ts";
 

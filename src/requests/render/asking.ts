@@ -12,7 +12,6 @@ import {
   name,
   plainWords,
   when,
-  openIt,
 } from "../../messages/message.ts";
 import {
   argumentsOf,
@@ -186,6 +185,16 @@ export function voteButtons({ record }: StoredRequest, command: ChangeCommand): 
     command.class === "destroy" || isPin(command) ? { ...approve, confirm } : approve,
     { label: "Deny", action: "vote:deny", value, style: "danger" },
   ];
+}
+
+/** `<…|its card>`, or only the words where Slack doesn't tell the permalink. */
+export function linked(link: string | undefined, words: string): Markdown {
+  return link === undefined ? md`${words}` : md`<${new Markdown(link)}|${words}>`;
+}
+
+/** Ends a line about a request. */
+export function openIt(link: string | undefined): Markdown {
+  return link === undefined ? md`` : md` · ${linked(link, "Open its message")}`;
 }
 
 /** A request that waits, outside its card, with all that the card says: a vote counts from here too. */

@@ -9,9 +9,9 @@ import {
   Markdown,
   md,
   name,
-  openIt,
 } from "../../messages/message.ts";
 import type { StoredRequest } from "../journal/record.ts";
+import { openIt } from "./asking.ts";
 
 /** A request that was made under the policy before, and what its thread can be found by. */
 export interface CanceledByPolicy {

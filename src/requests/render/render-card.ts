@@ -17,7 +17,6 @@ import {
   mention,
   channelLink,
   howToOpen,
-  linked,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
@@ -30,6 +29,7 @@ import {
   deedLine,
   detailOf,
   fingerprintLine,
+  linked,
   requestButton,
   targetName,
   verbOf,
