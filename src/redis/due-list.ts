@@ -197,7 +197,7 @@ async function runWork(
   while (!closing.aborted) {
     const pauseMs = Math.min(everyMs(), await takeDue());
     if (pauseMs <= 0 || closing.aborted) continue;
-    await sleep(pauseMs, undefined, { signal: rest.signal }).catch(() => undefined);
+    await Promise.allSettled([sleep(pauseMs, undefined, { signal: rest.signal })]);
     rest = new AbortController();
   }
   await Promise.all(inFlight.values());
