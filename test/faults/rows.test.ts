@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { runRow } from "./rows/row.ts";
 import { rows } from "./rows/index.ts";
 
-/** A worker that is killed, and one that is frozen: that needs whole processes. `npm run faults` has all rows. */
-const chosen = ["P4", "M3"];
+/** A worker that is frozen; the short campaign kills them. `npm run faults` has all rows. */
+const chosen = ["M3"];
 
 describe("faults", () => {
   for (const row of rows.filter(({ id }) => chosen.includes(id))) {

@@ -148,7 +148,7 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
   };
 }
 
-const atOnce = 10;
+const atOnce = 25;
 
 interface Where {
   path: string;

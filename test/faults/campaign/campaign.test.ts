@@ -9,7 +9,7 @@ describe("two dozen requests while workers die", () => {
       operations: 24,
       seed: 8,
       posts: { workers: 2, gateways: 1 },
-      everyMs: [800, 1600],
+      everyMs: [1200, 2200],
     });
     expect(lineOf({ ...verdict, unknown: 0, faults: 0 }), verdict.findings.join("\n")).toBe(
       "24 operations, 0 faults | twice 0 | lost 0 | false success 0 | false failure 0 | unknown 0 | silent 0 | audit gaps 0",
