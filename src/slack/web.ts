@@ -339,17 +339,13 @@ export function createSharedChannels(options: {
     /** The same Slack, which takes no post there. */
     web: {
       async call(method: string, args?: WebData) {
-        const channelId = placeOf(method, args ?? {});
+        // In a channel everyone reads a post. An edit says nothing where nothing was posted
+        const channelId = method === "chat.postMessage" && textAt(args, "channel");
         const no = channelId && (await refusal(channelId, goodForMs + graceMs));
         return no || web.call(method, args);
       },
     },
   };
-}
-
-/** The channel in which everyone would read it. An edit says nothing where nothing was posted. */
-function placeOf(method: string, args: Readonly<Record<string, unknown>>): string | undefined {
-  return method === "chat.postMessage" ? textAt(args, "channel") : undefined;
 }
 
 /**

@@ -65,10 +65,7 @@ export async function answer(
   const { command, input } = invocation;
   const { interaction, reply } = act;
   const { message: own, file, isSharable } = await answerOf(invocation, person, act, { isShared });
-  if (file && !(await sendFile(file, act))) {
-    const unsent = md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`;
-    await reply.privately(say(unsent));
-  }
+  if (file && !(await sendFile(file, act))) await reply.privately(unsent(file));
   if (isShared) return postToChannel(withContext(own, md`Shared by ${person.name}`), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
@@ -170,6 +167,9 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
 function withContext({ text, blocks }: Message, note: Markdown): Message {
   return message(new Markdown(text), blocks, context(note));
 }
+
+export const unsent = ({ name: file }: NonNullable<Answer["file"]>) =>
+  say(md`The file ${file} couldn't be sent to you: Slack isn't accepting files right now.`);
 
 /** A file can't be ephemeral, so it goes to the requester's direct messages. False where Slack didn't take it. */
 export async function sendFile(

@@ -15,7 +15,7 @@ import {
 import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
 import { rolloutList } from "../../rollouts/render-rollout.ts";
-import { sendFile } from "./answer.ts";
+import { sendFile, unsent } from "./answer.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import {
   authorize,
@@ -116,9 +116,9 @@ export async function listOutcomes(planned: Planned | undefined, act: Act<Press>
   if (!planned?.rollout.final)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
   await authorizeStop(planned, act);
-  const isSent = await sendFile(rolloutList(planned.rollout, planned.command), act);
-  const where = isSent ? md`The list is in your direct messages.` : md`Slack didn't take the file.`;
-  await act.reply.privately(say(where));
+  const list = rolloutList(planned.rollout, planned.command);
+  const isSent = await sendFile(list, act);
+  await act.reply.privately(isSent ? say(md`The list is in your direct messages.`) : unsent(list));
 }
 
 /** As long as a rollout that has ended is kept. */
