@@ -38,7 +38,8 @@ async function primaryKilled(redis: Pick<RedisNodes, "url" | "primary">, isAlone
   };
   const awayMs = await looking(taken, 12_000, lastLines);
   const settled = () => world.settled(100).catch(() => undefined);
-  const requests = await looking(settled, 12_000, lastLines);
+  // A post whose mark was the last that Redis kept is looked up in Slack after 10 s
+  const requests = await looking(settled, 20_000, lastLines);
   const stops = world.compute.writes().filter(({ path }) => path.endsWith("/stop"));
   return {
     awayMs,
@@ -81,7 +82,7 @@ describe("a Redis that is killed and comes back while requests run", () => {
       expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
       expect(awayMs).toBeLessThan(10_000);
     }),
-    30_000,
+    45_000,
   );
 });
 
@@ -91,14 +92,14 @@ describe("a Redis that fails over while requests run", () => {
     const { awayMs, calls, told, ...seen } = await primaryKilled(cluster);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
     expect(awayMs).toBeLessThan(10_000);
-  }, 30_000);
+  }, 45_000);
 
   it.concurrent("is watched by sentinels: work goes on within 10 s, and nothing is done twice", async () => {
     await using redis = await startSentinels();
     const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
     expect(awayMs).toBeLessThan(10_000);
-  }, 30_000);
+  }, 45_000);
 
   it.concurrent(
     "is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it",
@@ -108,6 +109,6 @@ describe("a Redis that fails over while requests run", () => {
       expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
       expect(awayMs).toBeLessThan(10_000);
     }),
-    30_000,
+    45_000,
   );
 });
