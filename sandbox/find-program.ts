@@ -35,8 +35,11 @@ export function mayUseApt(): boolean {
   return /^(ID|ID_LIKE)=.*\b(debian|ubuntu)\b/m.test(release);
 }
 
-/** Installs one package quietly; undefined, or why it didn't work. */
-export async function aptInstall(name: string, limitMs: number): Promise<string | undefined> {
+/** Installs packages quietly; undefined, or why it didn't work. */
+export async function aptInstall(
+  names: readonly string[],
+  limitMs: number,
+): Promise<string | undefined> {
   const run = promisify(execFile);
   const options = {
     timeout: limitMs,
@@ -53,7 +56,7 @@ export async function aptInstall(name: string, limitMs: number): Promise<string 
       "--no-install-recommends",
       "-o",
       "DPkg::Lock::Timeout=60",
-      name,
+      ...names,
     ];
     await run("apt-get", install, options);
     return undefined;

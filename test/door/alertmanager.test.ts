@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { hears, wordsOf } from "../stories/words.ts";
-import { ensureAlertmanager } from "../support/ensure-alertmanager.ts";
+import { programOf } from "../support/programs.ts";
 import { startAlertWorld, testSecret } from "./sending.ts";
 
-const program = await ensureAlertmanager();
+const program = programOf("prometheus-alertmanager");
 
 /** Two peers of one cluster, on loopback. */
 async function startPeers(path: string, doorPort: number) {

@@ -1,40 +1,26 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, request } from "node:https";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { findProgram } from "../../sandbox/find-program.ts";
+import { freePort } from "../../sandbox/ensure-redis.ts";
 import { root } from "../house/sources.ts";
+import { programOf } from "../support/programs.ts";
+import { certificate } from "../support/redis-nodes.ts";
 import { startWorld } from "../support/start-world.ts";
-
-/** A port that nobody has at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" ? (address?.port ?? 0) : 0;
-}
 
 it("the door answers through the nginx of docs/operate.md, over TLS and with the path as it was sent", async ({
   skip,
 }) => {
-  const nginx = findProgram(["nginx", "/usr/sbin/nginx"]);
-  const openssl = findProgram(["openssl"]);
-  if (nginx === undefined || openssl === undefined) throw skip("there is no nginx here");
+  const nginx = programOf("nginx");
+  if (nginx === undefined) throw skip("there is no nginx here");
   await using world = await startWorld({ env: { DOOR_PORT: "0" } });
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-nginx-"));
-  const [key, certificate] = ["key", "pem"].map((name) => path.join(folder, `gatehouse.${name}`));
-  execFileSync(
-    openssl,
-    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=gatehouse.example -keyout ${key} -out ${certificate}`.split(
-      " ",
-    ),
-    { stdio: "ignore" },
-  );
+  for (const what of ["key", "pem"])
+    await copyFile(certificate, path.join(folder, `gatehouse.${what}`));
   const [, block = ""] =
     /```nginx\n([^]*?)```/.exec(readFileSync(path.join(root, "docs/operate.md"), "utf8")) ?? [];
   const port = await freePort();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { ensureChromium } from "../support/ensure-chromium.ts";
+import { installPrograms, programOf } from "../support/programs.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
 
@@ -90,10 +90,10 @@ describe("a program on the PATH", () => {
   });
 });
 
-describe("the browser of the tests", () => {
-  it("is a program, or a sentence that says how to get one", async () => {
-    const browser = await ensureChromium({ install: false });
-    if ("path" in browser) expect(existsSync(browser.path)).toBe(true);
-    else expect(browser.missing).toContain("apt-get install chromium");
+describe("the programs that tests run", () => {
+  it("are there, or named with the way to get them", async () => {
+    const missing = await installPrograms({ install: false });
+    expect(missing?.includes("chromium") ?? false).toBe(programOf("chromium") === undefined);
+    if (missing !== undefined) expect(missing).toMatch(/apt-get install \w/);
   });
 });

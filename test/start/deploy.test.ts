@@ -9,6 +9,7 @@ import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { root } from "../house/sources.ts";
+import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
 
 const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
@@ -584,8 +585,8 @@ describe("metrics", () => {
   });
 
   it("fire in those stories by Prometheus' own count", ({ skip }) => {
-    const promtool = findProgram(["promtool"]);
-    if (promtool === undefined) throw skip("there is no promtool here: apt install prometheus");
+    const promtool = programOf("prometheus");
+    if (promtool === undefined) throw skip("there is no promtool here");
     const cwd = new URL("../../deploy/prometheus/", import.meta.url);
     for (const words of ["check rules alerts.yml", "test rules alerts.test.yml"]) {
       const { status, stdout, stderr } = spawnSync(promtool, words.split(" "), {

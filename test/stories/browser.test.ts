@@ -4,7 +4,7 @@ import { browserForTests, openBrowser, type TestBrowser } from "../support/brows
 import { fleetOf } from "../rollouts/rollout-world.ts";
 import { startWorld } from "../support/start-world.ts";
 
-describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
+describe.skipIf(browserForTests() === undefined)("in a browser", () => {
   let browser: TestBrowser;
   beforeAll(async () => {
     browser = await openBrowser();

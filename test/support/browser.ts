@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { chromium, type Locator, type Page } from "playwright-core";
-import { ensureChromium } from "./ensure-chromium.ts";
+import { programOf } from "./programs.ts";
 
 const args = [
   "--headless",
@@ -16,16 +16,12 @@ const args = [
   "--disable-extensions",
 ];
 
-/**
- * Where the browser for tests is. Without one it says so and answers undefined, for `describe.skipIf`; in CI, where it
- * must not be missing, it throws.
- */
-export async function browserForTests(): Promise<string | undefined> {
-  const found = await ensureChromium();
-  if ("path" in found) return found.path;
-  if (process.env["CI"]) throw new Error(found.missing);
-  console.warn(`The browser tests were not run. ${found.missing}`);
-  return undefined;
+/** Where the browser for tests is; undefined, for `describe.skipIf`, without one. Throws in CI, where it must not be missing. */
+export function browserForTests(): string | undefined {
+  const found = programOf("chromium");
+  if (found === undefined && process.env["CI"])
+    throw new Error("There is no browser to test with.");
+  return found;
 }
 
 export interface OpenOptions {
@@ -43,7 +39,7 @@ export interface TestBrowser extends AsyncDisposable {
 }
 
 export async function openBrowser(): Promise<TestBrowser> {
-  const executablePath = await browserForTests();
+  const executablePath = browserForTests();
   if (executablePath === undefined) throw new Error("There is no browser to open.");
   const browser = await chromium.launch({ executablePath, args });
   const window = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Paris" });

@@ -1,5 +1,5 @@
 import { messageOf, UserError } from "../../src/errors.ts";
-import { ensureChromium } from "./ensure-chromium.ts";
+import { installPrograms } from "./programs.ts";
 import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { parseCLI, startVitest, type TestModule } from "vitest/node";
 
@@ -12,8 +12,8 @@ export async function runTests(args: readonly string[]): Promise<number> {
     process.stderr.write(`${messageOf(error)}${hint}\n`);
     return 1;
   }
-  const browser = await ensureChromium();
-  if ("missing" in browser) process.stderr.write(`${browser.missing}\n`);
+  const missing = await installPrograms();
+  if (missing !== undefined) process.stderr.write(`${missing}\n`);
   const { filter, options } = parseCLI(["vitest", "run", ...args]);
   const vitest = await startVitest(filter, { ...options, watch: false });
   const stray = vitest.state.getUnhandledErrors().length;

@@ -10,7 +10,7 @@ import {
 import { callApi } from "../slack/call-api.ts";
 import { startPageWorld } from "./small-app.ts";
 
-const chromium = await browserForTests();
+const chromium = browserForTests();
 
 describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
   let browser: TestBrowser;
