@@ -246,12 +246,13 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
       return joined !== "";
     },
 
-    /** One of its requests has moved. */
-    async touch(id: string): Promise<void> {
-      if ((await redis.exists(cardKey(id))) === 0) return;
+    /** One of its requests has moved. Once the card is shown, an end doesn't wait for the next edit. */
+    async touch(id: string, isEnd: boolean): Promise<void> {
+      const [place, mark] = await redis.hmget(cardKey(id), "place", "said:card");
+      if (!place) return;
       await redis.multi().hincrby(cardKey(id), "revision", 1).pexpire(cardKey(id), keptMs).exec();
-      await outbox.expect(id);
-      outbox.ring();
+      await (isEnd && mark ? outbox.later(id, 0) : outbox.expect(id));
+      outbox.ring(id);
     },
 
     /** No request joins it any more. False when it has grown beyond `size` meanwhile. */

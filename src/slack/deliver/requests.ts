@@ -88,7 +88,7 @@ export function requestSource(options: {
       await store.sharedCards.leave(id, sharedId);
       return read(id, await outbox.get(id));
     }
-    if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
+    if (sharedId !== undefined) await store.sharedCards.touch(sharedId, request.final);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command);
     const isTold = messages.every(({ mark }) => isSaid(mark));

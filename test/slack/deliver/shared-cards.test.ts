@@ -85,7 +85,8 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           tellElsewhere: async () => undefined,
           at: async () => undefined,
         }),
-        sharedCardSource({ ...options, editMs: 100 }),
+        // Longer than any test waits: only progress does
+        sharedCardSource({ ...options, editMs: 60_000 }),
       ],
       {
         web,
