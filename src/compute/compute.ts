@@ -300,15 +300,19 @@ export const wireName = (name: string) =>
  * "missing" has one form. Unknown enum values stay.
  */
 function record<Shape extends z.ZodRawShape>(shape: Shape) {
-  const fields = Object.entries(shape).map((field) => [wireName(field[0]), ...field] as const);
+  const fields = Object.entries(shape).map(([name, schema]) => {
+    const mayLack = schema instanceof z.ZodExactOptional;
+    return { name, wire: wireName(name), mayLack, schema };
+  });
   const read = (value: unknown) => {
     if (!isRecord(value)) return value;
-    const told = fields.flatMap(([wire, name, schema]) => {
+    const told: Record<string, unknown> = {};
+    for (const { name, wire, mayLack, schema } of fields) {
       const field = own(value, wire) ?? undefined;
-      if (!(schema instanceof z.ZodExactOptional)) return [[name, field]];
-      return field !== undefined && schema.safeParse(field).success ? [[name, field]] : [];
-    });
-    return Object.fromEntries(told);
+      if (!mayLack || (field !== undefined && z.safeParse(schema, field).success))
+        told[name] = field;
+    }
+    return told;
   };
   return z.preprocess(read, z.object(shape));
 }
