@@ -9,7 +9,7 @@ import { openBrowser, type SandboxPage } from "./support/browser.ts";
 
 /**
  * `node test/pictures.ts` plays scenes in the demo's world and writes their pictures into docs/: `name.png` as on a desktop,
- * `name-phone.png` as on a phone in the dark.
+ * `name-phone.png` as on a phone in the dark. The browser needs a font with emoji (fonts-noto-color-emoji).
  */
 const { prepare, ...demo } = demoWorld();
 await using world = await startWorld({
