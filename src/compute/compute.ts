@@ -145,18 +145,14 @@ const statuses = new Map<string, StatusFacts>([
   ["ACTIVE", { ...running, settledOf: ["project"] }],
 ]);
 
-export function isKnownStatus(status: string): boolean {
-  return statuses.has(status);
-}
+export const isKnownStatus = (status: string): boolean => statuses.has(status);
 
 /** An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it or sent on top of it. */
 export function statusFacts(status: string): StatusFacts {
   return statuses.get(status) ?? { ...changing, sign: "❔" };
 }
 
-export function isSettledVmStatus(status: string): boolean {
-  return statusFacts(status).settledOf.includes("vm");
-}
+export const isSettledVmStatus = (status: string) => statusFacts(status).settledOf.includes("vm");
 
 export function isSettledProjectStatus(status: string): boolean {
   return statusFacts(status).settledOf.includes("project");

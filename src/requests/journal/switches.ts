@@ -149,8 +149,7 @@ export function createSwitches(redis: RedisClient, key: Keys) {
 }
 
 /**
- * A request joins the open card of its place, or begins one. Not when its own card was posted, or may have been: both are
- * decided by the same field.
+ * A request joins the open card of its place, or begins one. Not when its own card was posted, or may have been.
  *
  * KEYS request, open, new card, outbox
  * ARGV request, id for a new card, place, how long a card takes more (ms), how many at most, gathering time (ms), how long
@@ -235,7 +234,7 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
   return {
     outbox,
 
-    /** False when the request can't join: its own card was posted, or may have been. */
+    /** False when the request can't join. */
     async join(requestId: string, place: SharedCard["place"]): Promise<boolean> {
       const id = `s-${randomBytes(9).toString("base64url")}`;
       const keys = [requests.hashOf(requestId), openKey(place), cardKey(id), outbox.list];
@@ -246,7 +245,7 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
       return joined !== "";
     },
 
-    /** One of its requests has moved. Once the card is shown, an end doesn't wait for the next edit. */
+    /** One of its requests has moved. Once it is shown, an end waits for no edit. */
     async touch(id: string, isEnd: boolean): Promise<void> {
       const [place, mark] = await redis.hmget(cardKey(id), "place", "said:card");
       if (!place) return;
@@ -255,7 +254,7 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
       outbox.ring(id);
     },
 
-    /** No request joins it any more. False when it has grown beyond `size` meanwhile. */
+    /** No request joins it any more. False when it grew beyond `size`. */
     async dissolve({ id }: SharedCard, size?: number): Promise<boolean> {
       if (size !== undefined) return outbox.mark(id, "size", String(size), dissolved);
       await outbox.remember(id, { size: dissolved });
