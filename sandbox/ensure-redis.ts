@@ -17,7 +17,7 @@ export async function ensureRedis(): Promise<string> {
   const found = findProgram(names);
   if (found !== undefined) return found;
   if (!mayUseApt()) throw new UserError("No Redis server was found here", ways);
-  const failure = await aptInstall(["redis-server"], 180_000);
+  const failure = await aptInstall("redis-server", 180_000);
   const installed = findProgram(names);
   if (installed === undefined) {
     throw new UserError(

@@ -35,11 +35,8 @@ export function mayUseApt(): boolean {
   return /^(ID|ID_LIKE)=.*\b(debian|ubuntu)\b/m.test(release);
 }
 
-/** Installs packages quietly; undefined, or why it didn't work. */
-export async function aptInstall(
-  names: readonly string[],
-  limitMs: number,
-): Promise<string | undefined> {
+/** Installs one package quietly; undefined, or why it didn't work. */
+export async function aptInstall(name: string, limitMs: number): Promise<string | undefined> {
   const run = promisify(execFile);
   const options = {
     timeout: limitMs,
@@ -56,7 +53,7 @@ export async function aptInstall(
       "--no-install-recommends",
       "-o",
       "DPkg::Lock::Timeout=60",
-      ...names,
+      name,
     ];
     await run("apt-get", install, options);
     return undefined;

@@ -17,13 +17,14 @@ const missing = () =>
   (Object.keys(programs) as Package[]).filter((name) => programOf(name) === undefined);
 
 /**
- * Installs what is missing, as root on Debian or Ubuntu (up to five minutes). Resolves to a sentence with the way to get what is
+ * Installs what is missing, as root on Debian or Ubuntu (up to five minutes each). Resolves to a sentence with the way to get what is
  * missing still, or undefined. Never throws.
  */
 export async function installPrograms({ install = true }: { install?: boolean } = {}): Promise<
   string | undefined
 > {
-  if (install && missing().length > 0 && mayUseApt()) await aptInstall(missing(), 300_000);
+  // One by one: what apt doesn't have must not keep the others away
+  if (install && mayUseApt()) for (const name of missing()) await aptInstall(name, 300_000);
   const still = missing();
   return still.length === 0
     ? undefined
