@@ -52,7 +52,11 @@ export async function openBrowser(): Promise<TestBrowser> {
       await page.tab.setViewportSize(
         phone ? { width: 390, height: 800 } : { width: 1280, height: 860 },
       );
-      await page.tab.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+      // What moves can't be measured, and a click waits until it stands still
+      await page.tab.emulateMedia({
+        colorScheme: dark ? "dark" : "light",
+        reducedMotion: "reduce",
+      });
       const words = new URLSearchParams();
       if (as !== undefined) words.set("as", as);
       if (channel !== undefined) words.set("channel", channel);
@@ -87,10 +91,10 @@ export class SandboxPage implements AsyncDisposable {
     return this.tab.locator("dialog[open]:not(:has(~ dialog[open])), body:not(:has(dialog[open]))");
   }
 
-  /** A phone hides it until asked. */
+  /** A phone hides it until asked. What counts is the button: just after a resize, the sidebar is still sliding away. */
   async #openSidebar(): Promise<void> {
-    const hidden = await this.tab.locator("#sidebar").isHidden();
-    if (hidden) await this.tab.locator(".menu-button:visible").click();
+    const button = this.tab.locator(".shell:not(.sidebar-open) .menu-button:visible");
+    if (await button.isVisible()) await button.click();
   }
 
   /** Becomes somebody else, by name or part of it. */

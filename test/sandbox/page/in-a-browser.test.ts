@@ -287,7 +287,6 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
   it("has no serious fault for those who hear it, or see it badly, in nine states", async () => {
     await using world = await startPageWorld({ more: true });
     await using page = await browser.open(world.url);
-    await page.tab.emulateMedia({ reducedMotion: "reduce" });
     await page.sees("Three things to try");
     expect(await faultsOf(page, "light"), "the first screen").toEqual([]);
     await page.goTo("status");
