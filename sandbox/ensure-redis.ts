@@ -184,13 +184,17 @@ function unref(handle: unknown): void {
   }
 }
 
+const given = new Set<number>();
+
 /**
- * A port that nobody listens on now, below those that systems give to outgoing connections (32,768 and up on Linux, RFC 6335's
- * dynamic range elsewhere): until its owner binds it, no connection takes it by chance.
+ * A port that nobody listens on now, another one each time, below those that systems give to outgoing connections (32,768 and up on
+ * Linux, RFC 6335's dynamic range elsewhere): until its owner binds it, no connection takes it by chance.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(10_000, 32_768);
+    if (given.has(port)) continue;
+    given.add(port);
     const server = createServer().listen(port, "127.0.0.1");
     try {
       await once(server, "listening");

@@ -69,19 +69,12 @@ export function createDueList(redis: RedisClient, list: string) {
   };
 }
 
-/**
- * Nothing more is owed as of a revision.
- *
- * KEYS list, hash   ARGV id, revision, when it is due else (ms) → 1, or 0 when its hash has another revision by now
- */
-const done = `${redisTimeLua}
-local revision = redis.call('HGET', KEYS[2], 'revision')
-if revision and revision ~= ARGV[2] then
-  redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
-  return 0
-end
-redis.call('ZREM', KEYS[1], ARGV[1])
-return 1
+/** KEYS list, hash   ARGV id, revision, due in (ms, 0 for never), else in (ms) → 1, or 0 when its hash has another revision */
+const settle = `${redisTimeLua}
+local same = (redis.call('HGET', KEYS[2], 'revision') or ARGV[2]) == ARGV[2]
+if same and ARGV[3] == '0' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], now + (same and ARGV[3] or ARGV[4]), ARGV[1]) end
+return same and 1 or 0
 `;
 
 /** `<channel> <ts>`, as `createPostOnce` keeps it. */
@@ -122,15 +115,15 @@ export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
   const due = createDueList(redis, list);
-  const runDone = defineScript(redis, "gatehouseDueDone", done);
+  const runSettle = defineScript(redis, "gatehouseDueSettle", settle);
   const runMark = defineMark(redis);
   return {
     ...due,
     hashOf,
     get: (id: string): Promise<Fields> => redis.hgetall(hashOf(id)),
-    /** False when its hash has another revision by now: then it is still on the list. */
-    done: async (id: string, revision: number, elseInMs: number): Promise<boolean> =>
-      (await runDone([list, hashOf(id)], [id, revision, elseInMs])) === 1,
+    /** Off the list (0), or due in `inMs`. False, and due in `elseInMs`, when its hash has another revision by now: read again. */
+    settle: async (id: string, ...how: [revision: number, inMs: number, elseInMs: number]) =>
+      (await runSettle([list, hashOf(id)], [id, ...how])) === 1,
     /** Compare-and-set of one field ("" for none). */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
       (await runMark([hashOf(id)], [field, before, value])) === 1,

@@ -18,18 +18,21 @@ it("gives what is due, the longest due first, and to nobody else until the visib
   expect(await list.depth()).toBe(2);
 });
 
-it("is done with what has not moved since; what has is still owed, and what is gone is done", async () => {
+it("settles what has not moved since; what has is still owed, and what is gone is settled", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const outbox = createOutbox(redis, key("list"), (id) => key("thing", id));
   await redis.hset(key("thing", "a"), "revision", 3);
   await outbox.later("a", 0);
-  expect(await outbox.done("a", 2, 0)).toBe(false);
-  expect(await outbox.take(8, 60_000)).toEqual(["a"]);
-  expect(await outbox.done("a", 3, 0)).toBe(true);
+  for (const inMs of [0, 60_000]) {
+    expect(await outbox.settle("a", 2, inMs, 0)).toBe(false);
+    expect(await outbox.take(8, 60_000)).toEqual(["a"]);
+  }
+  expect(await outbox.settle("a", 3, 0, 0)).toBe(true);
   expect(await outbox.depth()).toBe(0);
-  await outbox.later("a", 60_000);
+  expect(await outbox.settle("a", 3, 60_000, 0)).toBe(true);
+  expect([await outbox.take(8, 60_000), await outbox.depth()]).toEqual([[], 1]);
   await redis.del(key("thing", "a"));
-  expect(await outbox.done("a", 3, 0)).toBe(true);
+  expect(await outbox.settle("a", 3, 0, 0)).toBe(true);
   expect(await outbox.depth()).toBe(0);
   await dispose();
 });

@@ -76,6 +76,12 @@ async function startNode(
     retryStrategy: () => 100,
   });
   admin.on("error", () => undefined); // it is killed on purpose
+  // On a slow machine the first command, which must connect, takes longer than others may
+  await looking(
+    () => admin.ping().catch(() => undefined),
+    longestMs,
+    async () => `nobody answers on port ${port}`,
+  );
   return {
     port,
     url,

@@ -62,30 +62,25 @@ export function startDelivery(
   const postOnce = createPostOnce(options);
 
   async function deliver(source: Source, id: string): Promise<number | undefined> {
-    const { outbox, kind, at } = source;
+    const { outbox } = source;
     for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.read(id, fields);
-      if (!owes && Object.keys(fields).length > 0) return later(notOursMs);
-      if (!owes) {
-        await outbox.remove(id);
-        return undefined;
-      }
-      const { createdAt, revision, messages, waitMs = 0 } = owes;
-      const [owed] = inOrder(messages);
-      if (!owed && waitMs === 0) {
-        if (await outbox.done(id, revision, visibilityTimeoutMs)) return undefined;
-        continue;
-      }
-      const post = () => (owed ? postOnce({ kind, at, id, createdAt, outbox }, owed) : waitMs);
-      const dueInMs = await during(owes.work ?? workOnRequests([]), async () => post());
-      if (dueInMs > 0) return later(dueInMs);
+      const isOthers = !owes && Object.keys(fields).length > 0;
+      const posted = owes && (await postFirst(source, id, owes));
+      if (posted !== undefined && posted <= 0) continue;
+      const inMs = posted ?? owes?.waitMs ?? (isOthers ? notOursMs : 0);
+      const revision = owes?.revision ?? Number(fields["revision"]);
+      if (await outbox.settle(id, revision, inMs, visibilityTimeoutMs)) return inMs || undefined;
     }
+  }
 
-    async function later(ms: number): Promise<number> {
-      await outbox.later(id, ms);
-      return ms;
-    }
+  /** As `postOnce` says; undefined when none is owed. */
+  async function postFirst({ kind, at, outbox }: Source, id: string, owes: Owes) {
+    const [owed] = inOrder(owes.messages);
+    if (!owed) return undefined;
+    const subject = { kind, at, id, createdAt: owes.createdAt, outbox };
+    return during(owes.work ?? workOnRequests([]), async () => postOnce(subject, owed));
   }
 
   return startDispatcher(

@@ -3,7 +3,9 @@ import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { createOutbox } from "../../../src/redis/due-list.ts";
+import { createRecords } from "../../../src/redis/record.ts";
+import { type Source, startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt, type Web } from "../../../src/slack/web.ts";
@@ -208,6 +210,42 @@ describe("the delivery of messages", () => {
     slow.resolve();
     await expect.poll(() => here.store.outbox.depth()).toBe(0);
     expect(here.toldElsewhere).toEqual([request.record.id]);
+  });
+
+  it("puts nothing off that another process moved while it was read", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { redis, key, rateLimiter } = here;
+    const mine = createOutbox(redis, key("mine"), (id) => key("thing", id));
+    const others = createRecords(redis, key, key("open"), mine);
+    const move = (revision: number) =>
+      others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
+    await move(0);
+    const read: number[] = [];
+    const deaf = { ...mine, onRing: () => undefined };
+    const source: Source = {
+      kind: "thing",
+      outbox: deaf,
+      atOnce: 1,
+      read: async (_id, fields) => {
+        const revision = Number(fields["revision"]);
+        read.push(revision);
+        if (revision < 3) await move(revision);
+        return { createdAt: 1, revision, messages: [], waitMs: longMs };
+      },
+    };
+    const delivery = startDelivery([source], {
+      web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
+      rateLimiter,
+      log: silentLog(),
+      refusal: async () => undefined,
+      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+      now: here.store.now,
+      everyMs: 20,
+      visibilityTimeoutMs: longMs,
+    });
+    await expect.poll(() => read).toEqual([1, 2, 3]);
+    await delivery.close(2000);
+    expect(await mine.depth()).toBe(1);
   });
 
   it("waits at its close for what is under way", async () => {
