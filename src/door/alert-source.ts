@@ -7,7 +7,7 @@ import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { scopeOfChannel } from "../policy/access.ts";
-import { type Command, dottedName, type Target } from "../registry/define.ts";
+import { type Command, dottedName, isChange } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { targetOf } from "../requests/submit/submit.ts";
 import type { Owes, Source } from "../slack/deliver/deliver.ts";
@@ -33,8 +33,12 @@ import {
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
 const mostListed = 20;
+const mostPresses = 3;
 /** A card waits so long for its turn in the channel before its group is told with others (ms). */
 const ownCardMs = 3_000;
+
+/** Redis time (ms). */
+type Now = Pick<View, "frozen"> & { now: number };
 
 /**
  * The messages of alerts: a card that is edited, and in its thread what joins it and its end. Where the channel takes no card now,
@@ -42,7 +46,7 @@ const ownCardMs = 3_000;
  */
 export function alertSource(options: {
   alerts: Alerts;
-  store: Pick<Journal, "freezeState">;
+  store: Pick<Journal, "freezeState" | "getMany">;
   inventory: Pick<Inventory, "seenIn">;
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
@@ -59,27 +63,28 @@ export function alertSource(options: {
     if (revision === undefined || createdAt === undefined) return undefined;
     const shared = alert && sharedBy(alert.delivered);
     if (shared !== undefined) await alerts.touch(shared);
-    const frozenBy = (await options.store.freezeState())?.by;
-    const now = await alerts.now();
+    const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
     const owed = overview
-      ? await overviewOwed(overview, frozenBy, now)
-      : alert && shared === undefined && owedOf(alert, frozenBy, now);
+      ? await overviewOwed(overview, as)
+      : alert && shared === undefined && owedOf(alert, as);
     return { createdAt, revision, messages: [], ...owed };
   };
 
-  function owedOf(alert: StoredAlert, frozenBy: string | undefined, now: number) {
+  function owedOf(alert: StoredAlert, as: Now) {
     const { record, createdAt, delivered, state, revision } = alert;
     const { channelId, events } = record;
+    const { now, frozen } = as;
     const { card: standsAt, said } = delivered;
     // Nowhere to tell it, or nothing: its end came first, or Slack has refused it
     if (channelId === "" || events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
-    const look = `${state}${frozenBy === undefined ? "" : "-frozen"}`;
+    // That somebody is on it is news
+    const look = `${state}${frozen ? "-frozen" : ""}-${record.requests.length}`;
     const { waitMs, shows } = pacedBy(alert, `${revision}`, look, now);
-    const view = (reads = 0) => viewOf(alert, frozenBy, reads);
+    const view = (reads = 0) => viewOf(alert, as, reads);
     const thread = { channelId: standsAt?.channelId ?? channelId, threadTs: standsAt?.ts };
     const told = events.map((event, n): Owed => {
       const render = async () => renderEvent(event, await view());
-      const key = `event:${n}`;
+      const key = `event:${record.told + n}`;
       return { key, mark: said[key], place: thread, render, urgency: "alert" };
     });
     const card: Owed = {
@@ -95,15 +100,16 @@ export function alertSource(options: {
     return { messages: [card, ...told], waitMs };
   }
 
-  async function overviewOwed(overview: Overview, frozenBy: string | undefined, now: number) {
+  async function overviewOwed(overview: Overview, as: Now) {
+    const { now, frozen } = as;
     const { channelId, delivered, memberIds } = overview;
     const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");
-    const facts = [frozenBy, ...members.map(({ id, revision }) => [id, revision])];
+    const facts = [frozen?.at, ...members.map(({ id, revision }) => [id, revision])];
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
-      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, frozenBy, 1));
+      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, as, 1));
       return renderOverview(
         await Promise.all(views),
         firing.length,
@@ -128,32 +134,39 @@ export function alertSource(options: {
     paced(delivered, { version, look, isLast: false }, now, options.editMs);
 
   /** So many of its VMs are read from the compute service: those that can have controls. */
-  async function viewOf(alert: StoredAlert, frozenBy: string | undefined, reads: number) {
-    const { commands } = options;
+  async function viewOf(alert: StoredAlert, { now, frozen }: Now, reads: number) {
+    const { commands, store } = options;
     const { policy } = options.config;
-    const { source, channelId, vms } = alert.record;
+    const { source, channelId, vms, requests } = alert.record;
     const { offer = [] } = policy.sources[source] ?? {};
-    const wanted = [...[show, metrics, restart, start].map(dottedName), ...offer];
-    const offered = wanted.flatMap((one) => commands.find((it) => dottedName(it) === one) ?? []);
+    const wanted = new Set([...[show, metrics, restart, start].map(dottedName), ...offer]);
+    const named = (it: string) => commands.find((command) => dottedName(command) === it) ?? [];
     const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
     const known = vms.map(async ({ label, id }, n) => {
       const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
       if (!found || !("found" in found) || found.found.id !== id) return [];
-      const target = targetOf(found.found);
-      return [[label, { n, target: n < reads ? await asNow(target) : target }] as const];
+      const status = n < reads ? await statusNow(id) : undefined;
+      const target = { ...targetOf(found.found), ...(status && { status }) };
+      return [[label, { n, target, ...(status && { readAt: now }) }] as const];
     });
     const shown = new Map((await Promise.all(known)).flat());
-    return { alert, vms: shown, offered, frozenBy, policy } satisfies View;
+    const made = await store.getMany(requests.slice(-mostPresses));
+    const presses = made.flatMap((request) => {
+      const command = commands.find(({ name }) => name === request.record.command);
+      return command && isChange(command) ? [{ request, command }] : [];
+    });
+    const offered = [...wanted].flatMap(named);
+    return { alert, vms: shown, offered, presses, frozen, policy } satisfies View;
   }
 
-  /** What the compute service doesn't tell in time is as it is known. */
-  async function asNow(known: Target): Promise<Target> {
-    if (reading >= readsAtOnce) return known;
+  /** Undefined where the compute service doesn't tell in time. */
+  async function statusNow(id: string): Promise<string | undefined> {
+    if (reading >= readsAtOnce) return undefined;
     reading += 1;
     const signal = AbortSignal.timeout(readWithinMs);
-    const vm = await options.compute.vms.get(known.id, { signal }).catch(() => undefined);
+    const vm = await options.compute.vms.get(id, { signal }).catch(() => undefined);
     reading -= 1;
-    return { ...known, status: vm?.status ?? known.status };
+    return vm?.status;
   }
 
   return { kind: "alert", outbox: alerts.outbox, atOnce: 4, read };

@@ -84,10 +84,11 @@ interface AlertRecord {
   group: AlertGroup;
   /** The VMs that labels meant when they came, by ID, because names can be reused. A button names its place in this list. */
   vms: readonly { label: string; id: string }[];
+  /** The newest, and how many came before them. */
   events: readonly AlertEvent[];
-  /** Who pressed what: the newest, and how many there were. */
-  presses: readonly { by: string; did: string; at: number }[];
-  pressed: number;
+  told: number;
+  /** Made by its buttons, in order. */
+  requests: readonly string[];
 }
 
 /** Of one group, or of a message for several. */
@@ -151,7 +152,6 @@ const keptMs = 7 * 24 * 3600_000;
 /** Longer than any record is kept that it could lead to. */
 const pointerMs = 30 * 24 * 3600_000;
 const mostEvents = 30;
-const mostPresses = 3;
 /** An overview takes further groups for so long (ms). */
 const gathersMs = 10 * 60_000;
 const maxTries = 20;
@@ -189,7 +189,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     now,
     get,
     getMany,
-    touch: records.touch,
     refresh: records.refresh,
 
     /**
@@ -232,27 +231,34 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         }
         const was = before?.record.group;
         if (JSON.stringify(was) === JSON.stringify(group) && vms.length === known) return undefined;
-        const { events = [], ...record } = before?.record ?? {
+        const record = before?.record ?? {
           source,
           channelId: await channelOf(vms.map((vm) => vm.id)),
-          presses: [],
-          pressed: 0,
+          events: [],
+          told: 0,
+          requests: [],
         };
-        const told = [...events, ...eventsOf(was ?? emptyGroup, group)].slice(0, mostEvents);
+        const all = [...record.events, ...eventsOf(was ?? emptyGroup, group)];
+        const events = all.slice(-mostEvents);
+        const told = record.told + all.length - events.length;
         const audit = { what: "alert", source, alert: id, firing: firingIn(group) };
-        return move(id, before, { ...record, group, vms, events: told }, audit);
+        return move(id, before, { ...record, group, vms, events, told }, audit);
       }
     },
 
-    /** Who is on it. Once for each button: `n` counts the presses that its message had seen. */
-    async note(id: string, press: { by: string; did: string }, n: number): Promise<void> {
+    /** A button of it has made this request. Idempotent. */
+    async note(id: string, request: string): Promise<void> {
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await get(id);
-        if (!before || before.record.pressed !== n) return;
-        const presses = [...before.record.presses, { ...press, at: await now() }];
-        const noted = { presses: presses.slice(-mostPresses), pressed: n + 1 };
-        if (await move(id, before, { ...before.record, ...noted })) return;
+        const { requests = [] } = before?.record ?? {};
+        if (!before || requests.includes(request)) return;
+        if (await move(id, before, { ...before.record, requests: [...requests, request] })) return;
       }
+    },
+
+    /** Its message looks different now, or that of several groups. */
+    async touch(id: string): Promise<void> {
+      if (await redis.exists(alertKey(id))) await records.touch(id);
     },
 
     /** The group is told in a message with others. Idempotent; false when it has its own by now. */

@@ -6,6 +6,7 @@ import {
   counted,
   firstFew,
   fitsMenu,
+  limits,
   lines,
   type Markdown,
   md,
@@ -29,24 +30,37 @@ import {
   type Target,
 } from "../registry/define.ts";
 import { hasForm } from "../registry/invocation.ts";
+import type { Freeze } from "../requests/journal/switches.ts";
+import { deedOf, frozenWords } from "../requests/render/asking.ts";
+import type { Member } from "../requests/render/render-card.ts";
+import { outcomeOf } from "../requests/render/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 
 export interface View {
   alert: StoredAlert;
   /**
-   * By label, as the channel may know it and as it is now, with its place in the list of the alert. What isn't here is words, and
-   * nothing more is said of it.
+   * By label, as the channel may know it, with its place in the list of the alert. What isn't here is words, and nothing more is
+   * said of it.
    */
-  vms: ReadonlyMap<string, { n: number; target: Target }>;
+  vms: ReadonlyMap<string, Vm>;
   /** On each VM, in this order. */
   offered: readonly Command[];
-  /** Who froze all changes. */
-  frozenBy: string | undefined;
+  /** The newest requests of its buttons. */
+  presses: readonly Member[];
+  frozen: Freeze | undefined;
   policy: Pick<Policy, "confirm">;
+}
+
+/** `readAt`: when the compute service told its status; without it, that is what Gatehouse saw last. */
+interface Vm {
+  n: number;
+  target: Target;
+  readAt?: number;
 }
 
 export const mostWithControls = 10;
 const mostInWords = 20;
+/** Of names in a headline, of summaries on a card. */
 const mostNames = 3;
 
 const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ""))];
@@ -71,28 +85,39 @@ function headline(view: View): string {
   return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
+/** What they say, each once, after its name where there are several; how many there are stands elsewhere. */
+function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
+  const all = details.map(({ name: alert, summary }) =>
+    [isNamed ? alert : "", summary].filter(Boolean).join(": "),
+  );
+  return distinct(all)
+    .slice(0, mostNames)
+    .map((text) => md`${text}`);
+}
+
 /** The one message of a group, edited in place, without mentions. */
 export function renderAlert(view: View): Message {
-  const { alert, vms, frozenBy } = view;
-  const { presses, source, group } = alert.record;
+  const { alert, vms, frozen } = view;
+  const { source, group } = alert.record;
   const shown = shownOf(alert);
   const isOpen = alert.state === "firing";
   const [first] = shown;
   const since = first ? atTime(first.since) : md``;
   const many = isOpen ? firingIn(group) : shown.length;
   const all = many > 1 ? counted(many, "alert") : "";
+  const endedAt = Math.max(...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
   const times = isOpen
     ? md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`
-    : md`Ended ${atTime(alert.changedAt)}, fired ${since}${all && `, ${all}`}`;
+    : md`Ended ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
   const labels = distinct(shown.map(({ vm }) => vm));
-  const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
-  const summaries = distinct(shown.map(({ summary }) => summary));
+  const isOne = labels.length < 2;
+  const only = isOne ? vms.get(labels[0] ?? "") : undefined;
   const severity = few(shown.map((one) => one.severity));
   const head = lines(
     md`${isOpen ? "🔥" : "✅"} *${headline(view)}*${severity && ` · ${severity}`}`,
-    summaries.length === 1 && md`${summaries[0]}`,
+    ...(isOne ? summariesOf(shown, many > 1) : []),
     times,
-    only && statusLine(only.target),
+    only && statusLine(only),
   );
   const told = isOpen ? `🔥 ${headline(view)}` : `✅ Ended: ${headline(view)}`;
   return message(
@@ -105,21 +130,26 @@ export function renderAlert(view: View): Message {
           return buttons(controlsOf({ ...view, offered }, only));
         })
       : [rowsOf(view, labels)]),
-    presses.length > 0
-      ? section(
-          lines(...presses.map(({ by, did, at }) => md`👤 ${by} is on it: ${did}, ${atTime(at)}`)),
-        )
-      : undefined,
-    isOpen && frozenBy !== undefined
-      ? section(md`🧊 *All changes are frozen* by ${frozenBy}: nothing can be changed from here.`)
-      : undefined,
+    view.presses.length > 0 ? section(lines(...view.presses.map(pressLine))) : undefined,
+    isOpen && frozen ? section(frozenWords(frozen)) : undefined,
     context(md`${source} · ${name(alert.id)}`),
   );
 }
 
-function statusLine(target: Target): Markdown {
+/** Who is on it, or what became of it. */
+function pressLine({ request, command }: Member): Markdown {
+  const { record, final, changedAt } = request;
+  const { name: who } = record.requester;
+  const { sign, text } = outcomeOf(request, command);
+  if (final) return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
+  return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
+}
+
+function statusLine({ target, readAt }: Vm): Markdown {
   const project = projectOf(target);
-  return md`${name(calledName(target))}${project ? ` in ${project}` : ""} is ${target.status} now.`;
+  const where = md`${name(calledName(target))}${project ? ` in ${project}` : ""}`;
+  if (readAt === undefined) return md`${where} was last seen ${target.status}.`;
+  return md`${where} is ${target.status} as of ${when(readAt, "{time}")}.`;
 }
 
 /** A line with a menu for each of several VMs that can be told; the rest in words. */
@@ -128,10 +158,8 @@ function rowsOf(view: View, labels: readonly string[]) {
   const rows = controlled.flatMap((label) => {
     const vm = view.vms.get(label);
     const theirs = shownOf(view.alert).filter((detail) => detail.vm === label);
-    const what = few(theirs.map((detail) => detail.name));
-    const summary = theirs.find((detail) => detail.summary !== "")?.summary ?? "";
-    const line = md`${what}${summary && `: ${summary}`}`;
-    return vm ? [section(lines(statusLine(vm.target), line), menuOf(view, vm))] : [];
+    const what = summariesOf(theirs, true);
+    return vm ? [section(lines(statusLine(vm), ...what), menuOf(view, vm))] : [];
   });
   const others = labels.filter((label) => !controlled.includes(label));
   if (labels.length < 2 || others.length === 0) return rows;
@@ -142,8 +170,6 @@ function rowsOf(view: View, labels: readonly string[]) {
   return [...rows, section(md`${rows.length > 0 ? "Also on" : "On"} ${rest}.`)];
 }
 
-type Vm = { n: number; target: Target };
-
 /** What a press has confirmed already, as buttons that run commands say it. */
 export const asked = ":asked";
 
@@ -153,13 +179,13 @@ const verbOf = (command: Command) => {
 };
 
 /** What can be pressed for one VM. A value names things, and never holds words of an alert. */
-function controlsOf({ alert, offered, frozenBy, policy }: View, { n, target }: Vm): ButtonSpec[] {
-  const mayChange = alert.state === "firing" && frozenBy === undefined;
-  const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.pressed });
+function controlsOf({ alert, offered, frozen, policy }: View, { n, target }: Vm): ButtonSpec[] {
+  const mayChange = alert.state === "firing" && !frozen;
+  const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.requests.length });
   return offered.flatMap((command) => {
     const { offeredIn = [target.status] } = isChange(command) && command.on === "vm" ? command : {};
     if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
-    const label = `${verbOf(command)}${command.class === "disrupt" ? "…" : ""}`;
+    const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
     const spec = { label, action: `alert:${dottedName(command)}`, value };
     const button = askOnce(spec, command, target, policy);
     return [button.confirm ? { ...button, action: `${spec.action}${asked}` } : button];
@@ -168,9 +194,10 @@ function controlsOf({ alert, offered, frozenBy, policy }: View, { n, target }: V
 
 /** The same where there is room for a menu alone, which can't ask: then the press does. */
 function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
-  const specs = controlsOf(view, vm).map(({ label, action, value }) => {
+  const all = controlsOf(view, vm).map(({ label, action, value }) => {
     return { label, action: action.replace(asked, ""), value };
   });
+  const specs = all.slice(0, limits.menu);
   return specs.length > 0 && fitsMenu(specs) ? specs : undefined;
 }
 
@@ -193,14 +220,20 @@ export function renderConfirm(
 /** In the thread of its message. */
 export function renderEvent({ is, vms: labels }: AlertEvent, view: View): Message {
   if (is === "ended") return notice(md`✅ Ended: ${headline(view)}. Nothing fires any more.`);
-  const what = few(detailsOf(view.alert.record.group).map((one) => one.name));
+  const isNew = (one: { vm: string }) => labels.length === 0 || labels.includes(one.vm);
+  const names = distinct(
+    shownOf(view.alert)
+      .filter(isNew)
+      .map((one) => one.name),
+  );
+  const [what, fire] = [few(names), names.length > 1 ? "fire" : "fires"];
   const where = firstFew(
     labels.map((label) => calledOf(label, view)),
     mostInWords,
   );
   const on = where && ` on ${where}`;
   return notice(
-    is === "fired" ? md`🔥 Fires again: ${what}${on}.` : md`🔥 ${what} fires${on} too.`,
+    is === "fired" ? md`🔥 Fires again: ${what}${on}.` : md`🔥 ${what} ${fire}${on} too.`,
   );
 }
 
@@ -212,11 +245,13 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
   const rows = views.map((view, n) => {
     const [vm, ...others] = view.vms.values();
     const [first] = shownOf(view.alert);
-    const text = md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`;
-    return section(
-      text,
-      vm && others.length === 0 && n < mostWithControls ? menuOf(view, vm) : undefined,
+    const only = vm && others.length === 0 ? vm : undefined;
+    const text = lines(
+      md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`,
+      only && statusLine(only),
+      ...view.presses.map(pressLine),
     );
+    return section(text, only && n < mostWithControls ? menuOf(view, only) : undefined);
   });
   const more = firing - rows.length;
   return message(
@@ -225,6 +260,7 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
       md`🔥 *${groups} firing*${ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : ""}. They came faster than this channel takes messages, so they share this one.`,
     ),
     rows,
+    top.frozen && section(frozenWords(top.frozen)),
     more > 0 ? context(md`… and ${more.toLocaleString("en-US")} more firing.`) : undefined,
   );
 }

@@ -6,6 +6,7 @@ import type {
   Overflow,
   PlainTextElement,
 } from "@slack/types";
+import { unseen } from "../text/terminal.ts";
 
 /**
  * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut visibly at Slack's limits
@@ -313,10 +314,6 @@ export function howToOpen(error: string): Markdown {
  * Text from the compute service or from people can't mention, link, or style. Slack needs only &, <, and > escaped
  * (https://docs.slack.dev/messaging/formatting-message-text), which leaves backticks, *_~, and invisible characters.
  */
-
-// Zero-width characters, bidi controls, line separators, and C0/C1 controls
-const unseen =
-  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
 /** One line without invisible characters, cut at `most` code points with an ellipsis. */
 export function plain(value: unknown, most = 150): string {

@@ -238,13 +238,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const requests = requestSource({
     ...posting,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
-    recordResults: (request, command) =>
-      recordResults(request, command, {
+    recordResults: async (request, command) => {
+      await recordResults(request, command, {
         snapshots,
         inventory,
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
-      }),
+      });
+      if (request.record.cause) await alerts.touch(request.record.cause);
+    },
   });
   const delivery = startDelivery(
     [

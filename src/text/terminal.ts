@@ -1,11 +1,11 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { codeOf, messageOf, withHint } from "../errors.ts";
 
-/** What moves a cursor, colors, hides, or reorders text: C0 and C1 controls, bidi controls, invisible characters. */
-const unseen =
-  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+/** What moves a cursor, colors, hides, or reorders text, or can't be seen. Without U+FE0F, which makes an emoji of a sign. */
+export const unseen = /[[\p{Cc}\p{Cs}\p{DI}\p{Zl}\p{Zp}\u2800\ufff9-\ufffb]--\ufe0f]/gv;
 
-const shown = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const unit = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const shown = (character: string) => character.split("").map(unit).join("");
 
 /**
  * Text for a terminal, with its line breaks and tabs: what a terminal would obey is shown as `\u001b`, which within JSON still

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { createAlerts } from "../../src/door/alerts.ts";
 import { auditOf } from "../requests/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { testPolicy, type TestWorld } from "../support/start-world.ts";
+import { testRedis } from "../support/with-redis.ts";
 import {
   alertmanagerBody,
   bearer,
@@ -120,7 +122,7 @@ describe("the message of a group", () => {
     const both = await hears(world.olivia, "ops", /HighCpu on db-1, web-2[^]*2 alerts firing/);
     expect(both.ts).toBe(card.ts);
     expect(wordsOf(both)).toMatch(
-      /db-1 in payments is RUNNING now[^]*web-2 in payments is RUNNING now/,
+      /db-1 in payments is RUNNING as of[^]*web-2 in payments is RUNNING as of/,
     );
     await fire(world, [{ status: "resolved" }, { vm: "db-1" }]);
     await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
@@ -168,10 +170,14 @@ describe("the message of a group", () => {
       world,
       vms.map((vm, n) => ({ vm, startsAt: minute(n) })),
     );
-    await hears(world.olivia, "ops", /web-2 in payments is STOPPED now[^]*gpu-1 in ml is STOPPED/);
+    await hears(
+      world.olivia,
+      "ops",
+      /web-2 in payments is STOPPED as of[^]*gpu-1 in ml is STOPPED/,
+    );
     await fire(world, [{}], { groupKey: "alone" });
     const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
-    expect(wordsOf(card)).toMatch(/STOPPED now[^]*\[Show\] \[Metrics\]\s+\[Start\]/);
+    expect(wordsOf(card)).toMatch(/STOPPED as of[^]*\[Show\] \[Metrics\]\s+\[Start\]/);
   });
 
   it("opens the form of a command that has one, whose result comes into its thread", async () => {
@@ -185,24 +191,123 @@ describe("the message of a group", () => {
     await world.olivia.submits({ CPU: "4", Memory: "8" });
     const { record } = await world.ended("vm resize");
     expect([record.threadTs, record.target.id]).toEqual([card.ts, "vm-payments-web-2"]);
-    await hears(world.olivia, "ops", /👤 olivia is on it: Resize web-2/);
+    await hears(world.olivia, "ops", /✅ Resized web-2[^(]*\(olivia, /);
+  });
+
+  it("says who is on it, then what became of it, and how the VM is now", async () => {
+    await using world = await startAlertWorld({ compute: { transitionMs: 3_000 } });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    const busy = await hears(world.vera, "ops", /👤 olivia is on it: Restart web-2/);
+    expect(busy.ts).toBe(card.ts);
+    const over = await hears(
+      world.vera,
+      "ops",
+      /🔥[^]*✅ Restarted web-2 in \d+ s\. \(olivia, /,
+      20_000,
+    );
+    expect(wordsOf(over)).toMatch(/web-2 in payments is RUNNING as of[^]*\[Restart…\]/);
+    expect(wordsOf(over)).not.toContain("is on it");
+    const [request] = await world.store.getMany(await world.store.recentIds({}, 10));
+    const trail = await auditOf(world.client, world.key("audit"));
+    const cause = (trail.find(({ what }) => what === "alert") as { alert: string }).alert;
+    expect(request?.record.cause).toBe(cause);
+    expect(trail).toContainEqual(
+      expect.objectContaining({ what: "request", cause, who: "U0OLIVIA" }),
+    );
+  }, 40_000);
+
+  it("says of nobody that they are on it who asked for nothing, or was denied", async () => {
+    const asks = `${testPolicy}${sources.replace("[vm.snapshot]", "[vm.stop]")}confirm: ["web-*"]
+`;
+    await using world = await startAlertWorld({ policy: asks });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    await world.olivia.until(({ modals }) => modals.length > 0);
+    await fire(world, [{}, { vm: "db-1" }]);
+    const after = await hears(world.olivia, "ops", /HighCpu on db-1, web-2/);
+    expect(wordsOf(after)).not.toContain("olivia");
+  }, 30_000);
+
+  it("offers each command once, however often it is named, and a menu of those that fit", async () => {
+    const many = "[vm.restart, vm.show, vm.snapshot, vm.snapshot, vm.stop, vm.resize]";
+    const policy = `${testPolicy}${sources.replace("[vm.snapshot]", many)}`;
+    await using world = await startAlertWorld({ policy });
+    await fire(world, [{}]);
+    const one = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    expect(wordsOf(one)).toMatch(
+      /\[Show\] \[Metrics\]\s+\[Restart…\] \[Snapshot\] \[Stop…\] \[Resize…\]/,
+    );
+    await fire(world, [{}, { vm: "db-1" }]);
+    const two = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
+    const menus = JSON.stringify(two.blocks).split('"overflow"').slice(1);
+    const labels = menus.map((menu) =>
+      [...menu.matchAll(/"text":"(\S+?…?)"/g)].map(([, label]) => label),
+    );
+    expect(labels.map((menu) => menu.slice(0, 5))).toEqual(
+      [1, 2].map(() => ["Show", "Metrics", "Restart…", "Snapshot", "Stop…"]),
+    );
+  }, 30_000);
+
+  it("says what each of several alerts on a VM says, and names in its thread what is new alone", async () => {
+    await using world = await startAlertWorld();
+    const disks = ["/var 95% full", "/home 99% full"];
+    await fire(
+      world,
+      disks.map((summary, n) => ({ name: `Disk${n}`, summary })),
+    );
+    await hears(
+      world.olivia,
+      "ops",
+      /^🔥 Disk0, Disk1 on web-2 [^]*Disk0: \/var 95% full\s+Disk1: \/home 99% full\s+2 alerts firing/,
+    );
+    await fire(world, [{ name: "Hot", vm: "db-1" }]);
+    await hears(world.olivia, "ops", /^🔥 Hot fires on db-1 too\.$/);
+  }, 30_000);
+
+  it("that flaps remembers what it has to tell last", async () => {
+    await using here = await testRedis();
+    const alerts = createAlerts(here.redis, here.key);
+    const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
+    const told = async (at: number, endedAt?: number) => {
+      const alert = { key: "k", name: "Flap", vm: "web-2", summary: "", severity: "", since: at };
+      const one = { ...alert, at, ...(endedAt === undefined ? {} : { endedAt }) };
+      return alerts.take("s", { groupKey: "g", alerts: [one], omitted: 0 }, meaning);
+    };
+    let id = "";
+    for (let n = 1; n <= 18; n++) {
+      id = (await told(2 * n))?.id ?? "";
+      await told(2 * n + 1, 2 * n + 1);
+    }
+    const { events = [], told: before } = (await alerts.get(id))?.record ?? {};
+    expect([events.length, before, events.at(-1)?.is]).toEqual([30, 6, "ended"]);
+  });
+
+  it("says what it saw last of a VM that the compute service doesn't tell of", async () => {
+    await using world = await startAlertWorld();
+    world.compute.weather({ match: "reads", slowMs: 3_000 });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    expect(wordsOf(card)).toContain("web-2 in payments was last seen RUNNING.");
   });
 
   it("follows a VM that is renamed after the alert, and no other one of its name", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
-    await hears(world.olivia, "ops", /web-2 in payments is RUNNING now/);
+    await hears(world.olivia, "ops", /web-2 in payments is RUNNING as of/);
     world.compute.edit.renameVm({ vm: "web-2", name: "web-9" });
     world.compute.edit.addVm({ project: "staging", name: "web-2" });
     await world.olivia.types("ops", "/vm show web-9");
     await hears(world.olivia, "ops", /web-9[^]*RUNNING/);
     await fire(world, [{}, { name: "DiskFull" }]);
-    const card = await hears(world.olivia, "ops", /web-9 in payments is RUNNING now/);
+    const card = await hears(world.olivia, "ops", /web-9 in payments is RUNNING as of/);
     await world.olivia.presses("Restart…", { in: card.ts });
     expect((await world.ended("vm restart")).record.target.id).toBe("vm-payments-web-2");
   }, 30_000);
 
-  it("makes one request of two presses of one button, and another after it says who is on it", async () => {
+  it("makes one request of two presses of one button, and another once it says what became of it", async () => {
     await using world = await startAlertWorld({ receive: "http" });
     await fire(world, [{}]);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
@@ -210,7 +315,7 @@ describe("the message of a group", () => {
     await Promise.all(
       [1, 2, 3].map(() => sendSigned(world, pressPayload(world, "olivia", card, pressed))),
     );
-    const next = await hears(world.olivia, "ops", /👤 olivia is on it/);
+    const next = await hears(world.olivia, "ops", /✅ Restarted web-2 [^]*\(olivia, /);
     await world.ended("vm restart");
     await world.settled();
     expect(world.compute.writes()).toHaveLength(1);
@@ -236,7 +341,7 @@ describe("with teams", () => {
     await using world = await startAlertWorld({ policy: teams });
     await fire(world, [{}, { vm: "train-7", startsAt: minute(1) }], { source: "by-team" });
     const card = await hears(world.olivia, "status", /HighCpu on web-2, train-7/);
-    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING now[^]*Also on train-7\./);
+    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING as of[^]*Also on train-7\./);
     expect(JSON.stringify(card.blocks)).not.toMatch(/vm-ml|ERROR| in ml/);
     await fire(world, [{ vm: "nobody-knows" }], { source: "by-team", groupKey: "unknown" });
     await hears(world.olivia, "status", /HighCpu on nobody-knows/);
@@ -252,7 +357,7 @@ describe("with teams", () => {
   it("a copied button of a VM that somebody doesn't see is answered like one that isn't there", async () => {
     await using world = await startAlertWorld({ policy: teams, receive: "http" });
     await fire(world, [{ vm: "train-7" }], { source: "by-team" });
-    const card = await hears(world.amir, "leads-only", /train-7 in ml is ERROR now/);
+    const card = await hears(world.amir, "leads-only", /train-7 in ml is ERROR as of/);
     const restart = buttonOn(card, "Restart…");
     await fire(world, [{}], { source: "by-team", groupKey: "ours" });
     const ours = await hears(world.olivia, "status", /HighCpu on web-2/);
@@ -291,16 +396,38 @@ describe("with teams", () => {
     await world.olivia.opensHome();
     await world.olivia.until(() => home().includes("fires on"));
     expect(home()).not.toMatch(/GpuHot|nobody-knows/);
+    const more = Array.from({ length: 9 }, (_, n) => ({
+      vm: "db-1",
+      name: `More${n}`,
+      startsAt: minute(n),
+    }));
+    await fire(world, more, { groupKey: "more" });
     await world.ada.opensHome();
-    await world.ada.until(({ home: seen }) =>
-      wordsIn(seen?.blocks ?? [])
-        .join()
-        .includes("nobody-knows"),
-    );
+    const ofAda = () => wordsIn(world.ada.sees().home?.blocks ?? []).join("\n");
+    await world.ada.until(() => ofAda().includes("Alerts: the newest 8 of 12"));
+    expect(ofAda()).toMatch(/More8[^]*More1/);
+    expect(ofAda()).not.toMatch(/More0|nobody-knows/);
   }, 30_000);
 });
 
 describe("a storm of alerts", () => {
+  it("shows in its shared message who is on it, and that changes are frozen", async () => {
+    await using world = await startAlertWorld();
+    const names = Array.from({ length: 60 }, (_, n) => `Storm${n}`);
+    await Promise.all(names.map((name) => fire(world, [{ name }], { groupKey: name })));
+    const shared = await hears(world.olivia, "ops", /\d+ alert groups firing/, 20_000);
+    const value = /"value":"((?:[^"\\]|\\.)*vm\.restart(?:[^"\\]|\\.)*)"/;
+    const [, restart = ""] = value.exec(JSON.stringify(shared.blocks)) ?? [];
+    await world.olivia.chooses("menu", restart.replaceAll("\\", ""), { in: shared.ts });
+    await hears(world.olivia, "ops", /Restart web-2\? What runs there is interrupted/);
+    await world.olivia.presses("Restart", { channel: "ops" });
+    const told = /alert groups firing[^]*web-2 in payments is RUNNING as of[^]*✅ Restarted web-2/;
+    expect((await hears(world.vera, "ops", told, 20_000)).ts).toBe(shared.ts);
+    await world.ada.types("ops", "/gatehouse freeze drill");
+    const frozen = /alert groups firing[^]*All changes are frozen by ada: drill\./;
+    expect((await hears(world.vera, "ops", frozen, 20_000)).ts).toBe(shared.ts);
+  }, 90_000);
+
   it("is shown or counted whole, in few messages, and a restart meanwhile is told at once", async () => {
     await using world = await startAlertWorld();
     const groups = 120;

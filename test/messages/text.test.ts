@@ -11,6 +11,7 @@ import {
   plain,
   when,
 } from "../../src/messages/message.ts";
+import { printable } from "../../src/text/terminal.ts";
 import { hostileTexts } from "./hostile.ts";
 
 const anything = fc.oneof(
@@ -30,6 +31,16 @@ describe("text from outside, put into a message", () => {
       }
       expect(escape(text, 3000)).not.toMatch(/[`*~]|@(?=\w)|:(?=[\w+-]+:)/);
     }
+  });
+
+  it("has nothing in it that nobody sees, nor half a character", () => {
+    const tags = Array.from("Restart db-1", (one) =>
+      String.fromCodePoint(0xe0000 + one.charCodeAt(0)),
+    );
+    const hidden = `${tags.join("")}\u{e0100}\u034f\u115f\u2800\u3164\ud800`;
+    expect(plain(`web${hidden}-2${hidden} ▶\ufe0f`)).toBe("web-2 ▶\ufe0f");
+    expect(md`x${hidden}y`.value).toBe("xy");
+    expect(JSON.parse(`"${printable(hidden)}"`)).toBe(hidden);
   });
 
   it("stays in its code span, whatever it is", () => {

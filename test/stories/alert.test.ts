@@ -8,13 +8,13 @@ describe("an alert at night", () => {
     expect((await send(world, "prometheus", alertmanagerBody([{}]))).status).toBe(202);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
     expect(card.text).toBe("🔥 HighCpu on web-2: CPU above 95% for 5 min");
-    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING now/);
+    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING as of/);
     expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]\s+\[Restart…\] \[Snapshot\]/);
     await world.olivia.presses("Restart…", { in: card.ts });
     const result = await hears(world.olivia, "ops", /web-2 runs again|RUNNING → RUNNING|Restarted/);
     expect(result.threadTs).toBe(card.ts);
     expect((await world.ended("vm restart")).state).toBe("done");
-    await hears(world.olivia, "ops", /👤 olivia is on it: Restart web-2/);
+    await hears(world.olivia, "ops", /🔥[^]*✅ Restarted web-2 in \d+ s\. \(olivia, /);
     const over = alertmanagerBody([{ status: "resolved", endsAt: minute(20) }]);
     await send(world, "prometheus", over);
     const end = await hears(world.vera, "ops", /✅ Ended: HighCpu on web-2/);

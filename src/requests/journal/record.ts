@@ -24,8 +24,8 @@ export interface RequestRecord extends Origin {
   roll?: string;
   /** ID of the request whose safety snapshot it restores. */
   undoes?: string;
-  /** ID of the proposal that its requester ran. */
-  proposal?: string;
+  /** ID of the proposal or the alert whose button made it. */
+  cause?: string;
   reason?: string;
   policyVersion: string;
   /** The VMs of a project to delete. */
@@ -347,7 +347,7 @@ export function auditRecord(
     requester: requester.id,
     digest: approval?.digest,
     roll: record.roll,
-    proposal: record.proposal,
+    cause: record.cause,
     who: actor,
     ...entry,
   });

@@ -24,6 +24,7 @@ import {
 import { joined, maxNamed, needsInWords, numbers } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
+import type { Freeze } from "../journal/switches.ts";
 
 /**
  * What an approver reads before a vote, the same on the card, on the Home tab, and in lists; the fingerprint covers it. What is
@@ -220,4 +221,9 @@ export const whyButton = (request: StoredRequest) =>
 
 export function fingerprintLine({ record }: StoredRequest): Markdown {
   return md`Fingerprint ${name(shortFingerprint(record.approval?.digest ?? ""))}`;
+}
+
+export function frozenWords({ by, reason }: Freeze): Markdown {
+  const why = reason ? `: ${reason}` : "";
+  return md`🧊 *All changes are frozen* by ${by}${why}. Nothing runs until the freeze ends.`;
 }

@@ -63,7 +63,7 @@ const asGiven = [
   "labels",
   "snapshotAt",
   "undoes",
-  "proposal",
+  "cause",
 ] as const;
 
 /** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */

@@ -18,7 +18,8 @@ import {
 import type { Person } from "../../registry/invocation.ts";
 import { namesWithin } from "../../requests/submit/submit.ts";
 import type { ModalView } from "@slack/types";
-import { type Markdown, md } from "../../messages/message.ts";
+import type { Markdown } from "../../messages/message.ts";
+import { frozenWords } from "../../requests/render/asking.ts";
 import { redisTrouble } from "../../redis/redis.ts";
 import type { Inventory, Scope } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -211,9 +212,7 @@ export function tooSlow(): UserError {
 /** Stands first in a form that is opened during a freeze. */
 export async function frozenLine({ store }: GatewayContext): Promise<Markdown | undefined> {
   const frozen = await store.freezeState();
-  if (!frozen) return undefined;
-  const why = frozen.reason ? `: ${frozen.reason}` : "";
-  return md`🧊 *All changes are frozen* by ${frozen.by}${why}. Nothing runs until the freeze ends.`;
+  return frozen && frozenWords(frozen);
 }
 
 /** Requests read at once, and at most, to find those that somebody sees. */

@@ -347,7 +347,8 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const firing = firingOn(vms, alerts, seesAll).map(firingLine);
+  const firing = firingOn(vms, alerts, seesAll).toReversed().map(firingLine);
+  const ofAll = firing.length > maxOfEach ? `: the newest ${maxOfEach} of ${firing.length}` : "";
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const list = (requests: readonly StoredRequest[], none: Markdown) =>
@@ -359,7 +360,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     ...(frozen ? [section(frozen), divider] : []),
     asked,
     ...askingRows,
-    ...(firing.length > 0 ? [header("Alerts")] : []),
+    ...(firing.length > 0 ? [header(`Alerts${ofAll}`)] : []),
     ...firing.slice(0, maxOfEach).map(({ text, button }) => section(text, button)),
     header("Running"),
     list(running.slice(0, maxOfEach), md`Nothing is running.`),

@@ -1,10 +1,10 @@
 import { asked, mustAsk, renderConfirm } from "../../door/render-alert.ts";
-import { calledName, isChange } from "../../registry/define.ts";
+import { isChange } from "../../registry/define.ts";
 import { type Input, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { targetOf } from "../../requests/submit/submit.ts";
 import type { Press } from "../receive/interaction.ts";
-import { type Act, commandNamed, outdated, personOf } from "./authorize.ts";
+import { type Act, commandNamed, outdated } from "./authorize.ts";
 import { run } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
 
@@ -34,14 +34,11 @@ export async function pressAlert(act: Act<Press>, { alert: of, vm: at, n }: Inpu
   if (!isChange(command)) return run(invocation, { ...act, interaction: there });
   if (alert.state === "ended") throw outdated();
   const first = await store.madeBy(id);
+  // Noted already, unless its process died right then
+  if (first) await alerts.note(alert.id, first.record.id);
   const used = "This button was already used.";
   if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
-  const asks = mustAsk(command, target, policy);
-  if (asks === "here" && !isAsked)
+  if (mustAsk(command, target, policy) === "here" && !isAsked)
     return reply.privately(renderConfirm({ action, value }, command, target));
   await run(invocation, { ...act, interaction: there });
-  // A form is open now; what has none is requested, or was refused
-  if (asks !== "form" && !(await store.madeBy(id))) return;
-  const { name: by } = await personOf(act);
-  await alerts.note(alert.id, { by, did: `${command.say.verb} ${calledName(target)}` }, n);
 }

@@ -94,7 +94,10 @@ export async function submitChange(
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
   const isProposed = submission.interactionId.startsWith("proposal:");
   const proposal = isProposed ? await takeProposal(submission, gateway) : undefined;
-  const submitted = await submit({ ...submission, id, ...proposal }, by);
+  const alert = /^after:(a-[\w-]+):/.exec(submission.interactionId)?.[1];
+  const cause = proposal?.proposal ?? alert;
+  const submitted = await submit({ ...submission, id, ...(cause && { cause }) }, by);
+  if (submitted.isNew && alert) await gateway.alerts.note(alert, submitted.id);
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
