@@ -1,4 +1,3 @@
-import { performance } from "node:perf_hooks";
 import type { StatusLine } from "../commands/context.ts";
 import { ComputeError } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";

@@ -189,8 +189,8 @@ async function groupsOf(
       note: `Slack was not asked (${slack}): ${who} counts as in no group. Name them with --groups.\n`,
     };
   const { groups: found } = await lookAtPolicy({ slack, policy });
-  const told = [...found].filter(([, members]) => Array.isArray(members));
-  const groups = told.flatMap(([group, members]) => (members?.includes(who) ? [group] : []));
+  const theirs = [...found].filter(([, all]) => Array.isArray(all) && all.includes(who));
+  const groups = theirs.map(([group]) => group);
   const unread = named.filter((group) => !Array.isArray(found.get(group)));
   if (unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };

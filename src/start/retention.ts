@@ -73,11 +73,10 @@ export function runRetention(
   words: readonly string[],
   on: { redisUrl: () => string; namespace?: string; write: (text: string) => void },
 ): Promise<number> {
-  const { redisUrl, namespace, write } = on;
-  const program = { usage: retentionUsage, options: {}, failed: 1, write };
+  const program = { usage: retentionUsage, options: {}, failed: 1, write: on.write };
   return runProgram(words, program, async () => {
     if (words.length > 0) throw new UsageError();
-    write(await withRedis(redisUrl(), { namespace }, report));
+    on.write(await withRedis(on.redisUrl(), on, report));
     return 0;
   });
 }

@@ -34,8 +34,9 @@ export async function announceHead(
   channelId: string | undefined,
 ): Promise<void> {
   const trail = createTrail(redis, key);
-  const head = channelId === undefined ? undefined : await trail.head();
-  if (!head || channelId === undefined) return;
+  if (channelId === undefined) return;
+  const head = await trail.head();
+  if (!head) return;
   const day = new Date(await trail.now()).toISOString().slice(0, 10);
   const notice = { id: `audit-head-${day}`, channelId, message: renderHead(head) };
   if (await announce(notice)) log.info("audit.head", { seq: head.seq, hash: head.hash });

@@ -72,10 +72,10 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     ledger,
     commands: requestable(commands),
     standstill: on.policyKeeper.standstill,
-    person: (id, teamId) => on.people.person(id, teamId),
+    person: on.people.person,
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
-    wake: (id) => queues.wake(id),
+    wake: queues.wake,
     mine: new Set<string>(),
     calling: new Set<string>(),
     shares: createShares(concurrency),
@@ -211,9 +211,8 @@ export async function startWebServer(
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
   const idle = new Set<Socket>();
-  const timeouts = { requestTimeout: 15_000, headersTimeout: 5_000 };
-  const checked = { ...timeouts, connectionsCheckingInterval: 1_000 };
-  const server = createServer(checked, (request, response) => {
+  const how = { requestTimeout: 15_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
+  const server = createServer(how, (request, response) => {
     if (listener(request, response) === false)
       response.writeHead(404, { connection: "close" }).end();
   });

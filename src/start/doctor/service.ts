@@ -154,8 +154,7 @@ function certificateFindings(facts: ServiceFacts): readonly Finding[] {
   if (ownValidTo !== undefined) {
     const days = daysUntil(ownValidTo, now);
     const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has expired" : `${days} days left`}`;
-    const isSoon = days < fewDays;
-    found.push(isSoon ? ill(what, "Put a new certificate and its key there.") : well(what));
+    found.push(days < fewDays ? ill(what, "Put a new certificate and its key there.") : well(what));
   }
   return found;
 }
