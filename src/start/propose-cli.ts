@@ -53,7 +53,7 @@ const exitCodes: Readonly<Record<string, number>> = {
 const openExitCode = 8;
 
 const word = { type: "string" } as const;
-/** As long as the door lets a call wait, nearly. */
+/** As long as the door lets a call wait. */
 const oneWaitMs = 30_000;
 
 /** Proposes a change, and follows it until it has ended. Resolves with the exit code. */
@@ -67,58 +67,65 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
     if (command === "" || reason === undefined) throw new UsageError();
     if (waitMs === undefined) throw new UsageError("--wait must be like 30s, 10m, or 1h.");
     const at = door();
-    const until = performance.now() + waitMs;
-    const leftMs = () => until - performance.now();
+    const until = performance.now() + (waitMs || oneWaitMs);
+    const leftMs = () => Math.max(0, Math.ceil(until - performance.now()));
     const body = JSON.stringify({ command, reason });
     const headers = { "content-type": "application/json", "idempotency-key": key };
-    let now = await call(at, "/v1/proposals", { method: "POST", headers, body });
+    let now = await call(at, "/v1/proposals", leftMs, { method: "POST", headers, body });
     write(lineOf(now));
-    while (!now.final && now.state !== "unknown" && leftMs() > 0) {
+    if (waitMs === 0) return 0;
+    // It stands, though the door is away: that isn't code 1
+    program.failed = openExitCode;
+    while (!now.final && now.state !== "unknown") {
+      if (leftMs() === 0) return openExitCode;
       const seconds = Math.ceil(Math.min(leftMs(), oneWaitMs) / 1000);
-      const asked = new URLSearchParams({ wait: String(seconds), after: now.state });
-      const path = ["/v1/requests", now.id].join("/");
-      const next = await call(at, `${path}?${asked}`);
+      const path = ["/v1/requests/", now.id, "?wait=", seconds, "&after=", now.state].join("");
+      const next = await call(at, path, leftMs);
       if (next.state !== now.state) write(lineOf(next));
       now = next;
     }
-    return waitMs === 0 ? 0 : (exitCodes[now.state] ?? openExitCode);
+    return exitCodes[now.state] ?? openExitCode;
   });
 }
 
 function lineOf({ id, state, by, why, result, expiresAt }: ProposalState): string {
   if (state === "open") return `open: ${id} waits for someone to run it, until ${expiresAt}\n`;
-  return `${state}: ${result ?? why ?? stateWords(state)}${by === undefined ? "" : ` (${by})`}\n`;
+  return `${state}: ${result ?? why ?? stateWords(state)}${by ? ` (${by})` : ""}\n`;
 }
 
-const mostTries = 8;
-const longestPauseMs = 10_000;
+const mostTries = 15;
+/** Between two tries; beyond its time, too, for an answer that is on its way. */
+const pauseMs = 2_000;
 
 /** Repeated where the connection is lost or the door is busy: the key makes it the same proposal. Throws UserError. */
-async function call(at: DoorAccess, path: string, init: RequestInit = {}): Promise<ProposalState> {
+async function call(at: DoorAccess, path: string, leftMs: () => number, sent?: RequestInit) {
   for (let tries = 1; ; tries++) {
-    const { answer, body, why } = await callOnce(at, path, init);
-    if (answer?.ok) return body as ProposalState;
-    const isBusy = !answer || answer.status >= 500 || answer.status === 429;
-    if (!isBusy || tries === mostTries)
-      throw new UserError(
-        textAt(body, "title") || `The door can't be reached: ${why}.`,
-        textAt(body, "detail") || undefined,
-      );
-    const after = Number(answer?.headers.get("retry-after") ?? 0) * 1000;
-    await sleep(after || Math.min(longestPauseMs, 500 * 2 ** tries));
+    const { answer, body, why } = await callOnce(at, path, leftMs(), sent);
+    // What else may be there answers 200, too
+    if (answer?.ok && textAt(body, "expiresAt")) return body as ProposalState;
+    const toldMs = Number(answer?.headers.get("retry-after")) * 1000 || 0;
+    // 429 without a time isn't about pace: too many proposals are open
+    const isBusy = !answer || answer.status >= 500 || (answer.status === 429 && toldMs > 0);
+    if (!isBusy || leftMs() <= toldMs || (sent && tries === mostTries)) {
+      const title = answer?.ok ? "" : textAt(body, "title");
+      if (title) throw new UserError(title, textAt(body, "detail"));
+      throw new UserError(`No door answers at ${at.url}: ${why}.`, "Check GATEHOUSE_URL.");
+    }
+    await sleep(Math.min(leftMs(), toldMs || pauseMs));
   }
 }
 
-async function callOnce({ url, token }: DoorAccess, path: string, init: RequestInit) {
-  const headers = new Headers(init.headers);
-  headers.set("authorization", `Bearer ${token}`);
-  const signal = AbortSignal.timeout(2 * oneWaitMs);
+async function callOnce(to: DoorAccess, path: string, forMs: number, sent?: RequestInit) {
+  const headers = new Headers(sent?.headers);
+  headers.set("authorization", `Bearer ${to.token}`);
+  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
   try {
-    const answer = await fetch(new URL(path, url), { ...init, headers, signal });
+    // Behind its path: a proxy may have the door below one
+    const answer = await fetch(to.url.replace(/\/*$/, path), { ...sent, headers, signal });
     const body = parseJson(await answer.text());
-    return { answer, body, why: `it answered ${answer.status}` };
+    return { answer, body, why: `what is there answered ${answer.status}` };
   } catch (error) {
-    return { answer: undefined, body: undefined, why: messageOf(error) };
+    return { why: messageOf(error) };
   }
 }
 
@@ -131,11 +138,13 @@ export function runToken(words: readonly string[], write: Terminal["write"]): Pr
   });
 }
 
-/** Asks Gatehouse itself what may come next. */
+/** Asks Gatehouse itself what may come next, line by line: `compgen -W` would run what a name says. */
 const completions: Readonly<Record<string, string>> = {
   bash: `_gatehouse() {
-  local known; known=$(gatehouse completion words "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
-  COMPREPLY=($(compgen -W "$known" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  local word; COMPREPLY=()
+  while read -r word; do
+    [[ $word == "$2"* ]] && COMPREPLY+=("$word")
+  done < <(gatehouse completion words "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
 }
 complete -F _gatehouse gatehouse
 `,
@@ -151,15 +160,11 @@ export function runCompletion(
 ): Promise<number> {
   const program = { usage: completionUsage, options: {}, failed: 1, write };
   const [shell = "", ...typed] = words;
-  if (shell === "words")
-    return runProgram([], program, async () => {
-      write(`${(await next()).join("\n")}\n`);
-      return 0;
-    });
-  return runProgram(words, program, () => {
+  return runProgram(shell === "words" ? [] : words, program, async () => {
     const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
-    if (script === undefined) throw new UsageError();
-    write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
+    if (shell === "words") write((await next()).map((one) => `${one}\n`).join(""));
+    else if (script === undefined) throw new UsageError();
+    else write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
     return 0;
   });
 
@@ -171,18 +176,15 @@ export function runCompletion(
     if (root === undefined) return rootsOf(changes);
     const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
     if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
-    const isOnVm = ofRoot.some((command) => command.on === "vm" && verbsOf(command).includes(verb));
-    const flags = ["--reason", "--wait", "--key"];
-    return isOnVm && typed.length === 3 ? [...(await vmNames()), ...flags] : flags;
+    // A completion doesn't complain: none where the door can't be asked
+    const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
+    return [...vms, "--reason", "--wait", "--key"];
   }
 
-  /** None where the door can't be asked: a completion doesn't complain. */
+  /** Those that a shell takes as they are. */
   async function vmNames(): Promise<readonly string[]> {
-    try {
-      const { body } = await callOnce(door(), "/v1/vms", {});
-      return listAt(body, "vms").map((vm) => textAt(vm, "name"));
-    } catch {
-      return [];
-    }
+    const { body } = await callOnce(door(), "/v1/vms", 0);
+    const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));
+    return names.filter((name) => /^\w[\w./-]*$/.test(name));
   }
 }

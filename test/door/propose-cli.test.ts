@@ -1,10 +1,17 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { execFile } from "node:child_process";
 import { hash } from "node:crypto";
-import type { AddressInfo } from "node:net";
 import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runCompletion, runPropose, runToken } from "../../src/start/propose-cli.ts";
+import { root } from "../house/sources.ts";
 import { hears } from "../stories/words.ts";
+import { programOf } from "../support/programs.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { deployJob, deployPolicy, doorEnv, tokens } from "./deploy-job.ts";
 
@@ -29,10 +36,46 @@ function terminal(url: string, token: string = tokens[0]) {
   };
 }
 
-const words = ["vm snapshot db-1 before-deploy", "--reason", "release 42"];
+const why = ["--reason", "release 42"];
+const words = ["vm snapshot db-1 before-deploy", ...why];
 
 async function cardOf(world: TestWorld) {
   return (await hears(world.olivia, "ops", /deploy proposes/)).ts;
+}
+
+/** A server on a port of its own, until it is closed. */
+async function serving(
+  answers: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
+) {
+  const server = createServer((request, response) => void answers(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close };
+}
+
+/** What comes in, and what the door answers to it. */
+async function passed(request: IncomingMessage, door: string): Promise<Response> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { method = "GET", headers, url = "" } = request;
+  const { authorization = "", "idempotency-key": key = "" } = headers;
+  return fetch(new URL(url, door), {
+    method,
+    headers: { authorization, ...(key === "" ? {} : { "idempotency-key": String(key) }) },
+    ...(method === "GET" ? {} : { body: Buffer.concat(chunks) }),
+  });
+}
+
+/** How long it took, too. */
+async function timed<T>(ending: Promise<T>) {
+  const began = performance.now();
+  return { ended: await ending, tookMs: performance.now() - began };
 }
 
 describe("propose in a terminal", () => {
@@ -78,15 +121,8 @@ describe("propose in a terminal", () => {
       [{ match: send, lost: "after" as const }, 7],
     ] as const) {
       world.compute.weather({ ...weather, times: 1 });
-      const ending = proposes([
-        "vm",
-        "snapshot",
-        "db-1",
-        `n-${code}`,
-        ...words.slice(1),
-        "--wait",
-        "30s",
-      ]);
+      const command = ["vm", "snapshot", "db-1", `n-${code}`];
+      const ending = proposes([...command, ...why, "--wait", "30s"]);
       const card = await hears(world.olivia, "ops", new RegExp(`n-${code}[^]*\\[Run\\]`));
       await world.olivia.presses("Run", { in: card.ts });
       expect(await ending).toMatchObject({ code });
@@ -101,28 +137,157 @@ describe("propose in a terminal", () => {
     await using world = await startDoor();
     const door = deployJob(world).url();
     let lost = 0;
-    const pass = async (request: IncomingMessage, response: ServerResponse) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      const { method = "GET", headers, url = "" } = request;
-      const { authorization = "", "idempotency-key": key = "" } = headers;
-      const answer = await fetch(new URL(url, door), {
-        method,
-        headers: { authorization, "idempotency-key": String(key) },
-        body: Buffer.concat(chunks),
-      });
+    await using proxy = await serving(async (request, response) => {
+      const answer = await passed(request, door);
       lost += 1;
       if (lost === 1) response.destroy();
       else response.writeHead(answer.status).end(await answer.text());
-    };
-    const proxy = createServer((request, response) => void pass(request, response));
-    proxy.listen(0, "127.0.0.1");
-    await once(proxy, "listening");
-    const { port } = proxy.address() as AddressInfo;
-    const ended = await terminal(`http://127.0.0.1:${port}`).proposes(words);
-    proxy.close();
+    });
+    const ended = await terminal(proxy.url).proposes(words);
     expect([lost, ended.code]).toEqual([2, 0]);
     expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(1);
+  });
+
+  it.each<
+    [state: string, code: number, meet: (world: TestWorld, card: string) => Promise<unknown>]
+  >([
+    ["denied", 4, async ({ amir }, card) => amir.presses("Deny", { in: card })],
+    ["cancelled", 4, async ({ olivia }, card) => olivia.presses("Cancel", { in: card })],
+    [
+      "failed",
+      6,
+      async ({ amir, compute }, card) => {
+        compute.weather({ match: "POST /v1/vms/*/stop", goesTo: "ERROR" });
+        return amir.presses("Approve", { in: card });
+      },
+    ],
+    [
+      "not-applied",
+      6,
+      async ({ amir, compute }, card) => {
+        compute.weather({ match: "POST /v1/vms/*/stop", lost: "before" });
+        return amir.presses("Approve", { in: card });
+      },
+    ],
+  ])("ends a request that is %s with %i", async (state, code, meet) => {
+    const approvals = 'approvals: [{ operations: ["vm.stop"], required: 1 }]\n';
+    const policy = deployPolicy(approvals).replace('"vm.restart"', '"vm.stop"');
+    await using world = await startWorld({ env: doorEnv, policy });
+    const { proposes } = terminal(deployJob(world).url());
+    const ending = proposes(["vm stop web-2", ...why, "--wait", "30s"]);
+    await world.olivia.presses("Run", { in: await cardOf(world) });
+    const asking = await hears(world.olivia, "ops", /Stop web-2[^]*Waiting for approval/);
+    await meet(world, asking.ts);
+    const { code: ended, said } = await ending;
+    expect([said.split("\n").at(-2)?.split(":")[0], ended]).toEqual([state, code]);
+  });
+
+  it("is over when its wait is: no try and no pause goes beyond it", async () => {
+    const waiting = [...words, "--wait", "1s"];
+    const gone = await serving(() => undefined);
+    await gone[Symbol.asyncDispose]();
+    const dead = await timed(terminal(gone.url).proposes(waiting));
+    expect(dead.ended).toEqual({
+      code: 1,
+      said: expect.stringMatching(/^No door answers at /),
+    });
+    let calls = 0;
+    await using busy = await serving((_, response) => {
+      calls += 1;
+      response.writeHead(429, { "retry-after": "50" }).end('{"title":"Too many calls."}');
+    });
+    const told = await timed(terminal(busy.url).proposes(waiting));
+    expect(told.ended).toEqual({ code: 1, said: "Too many calls.\n" });
+    // Nor is it told twice
+    expect(calls).toBe(1);
+    await using frozen = await serving(() => undefined);
+    const hung = await timed(terminal(frozen.url).proposes(waiting));
+    expect(hung.ended.code).toBe(1);
+    for (const { tookMs } of [dead, told, hung]) expect(tookMs).toBeLessThan(4_000);
+  }, 20_000);
+
+  it("asks once where too many of its proposals are open, since a pause changes nothing", async () => {
+    await using world = await startDoor("    limits: { openProposals: 1 }\n");
+    const job = deployJob(world);
+    await job.proposes("vm snapshot db-1 first");
+    const { ended, tookMs } = await timed(
+      terminal(job.url()).proposes([...words, "--wait", "30s"]),
+    );
+    expect(ended).toEqual({
+      code: 1,
+      said: expect.stringMatching(/^1 of your proposals are open/),
+    });
+    expect(tookMs).toBeLessThan(4_000);
+  });
+
+  it("follows what was proposed until its wait is over, however often the door is away", async () => {
+    await using world = await startDoor();
+    const door = deployJob(world).url();
+    let away = 0;
+    await using proxy = await serving(async (request, response) => {
+      const isFollowing = request.method === "GET";
+      if (isFollowing && away > 0) {
+        away -= 1;
+        response.destroy();
+        return;
+      }
+      const answer = await passed(request, door);
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    const { proposes } = terminal(proxy.url);
+    away = 2;
+    const ending = proposes([...words, "--wait", "30s"]);
+    await world.olivia.presses("Run", { in: await cardOf(world) });
+    expect(await ending).toMatchObject({ code: 0 });
+    away = Infinity;
+    const { ended, tookMs } = await timed(proposes([...words, "--wait", "3s"]));
+    expect(ended).toEqual({
+      code: 8,
+      said: expect.stringMatching(/^open: .*\nNo door answers at .*\n/),
+    });
+    expect(tookMs).toBeGreaterThan(2_900);
+    expect(tookMs).toBeLessThan(6_000);
+  }, 40_000);
+
+  it("ends with 8 where the door refuses to say more of what was proposed: it stands", async () => {
+    await using world = await startDoor();
+    const door = deployJob(world).url();
+    await using proxy = await serving(async (request, response) => {
+      if (request.method === "GET") request.headers.authorization = "Bearer revoked";
+      const answer = await passed(request, door);
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    expect(await terminal(proxy.url).proposes([...words, "--wait", "30s"])).toEqual({
+      code: 8,
+      said: expect.stringMatching(/^open: .*\nUnauthorized\n$/),
+    });
+  });
+
+  it.each([
+    ["a page", "<html>Welcome</html>"],
+    ["null", "null"],
+    ["another JSON", '{"title":"Blog","state":"ok"}'],
+  ])("says that it isn't the door where %s answers", async (_, body) => {
+    await using elsewhere = await serving((_request, response) => void response.end(body));
+    expect(await terminal(elsewhere.url).proposes(words)).toEqual({
+      code: 1,
+      said: `No door answers at ${elsewhere.url}: what is there answered 200.\nCheck GATEHOUSE_URL.\n`,
+    });
+  });
+
+  it("keeps the path of its address, for a proxy that has the door below one", async () => {
+    await using world = await startDoor();
+    const door = deployJob(world).url();
+    await using proxy = await serving(async (request, response) => {
+      const { url = "" } = request;
+      request.url = url.replace(/^\/gatehouse\//, "/");
+      const answer = url === request.url ? undefined : await passed(request, door);
+      response.writeHead(answer?.status ?? 404).end(await answer?.text());
+    });
+    for (const end of ["", "/"]) {
+      const { proposes } = terminal(`${proxy.url}/gatehouse${end}`);
+      expect(await proposes([...words, "--wait", "1s"])).toMatchObject({ code: 8 });
+    }
   });
 
   it("says what is wrong and ends with 1, or with 64 and its usage", async () => {
@@ -173,6 +338,85 @@ describe("completion", () => {
     expect((await completes("words", "propose", "vm")).split("\n")).toContain("snapshot");
     // No door: the flags alone
     expect(await completes("words", "propose", "vm", "restart")).toBe("--reason\n--wait\n--key\n");
-    expect(await completes("words", "doctor")).toBe("\n");
+    expect(await completes("words", "doctor")).toBe("");
+  });
+
+  const zsh = programOf("zsh");
+  const shells = {
+    bash: {
+      path: "bash",
+      tab: (typed: string) =>
+        `COMP_WORDS=(gatehouse propose vm restart '${typed}'); COMP_CWORD=4; _gatehouse gatehouse "\${COMP_WORDS[4]}" restart; printf '<%s>' "\${COMPREPLY[@]}"`,
+    },
+    zsh: {
+      path: zsh ?? "",
+      // Matches as zsh's own does, outside of a line that is edited
+      tab: (typed: string) =>
+        `compadd() { shift; printf '<%s>' "\${(@M)@:#$typed*}"; }; typed='${typed}'; words=(gatehouse propose vm restart "$typed"); CURRENT=5; _gatehouse`,
+    },
+  };
+
+  /** What Tab offers behind `gatehouse propose vm restart`, with the script of that program. */
+  async function offered(shell: keyof typeof shells, main: string, typed: string, env = {}) {
+    const { path, tab } = shells[shell];
+    let script = "";
+    const write = (text: string) => void (script += text);
+    const door = () => ({ url: "", token: "" });
+    await runCompletion([shell], { door, write, main, programs: [] });
+    using here = folder();
+    const lines = `compdef() { :; }\n${script}${tab(typed)}`;
+    const how = { cwd: here.path, env: { ...process.env, ...env } };
+    const { stdout } = await promisify(execFile)(path, ["-c", lines], how);
+    return { offers: stdout, made: readdirSync(here.path) };
+  }
+
+  function folder() {
+    const path = mkdtempSync(join(tmpdir(), "gatehouse-tab-"));
+    return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+  }
+
+  const evil = [
+    "x$(touch${IFS}made)",
+    "`touch made`",
+    "x;touch made",
+    "../*",
+    "--reason=now",
+    "a b",
+  ];
+
+  describe.each([["bash"], ["zsh"]] as const)("in %s", (shell) => {
+    it.skipIf(shells[shell].path === "")(
+      "offers the VMs whose names are plain, and runs nothing that a name says",
+      async () => {
+        await using world = await startDoor();
+        const vms = ["vm-payments-web-2", "vm-payments-db-1"];
+        for (const [at, vm] of vms.entries())
+          world.compute.edit.renameVm({ vm, name: evil[at] ?? "" });
+        const url = deployJob(world).url();
+        const headers = { authorization: `Bearer ${tokens[0]}` };
+        const names = async () => (await fetch(`${url}/v1/vms`, { headers })).text();
+        await expect.poll(names, { timeout: 15_000 }).toContain("`touch made`");
+        const env = { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: tokens[0] };
+        const main = join(root, "gatehouse.mjs");
+        expect(await offered(shell, main, "", env)).toEqual({
+          offers: "<web-1><--reason><--wait><--key>",
+          made: [],
+        });
+        expect((await offered(shell, main, "we", env)).offers).toBe("<web-1>");
+      },
+      40_000,
+    );
+
+    it.skipIf(shells[shell].path === "")(
+      "takes each line as it is, whatever answers: it is neither run, split, nor matched with files",
+      async () => {
+        using program = folder();
+        const main = join(program.path, "main.mjs");
+        writeFileSync(main, `console.log(${JSON.stringify(evil.join("\n"))});`);
+        const offers = evil.map((one) => `<${one}>`).join("");
+        expect(await offered(shell, main, "")).toEqual({ offers, made: [] });
+        expect((await offered(shell, main, "x$(")).offers).toBe(`<${evil[0]}>`);
+      },
+    );
   });
 });

@@ -6,6 +6,7 @@ const programs = {
   nginx: ["nginx"],
   prometheus: ["promtool"],
   "prometheus-alertmanager": ["prometheus-alertmanager", "alertmanager"],
+  zsh: ["zsh"],
 };
 
 type Package = keyof typeof programs;
