@@ -186,6 +186,55 @@ describe("an agent at the door", () => {
   });
 });
 
+const both = "application/json, text/event-stream";
+
+/** A POST of a client that keeps to no SDK. */
+const post = (world: TestWorld, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(addressOf(world, "/mcp"), {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      accept: both,
+      ...headers,
+    },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(5_000),
+  });
+
+const calling = (id: number, name: string, args = {}) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name, arguments: args },
+});
+
+describe("a client of MCP that doesn't keep to the protocol", () => {
+  it("gets nothing by a batch, which would count as one call, and keeps no call waiting by one that it takes back", async () => {
+    await using world = await startDoorWorld();
+    const proposals = Array.from({ length: 100 }, (_, id) =>
+      calling(id, "propose", { command: `vm snapshot db-1 b${id}`, reason: "loop" }),
+    );
+    const takenBack = {
+      jsonrpc: "2.0",
+      method: "notifications/cancelled",
+      params: { requestId: 1 },
+    };
+    for (const batch of [
+      proposals,
+      [calling(1, "vm_list"), takenBack],
+      [calling(1, "vm_list")],
+      [],
+    ]) {
+      const answer = await post(world, batch);
+      expect(answer.status).toBe(400);
+      expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      expect(await answer.json()).toMatchObject({ title: "A batch isn't taken." });
+    }
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+});
+
 describe("Slackbot at the door", () => {
   it("reads with the rights of the person it names", async () => {
     await using world = await withSlackbot();

@@ -24,7 +24,7 @@ import { mayPropose } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, serviceOf } from "./callers.ts";
 import { inputSchema, outputSchema, proposed, stateShape, toolName } from "./describe.ts";
-import { type Answered, type Call, type Handle, jsonOf, type Route, unauthorized } from "./door.ts";
+import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 import { propose, stateOf } from "./propose.ts";
 import { readFor, readsOf, wordsOf } from "./reads.ts";
 
@@ -44,6 +44,9 @@ export function mcpRoute(behind: Behind): Route {
     async handle(call, named) {
       const caller = await callerOf(call, named, behind);
       const message = jsonOf(call.body);
+      // Those of before 2025-06-18 would count as one call, and wait for a call that is taken back in the same one
+      if (Array.isArray(message))
+        throw new Problem(400, "A batch isn't taken.", "Send each alone.");
       const request = webRequest(call);
       const server = serverFor(caller, behind);
       // Without subscriptions: there is nothing to listen to, and a stream has no end
@@ -69,7 +72,7 @@ function webRequest({ headers, body, signal }: Call): Request {
   });
 }
 
-async function answered(response: Response): Promise<Answered> {
+async function answered(response: Response) {
   const body = parseJson(await response.text());
   return { status: response.status, body: typeof body === "object" && body ? body : undefined };
 }
