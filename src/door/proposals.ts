@@ -155,15 +155,6 @@ export function createProposals(
       }),
 
     expire: (proposal: StoredProposal) => move(proposal, "expired", { audit: {} }),
-
-    /** How many of one proposer nobody has run or dismissed, as of now. */
-    async openOf(proposer: string): Promise<number> {
-      const now = await redisNow(redis);
-      const all = await Promise.all((await records.openIds()).map(get));
-      const isOpen = (one: StoredProposal) =>
-        proposerName(one.record.by) === proposer && !hasExpired(one, now);
-      return all.filter((one) => one && isOpen(one)).length;
-    },
   };
 }
 

@@ -157,6 +157,22 @@ describe("a service at the door", () => {
     expect(Number(over.headers.get("retry-after"))).toBeGreaterThan(0);
   });
 
+  it("has no more open than its limit, though it proposes them all at once, at two gateways", async () => {
+    await using world = await startDoor(
+      "    limits: { requestsPerMinute: 90, openProposals: 2 }\n",
+    );
+    await world.startProcess("gateway");
+    const jobs = world.processes.map((one) => deployJob({ processes: [one] }));
+    expect(new Set(jobs.map(({ url }) => url())).size).toBe(2);
+    const names = Array.from({ length: 15 }, (_, n) => `vm snapshot db-1 n${n}`);
+    const all = await Promise.all(
+      names.flatMap((command) => jobs.map((job) => job.proposes(command))),
+    );
+    const counted = (of: number) => all.filter(({ status }) => status === of).length;
+    expect([counted(202), counted(429)]).toEqual([2, 28]);
+    expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(2);
+  });
+
   it("has its words shown harmlessly: no mention, no link, no marks that reorder", async () => {
     await using world = await startDoor();
     const reason = "<!channel> <https://evil.example|click> \u202eevil @here *bold*";

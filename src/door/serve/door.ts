@@ -101,7 +101,8 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
     let caller: string | undefined;
     const named = async (who: string, perMinute: number) => {
       caller = who;
-      const waitMs = await store.takeDoorPlace(who, randomUUID(), perMinute);
+      const how = { windowMs: 60_000, most: perMinute };
+      const waitMs = await store.takeDoorPlace(who, randomUUID(), how);
       if (waitMs === 0) return;
       await onLimit(who, `${perMinute} calls a minute`);
       throw tooMany(route?.busy ?? 429, waitMs);

@@ -68,26 +68,29 @@ export async function propose(
   { command: typed, reason, key }: Wanted,
   behind: Behind,
 ): Promise<ProposalState> {
-  const { proposals, gatewayNow, at } = behind;
+  const { proposals, store, gatewayNow, at } = behind;
   const gateway = gatewayNow();
   const { by, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
+  const proposer = proposerName(by);
   const words = typed.trim().replace(/^\/+/, "");
-  const keyed = hash("sha256", JSON.stringify([proposerName(by), key])).slice(0, 16);
+  const keyed = hash("sha256", JSON.stringify([proposer, key])).slice(0, 16);
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
   const known = await proposals.get(id);
   if (known) return same(known);
   const { target, ...change } = await readChange(caller, words, seenFrom(caller, gateway));
-  if ((await proposals.openOf(proposerName(by))) >= most) {
-    await behind.onLimit(proposerName(by), `${most} open proposals`);
+  const now = await proposals.now();
+  const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
+  const when = { channelId: place, expiresAt: now + expiresMs };
+  const isOver = (state: string) => state !== "open";
+  const how = { windowMs: expiresMs, most, of: "proposal", isOver };
+  if ((await store.takeDoorPlace(`open ${proposer}`, id, how)) > 0) {
+    await behind.onLimit(proposer, `${most} open proposals`);
     throw new Problem(
       429,
       `${most} of your proposals are open, which is the limit.`,
       `Wait until one is run or dismissed, or expires.${setBy}`,
     );
   }
-  const now = await proposals.now();
-  const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
-  const when = { channelId: place, expiresAt: now + expiresMs };
   await at?.("proposal", id);
   await proposals.propose({ id, by, words, reason, target, ...change, ...when });
   await at?.("proposal-kept", id);

@@ -83,9 +83,15 @@ export function createLimits(redis: RedisClient, key: Keys) {
   async function waitFor(
     places: string,
     holder: string,
-    how: { windowMs: number; most: number; look?: boolean; isOver?(state?: string): boolean },
+    how: {
+      windowMs: number;
+      most: number;
+      look?: boolean;
+      of?: string;
+      isOver?(state: string): boolean;
+    },
   ): Promise<number> {
-    const { windowMs, most, look = false, isOver } = how;
+    const { windowMs, most, look = false, of = "request", isOver } = how;
     const args = [holder, windowMs, most, look ? 1 : 0];
     const waitMs = Number(await take([places], args));
     if (waitMs === 0 || most === 0 || !isOver) return waitMs;
@@ -93,11 +99,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
     const before = (await redisNow(redis)) - minuteMs;
     const settled = new Set(await redis.zrangebyscore(places, 0, before));
     const ids = await redis.zrange(places, 0, "-1");
-    const states = await Promise.all(ids.map((id) => redis.hget(key("request", id), "state")));
-    const over = ids.filter((id, index) => {
-      const state = states[index] ?? undefined;
-      return (state !== undefined || settled.has(id)) && isOver(state);
-    });
+    const states = await Promise.all(ids.map((id) => redis.hget(key(of, id), "state")));
+    const over = ids.filter((id, n) => (states[n] ?? settled.has(id)) && isOver(states[n] ?? ""));
     if (over.length > 0) await redis.zrem(places, ...over);
     return Number(await take([places], args));
   }
@@ -107,7 +110,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
       windowMs: hourMs,
       most: limits[hourly],
       look,
-      isOver: (state = "") => harmless.includes(state),
+      isOver: (state) => harmless.includes(state),
     });
 
   return {
@@ -131,9 +134,9 @@ export function createLimits(redis: RedisClient, key: Keys) {
       if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
     },
 
-    /** One call of a program within its minute: 0, or how long until there is room (ms). */
-    takeDoorPlace: (caller: string, id: string, most: number): Promise<number> =>
-      waitFor(key("rate", "door", caller), id, { windowMs: minuteMs, most }),
+    /** Of a program, for a call or an open proposal: 0, or how long until there is room (ms). */
+    takeDoorPlace: (caller: string, id: string, how: Parameters<typeof waitFor>[2]) =>
+      waitFor(key("rate", "door", caller), id, how),
 
     async noteDoorCall(route: string, caller: string): Promise<void> {
       await redis.hset(key("door", "last"), `${route} ${caller}`, await redisNow(redis));
@@ -153,7 +156,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
     async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
       const most = limits.draftsPerPerson;
       const places = key("rate", "drafts", personId);
-      const isOver = (state?: string) => state !== "draft";
+      const isOver = (state: string) => state !== "draft";
       if ((await waitFor(places, requestId, { windowMs: draftMs, most, isOver })) === 0) return;
       const what = `${most} of your requests wait for approval, the limit for one person`;
       throw overLimit("draftsPerPerson", what, "Cancel one, or wait for a decision. ");
