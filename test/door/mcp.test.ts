@@ -35,6 +35,8 @@ const protocols = [
 const signingSecret = "sandbox-signing-secret";
 
 interface SlackCall {
+  /** Otherwise each call has its own. */
+  id?: string;
   user?: string;
   team?: string;
   secondsAgo?: number;
@@ -43,15 +45,12 @@ interface SlackCall {
 }
 
 /** As Slackbot calls a tool: signed by Slack, with who asks in `_meta`. */
-async function askAsSlackbot(
-  world: TestWorld,
-  tool: string,
-  args: object,
-  { user, team = "T01CONF", secondsAgo = 0, forged = false, method = "tools/call" }: SlackCall,
-) {
+async function askAsSlackbot(world: TestWorld, tool: string, args: object, how: SlackCall) {
+  const { id = randomUUID(), user, team = "T01CONF", secondsAgo = 0, forged = false } = how;
+  const { method = "tools/call" } = how;
   const slack = user === undefined ? {} : { _meta: { slack: { user_id: user, team_id: team } } };
   const params = { name: tool, arguments: args, ...slack };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: randomUUID(), method, params });
+  const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
   const seconds = Math.floor(Date.now() / 1000) - secondsAgo;
   const signature = world.slack.sign(seconds, body);
   const answer = await fetch(addressOf(world, "/mcp"), {
@@ -309,6 +308,26 @@ describe("Slackbot at the door", () => {
       .poll(async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent)
       .toMatchObject({ state: "done", final: true, by: "olivia" });
     expect(world.compute.writes()).toHaveLength(1);
+  });
+
+  it("has one proposal of what Slack signed once, however often that is sent", async () => {
+    await using world = await withSlackbot();
+    const asked = { command: "vm restart web-1", reason: "it hangs" };
+    // The signature's time is in seconds
+    const now = Date.now();
+    const send = async (id: string) => {
+      const secondsAgo = Math.floor(Date.now() / 1000) - Math.floor(now / 1000);
+      const how = { id, user: "U0OLIVIA", secondsAgo };
+      const { said } = await askAsSlackbot(world, "propose", asked, how);
+      return textAt(said.result?.structuredContent, "id");
+    };
+    const [first] = [await send("1"), await send("1"), await send("1")];
+    expect(first).toMatch(/^p-/);
+    expect(
+      new Set([first, await send("1"), ...(await Promise.all([send("1"), send("1")]))]).size,
+    ).toBe(1);
+    expect(await send("2")).not.toBe(first);
+    expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(2);
   });
 
   it("is believed only with Slack's signature of just now, for a person of this workspace", async () => {
