@@ -53,7 +53,7 @@ export function renderProposal(
     ...buttons(
       isOpen
         ? [
-            askOnce(run, command, target, beside.policy),
+            ...(beside.frozen ? [] : [askOnce(run, command, target, beside.policy)]),
             { label: "Dismiss", action: "proposal:dismiss", value },
           ]
         : [],
@@ -75,10 +75,9 @@ function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside)
     return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
   if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
   const until = md`Until ${when(record.expiresAt, "{time}")}. Whoever runs it requests it, with their own rights and the usual approvals.`;
-  if (!frozen) return until;
-  const why = frozen.reason ? `: ${frozen.reason}` : "";
-  return lines(
-    md`🧊 *All changes are frozen* by ${frozen.by}${why}. Nothing runs until the freeze ends.`,
-    until,
-  );
+  return lines(frozenWords(frozen), until);
 }
+
+export const frozenWords = (freeze: Freeze | undefined) =>
+  freeze &&
+  md`🧊 *All changes are frozen* by ${freeze.by}${freeze.reason && `: ${freeze.reason}`}. Nothing runs until the freeze ends.`;

@@ -242,13 +242,34 @@ describe("a deploy job that proposes", () => {
     expect(await world.store.recentIds({}, 10)).toEqual([]);
   });
 
-  it("says on its card that changes are frozen, and then nothing of it is sent", async () => {
+  it("can't be run while changes are frozen, as its card says, and is as it was after the thaw", async () => {
     await using world = await startDoor();
-    const { card, state } = await proposed(world);
-    await world.ada.types("random", "/gatehouse freeze the storage is failing");
-    await hears(world.vera, "ops", /All changes are frozen by ada: the storage is failing/, 3_000);
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    await world.ended("vm snapshot");
+    const { card, state } = await proposed(world, "vm restore db-1 nightly");
+    const before = writes(world);
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(state).toBe("cancelled");
-    expect(writes(world)).toEqual([]);
+    const isForm = ({ submit = "" }) => submit === "Request approval";
+    await world.olivia.until(({ modals }) => modals.some(isForm));
+    await world.ada.types("random", "/gatehouse freeze the storage is failing");
+    const frozen = /All changes are frozen by ada: the storage is failing\. Nothing runs until/;
+    expect(wordsOf(await hears(world.vera, "ops", frozen, 3_000))).toMatch(/\n\[Dismiss\]/);
+    const filled = { "Type db-1 to confirm": "db-1", Reason: "bad migration" };
+    await world.olivia.submits(filled);
+    await world.olivia.until((seen) => {
+      const said = JSON.stringify(seen);
+      return frozen.test(said) && said.includes("It stays open: press Run after");
+    });
+    expect(await state()).toBe("open");
+    expect(await world.store.recentIds({}, 10)).toHaveLength(1);
+
+    await world.ada.types("random", "/gatehouse thaw");
+    const again = /deploy proposes: Restore[^]*\[Run\] \[Dismiss\]/;
+    expect((await hears(world.vera, "ops", again)).ts).toBe(card);
+    await world.olivia.presses("Run", { in: card });
+    await world.olivia.until(({ modals }) => modals.some(isForm));
+    await world.olivia.submits(filled);
+    await expect.poll(state).toBe("draft");
+    expect(writes(world)).toEqual(before);
   });
 });

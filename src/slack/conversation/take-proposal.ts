@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { proposalIn, proposalRefusal } from "../../door/proposals.ts";
 import { UserError } from "../../errors.ts";
+import { plainWords } from "../../messages/message.ts";
 import type { Submission } from "../../requests/submit/submit.ts";
-import { changeNamed, type GatewayContext, outdated } from "./authorize.ts";
+import { changeNamed, frozenLine, type GatewayContext, outdated } from "./authorize.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(id: string, personId: string, gateway: GatewayContext) {
@@ -29,6 +30,9 @@ export async function takeProposal(
 ): Promise<{ proposal: string } | undefined> {
   const id = proposalIn(interactionId);
   if (id === undefined) return undefined;
+  const frozen = await frozenLine(gateway);
+  if (frozen)
+    throw new UserError(plainWords(frozen), "It stays open: press Run after `/gatehouse thaw`.");
   for (let tries = 0; tries < mostTries; tries++) {
     const { proposal } = await findProposal(id, person.id, gateway);
     const { record } = proposal;
