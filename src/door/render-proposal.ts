@@ -74,7 +74,7 @@ function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside)
   if (dismissal)
     return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
   if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
-  const until = md`Until ${when(record.expiresAt, "{time}")}. Whoever runs it requests it, with their own rights and the usual approvals.`;
+  const until = md`Until ${when(record.expiresAt, "{date_short_pretty} {time}")}. The person who runs it requests it, with their own rights and the usual approvals.`;
   return lines(frozenWords(frozen), until);
 }
 

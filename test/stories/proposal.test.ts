@@ -65,6 +65,16 @@ describe("a deploy job that proposes", () => {
     );
   });
 
+  it("shows until when, with the day, since that may be two days on, and who then requests it", async () => {
+    await using world = await startDoor({ policy: deployPolicy("    expires: 2d\n") });
+    const { id } = await proposed(world);
+    const record = await world.client.hget(world.key("proposal", id), "record");
+    const at = Math.floor(JSON.parse(String(record)).expiresAt / 1000);
+    const [own] = world.slack.messages().filter(({ text }) => text.startsWith("deploy proposes"));
+    expect(JSON.stringify(own)).toContain(`Until <!date^${at}^{date_short_pretty} {time}|`);
+    expect(JSON.stringify(own)).toContain("The person who runs it requests it, with their own");
+  });
+
   it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
     await using world = await startDoor();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");

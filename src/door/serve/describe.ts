@@ -53,7 +53,7 @@ export function inputSchema(command: Pick<Command, "args">) {
 /** What a program proposes, and where that stands. */
 export const proposed = z.strictObject({
   command: z.string().min(1).max(4000).describe('its words: "vm snapshot db-1 before-deploy"'),
-  reason: z.string().min(1).max(300).describe("why, for whoever decides"),
+  reason: z.string().min(1).max(300).describe("why, for the person who decides"),
 });
 export const stateShape = z.looseObject({
   id: z.string(),

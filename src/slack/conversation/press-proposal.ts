@@ -49,7 +49,7 @@ export async function askDismissal(act: Act<Press>, value: Input): Promise<void>
   await authorizeDismissal(found, act);
   const { record } = found.proposal;
   const what = md`*${deedOf(record, found.command)}* will not be run.`;
-  const reason = reasonInput("Whoever proposed it reads it; recorded in the audit trail.");
+  const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
   const metadata = { proposal: record.id };
   const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };
   await openOr(act, modal("Dismiss", [section(what), reason], form));
