@@ -1,5 +1,6 @@
 import type { Policy, ServiceRule } from "../config/policy-file.ts";
-import { matchesAny, matchingTarget } from "../policy/refusal.ts";
+import { scopeOfView } from "../policy/access.ts";
+import { matchesAny, matchingTarget, ownerOf } from "../policy/refusal.ts";
 import { createOutbox, shownIn } from "../redis/due-list.ts";
 import { createRecords, type Move } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
@@ -96,7 +97,10 @@ export function proposalRefusal(
   if ("person" in by)
     return by.person.id === personId ? undefined : "This was proposed in someone else's name.";
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
-  if (rule && mayPropose(rule, command, target)) return undefined;
+  const { id, name = "" } = ownerOf(target);
+  // A project that is to be made has no ID, and is in no view
+  const isSeen = id === "" || (rule && (scopeOfView(rule.view)?.sees({ id, name }) ?? true));
+  if (rule && isSeen && mayPropose(rule, command, target)) return undefined;
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }
 

@@ -252,6 +252,22 @@ describe("a deploy job that proposes", () => {
     expect(await world.store.recentIds({}, 10)).toEqual([]);
   });
 
+  it("is no longer run once its service doesn't see the target any more", async () => {
+    await using world = await startDoor();
+    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
+    const { card, state } = await proposed(world);
+    const narrowed = deployPolicy().replace('view: ["payments"]', 'view: ["ml"]');
+    await writeFile(file, narrowed);
+    await world.processes[0]?.reload();
+    await world.olivia.presses("Run", { in: card });
+    await hears(world.olivia, "ops", /gatehouse\.yml no longer lets deploy propose this\./);
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    await writeFile(file, deployPolicy());
+    await world.processes[0]?.reload();
+    await world.olivia.presses("Run", { in: card });
+    await expect.poll(state).toBe("done");
+  });
+
   it("can't be run while changes are frozen, as its card says, and is as it was after the thaw", async () => {
     await using world = await startDoor();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
