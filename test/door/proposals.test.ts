@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { proposalRefusal, type StoredProposal } from "../../src/door/proposals.ts";
 import { hears } from "../stories/words.ts";
+import { auditOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { vmTarget } from "../requests/asking.ts";
 import { policyOf } from "../policy/sample.ts";
@@ -92,6 +93,36 @@ describe("a service at the door", () => {
     expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
   });
 
+  it("is noted in the audit trail where gatehouse.yml doesn't let it propose something, as a person is", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    expect((await job.proposes("vm stop web-1")).status).toBe(403);
+    expect((await job.proposes("vm restart db-1")).status).toBe(403);
+    const by = { what: "refusal", who: "services.deploy", rule: "services.deploy.propose" };
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "refusal",
+    );
+    expect(noted).toEqual([
+      expect.objectContaining({ ...by, command: "vm stop", targets: [] }),
+      expect.objectContaining({ ...by, command: "vm restart", targets: ["vm-payments-db-1"] }),
+    ]);
+  });
+
+  it("may have nothing restored from a snapshot that it doesn't see: that is like one that nobody took", async () => {
+    await using world = await startDoor();
+    await world.olivia.types("ops", "/vm snapshot gpu-1 theirs");
+    const hidden = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    const job = deployJob(world);
+    const about = async (snapshot: string) => {
+      const { status, body } = await job.proposes(`vm restore db-1 ${snapshot}`);
+      return JSON.stringify([status, body]).replaceAll(snapshot, "X");
+    };
+    const unknown = await about("snap-0000000000");
+    expect(unknown).toMatch(/^\[422,.*knows no snapshot X of a VM that you can see.*"command"/);
+    for (const one of [hidden, "theirs"]) expect(await about(one)).toBe(unknown);
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+
   it("is told of a VM that it doesn't see what it is told of one that nobody has", async () => {
     await using world = await startDoor();
     const job = deployJob(world);
@@ -100,7 +131,7 @@ describe("a service at the door", () => {
       return JSON.stringify([status, body]).replaceAll(vm, "X");
     };
     const unknown = await about("nobody-1");
-    expect(unknown).toMatch(/^\[422,.*There is no VM called X/);
+    expect(unknown).toMatch(/^\[422,.*There is no VM called X.*"field":"command"/);
     // `vault-1` is of another project; its ID says no more than its name
     for (const hidden of ["vault-1", "vm-vault-vault-1", "vault/vault-1"])
       expect(await about(hidden)).toBe(unknown);

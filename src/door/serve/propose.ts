@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
@@ -9,13 +10,13 @@ import { asksForChange, type ChangeInvocation, withTarget } from "../../registry
 import { parseCommand } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { headline } from "../../requests/render/render-result.ts";
+import { resolveOne, resolveSeveral, withSnapshotId } from "../../requests/submit/submit.ts";
 import {
-  PickOne,
-  resolveOne,
-  resolveSeveral,
-  withSnapshotId,
-} from "../../requests/submit/submit.ts";
-import { authorize, changeNamed, type GatewayContext } from "../../slack/conversation/authorize.ts";
+  authorize,
+  changeNamed,
+  type GatewayContext,
+  noteRefusal,
+} from "../../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../../slack/conversation/submit.ts";
 import {
   hasExpired,
@@ -29,6 +30,7 @@ import {
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { type Call, type Handle, jsonOf, Problem, type Route } from "./door.ts";
+import { asPerson, wordsOf } from "./reads.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
@@ -77,7 +79,10 @@ export async function propose(
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
   const known = await proposals.get(id);
   if (known) return same(known);
-  const { target, ...change } = await readChange(caller, words, seenFrom(caller, gateway));
+  const seen = seenFrom(caller, gateway);
+  const { target, ...change } = await readChange(caller, words, seen).catch((error: unknown) => {
+    throw error instanceof UserError ? wrong(...wordsOf(error, behind.log)) : error;
+  });
   const now = await proposals.now();
   const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
   const when = { channelId: place, expiresAt: now + expiresMs };
@@ -118,14 +123,15 @@ async function readChange(
       `/${command.name} can't be proposed like this.`,
       "Only a change can be proposed, without --break-glass.",
     );
-  refuseUnlessListed(caller, invocation);
+  await refuseUnlessListed(caller, invocation, gateway);
   const target = await oneTarget(invocation, gateway);
-  refuseUnlessListed(caller, invocation, target);
+  await refuseUnlessListed(caller, invocation, gateway, target);
   const asked = { command, input: invocation.input, targets: [target], channelId: "" };
   if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
   const { snapshots, inventory } = gateway;
   const exact = await withSnapshotId(invocation.command, invocation.input, target, gateway);
   const input = withTarget(command, exact, target);
+  if (typeof input["snapshot"] === "string") await snapshots.ownerOf(input["snapshot"]);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const { labels = {}, snapshotAt: since } = labelsOf({
     ...unread(target, input),
@@ -138,27 +144,27 @@ async function readChange(
   return { command: command.name, input, target, labels, risk: risk.map(String) };
 }
 
-function refuseUnlessListed(caller: Caller, { command }: ChangeInvocation, target?: Target): void {
+async function refuseUnlessListed(
+  caller: Caller,
+  { command }: ChangeInvocation,
+  gateway: GatewayContext,
+  ...targets: Target[]
+): Promise<void> {
+  const [target] = targets;
   if ("person" in caller || mayPropose(caller.rule, command, target)) return;
+  const rule = `${proposerName(caller)}.propose`;
+  await noteRefusal({ command, person: asPerson(caller), targets }, rule, gateway);
   const on = target === undefined ? "" : ` on ${target.name}`;
   throw wrong(
     `${caller.service} may not propose /${command.name}${on}.`,
-    `\`services.${caller.service}.propose\` in gatehouse.yml says what it may.`,
+    `\`${rule}\` in gatehouse.yml says what it may.`,
     { status: 403 },
   );
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
 async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext): Promise<Target> {
-  try {
-    if (!(await resolveSeveral(invocation, gateway))) return await resolveOne(invocation, gateway);
-  } catch (error) {
-    if (!(error instanceof PickOne)) throw error;
-    const names = error.candidates.slice(0, 5).map(({ name, projectName: project }) => {
-      return project ? `${project}/${name}` : name;
-    });
-    throw wrong(error.message, names.join(", "));
-  }
+  if (!(await resolveSeveral(invocation, gateway))) return resolveOne(invocation, gateway);
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
@@ -201,10 +207,10 @@ export async function stateOf(
   behind: Behind,
   how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
 ): Promise<ProposalState> {
-  const { proposals, gatewayNow } = behind;
+  const { proposals } = behind;
   const { signal, waitMs = 0 } = how;
   const until = performance.now() + waitMs;
-  const proposer = proposerName(termsOf(caller, gatewayNow()).by);
+  const proposer = proposerName(caller);
   for (let { after } = how; ;) {
     const proposal = await proposals.get(id);
     if (!proposal || proposerName(proposal.record.by) !== proposer)
@@ -265,7 +271,7 @@ function wantedIn({ headers, body }: Call): Wanted {
     const title = "Idempotency-Key must be up to 200 characters without spaces.";
     throw wrong(title, undefined, { field: "Idempotency-Key" });
   }
-  return { ...read.data, ...(key === undefined ? {} : { key: String(key) }) };
+  return { ...read.data, key: key?.toString() };
 }
 
 /** The longest that a call waits for the next state (s). */
@@ -278,7 +284,7 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
     const state = await propose(caller, wantedIn(call), behind);
-    const url = ["/v1/requests", state.id].join("/");
+    const url = `/v1/requests/${state.id}`;
     return { status: 202, headers: { location: url }, body: { ...state, url } };
   };
   const onGet: Handle = async (call, named) => {

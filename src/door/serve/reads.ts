@@ -10,6 +10,7 @@ import { PickOne } from "../../requests/submit/submit.ts";
 import { answerOf, jsonAnswerOf } from "../../slack/conversation/answer.ts";
 import { authorize, type GatewayContext } from "../../slack/conversation/authorize.ts";
 import { errorReply } from "../../slack/error-reply.ts";
+import { proposerName } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { describeDoor, programArguments, withJson } from "./describe.ts";
@@ -63,11 +64,11 @@ export async function readFor(
 }
 
 /** A service has no right that a person has. */
-const asPerson = (caller: Caller): Person =>
+export const asPerson = (caller: Caller): Person =>
   "person" in caller
     ? caller.person
     : {
-        id: `service:${caller.service}`,
+        id: proposerName(caller),
         teamId: "",
         name: caller.service,
         kind: "bot",
