@@ -49,6 +49,15 @@ async function openDoor(redis: Awaited<ReturnType<typeof testRedis>>) {
       handle: async ({ path }) => ({ status: 200, body: { path: decodeURIComponent(path) } }),
     },
     {
+      name: "mcp",
+      path: /^\/refused$/,
+      methods: ["POST"],
+      async handle(_, named) {
+        await named("agent", 10);
+        return { status: 406, body: { jsonrpc: "2.0", error: { code: -32_000 } } };
+      },
+    },
+    {
       name: "reads",
       path: /^\/wait$/,
       methods: ["GET"],
@@ -154,8 +163,9 @@ describe("a call at the door", () => {
     for (const path of [
       "/alerts/%2e%2e/vms/a",
       "/alerts/../vms/a",
+      "/vms/a/../a",
+      "/vms/a/.%2e/a?x",
       "//door/vms/a",
-      "/vms/%zz",
       "*",
     ]) {
       using raw = await dial(door.port, `GET ${path} HTTP/1.1\r\nhost: d\r\n\r\n`);
@@ -301,13 +311,26 @@ describe("a caller at the door", () => {
         event: "door.refused",
         caller: "prometheus",
         status: 400,
-        why: "A name is missing.",
+        field: "name",
       },
       { level: "error", event: "door.refused", route: "reads", status: 500 },
     ]);
-    expect(door.lines.join("")).not.toMatch(/web-2|nam_|Bearer/);
+    expect(door.lines.join("")).not.toMatch(/web-2|nam_|A name|Bearer/);
     const bug = await door.call("/bug");
     expect(await problem(bug)).toEqual([500, "Gatehouse failed; its log says why."]);
+  });
+
+  it("counts as refused where its own protocol says so, and that isn't its last call", async () => {
+    await using redis = await testRedis();
+    await using door = await openDoor(redis);
+    const answer = await door.call("/refused", { method: "POST" });
+    expect([answer.status, await answer.json()]).toMatchObject([406, { jsonrpc: "2.0" }]);
+    const metrics = (await door.telemetry.render()).text;
+    expect(metrics).toContain('gatehouse_door_calls_total{route="mcp",outcome="406"} 1');
+    await door.post(good);
+    await expect
+      .poll(async () => [...(await door.store.doorCalls()).keys()])
+      .toEqual(["alerts prometheus"]);
   });
 
   it("is remembered with its last call, and never waits or fails for that", async () => {

@@ -113,9 +113,9 @@ describe("a service at the door", () => {
     await world.olivia.types("ops", "/vm snapshot gpu-1 theirs");
     const hidden = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
     const job = deployJob(world);
-    const about = async (snapshot: string) => {
-      const { status, body } = await job.proposes(`vm restore db-1 ${snapshot}`);
-      return JSON.stringify([status, body]).replaceAll(snapshot, "X");
+    const about = async (words: string) => {
+      const { status, body } = await job.proposes(`vm restore db-1 ${words}`);
+      return JSON.stringify([status, body]).replaceAll(words, "X");
     };
     const unknown = await about("snap-0000000000");
     expect(unknown).toMatch(/^\[422,.*knows no snapshot X of a VM that you can see.*"command"/);
@@ -228,6 +228,23 @@ describe("a service at the door", () => {
     expect(await took("")).toBeLessThan(5_000);
     expect(await took("?wait=many")).toBeLessThan(5_000);
     expect(await took("?wait=1&after=open")).toBeGreaterThan(900);
+  });
+
+  it("finds nothing of its words in the log where they are refused, only the field", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const all = ["vm snapsot secret-two", "secret-three", "vm snapshot secret-four"];
+    const told = ["vm snapshot db-1 x secret-five", "vm restart secret-six"];
+    for (const words of [...all, ...told]) expect((await job.proposes(words)).status).toBe(422);
+    const headers = { authorization: `Bearer ${tokens[0]}` };
+    for (const path of ["vms/secret-seven", "vms?project=secret-eight"])
+      expect((await fetch(`${job.url()}/v1/${path}`, { headers })).status, path).toBeGreaterThan(
+        400,
+      );
+    const refused = world.lines.filter((line) => line.includes("door.refused"));
+    expect(refused).toHaveLength(7);
+    expect(refused.filter((line) => line.includes('"field":"command"'))).toHaveLength(5);
+    expect(refused.join("")).not.toMatch(/secret|snapsot/);
   });
 
   it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {

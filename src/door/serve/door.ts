@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { UserError, messageOf } from "../../errors.ts";
+import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../log/telemetry.ts";
 import { redisTrouble } from "../../redis/redis.ts";
+import { CannotTell } from "../../slack/people/people.ts";
 import { createUnverified, readBody } from "../../slack/receive/app.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import type { Behind } from "./behind.ts";
@@ -92,9 +93,8 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
     const { pathname = "", searchParams: query = new URLSearchParams() } =
       URL.parse(url, "http://door") ?? {};
     // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
-    const fitting = url.startsWith(pathname)
-      ? routes.filter(({ path }) => path.test(pathname))
-      : [];
+    const isAsSent = url.split(/[?#]/, 1)[0] === pathname;
+    const fitting = isAsSent ? routes.filter(({ path }) => path.test(pathname)) : [];
     const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
     const route = fitting.find(({ methods }) => methods.includes(method));
     const name = route?.name ?? "none";
@@ -108,7 +108,7 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
       throw tooMany(route?.busy ?? 429, waitMs);
     };
     try {
-      if (fitting.length === 0) throw nothingHere();
+      if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
       if (!route) throw notAllowed(fitting);
       const body = await bodyOf(request, unverified);
       const gone = new AbortController();
@@ -118,25 +118,24 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
         { method, path: pathname, query, headers, body, signal },
         named,
       );
-      telemetry.doorCalls.inc({ route: name, outcome: "ok" });
+      const { status } = answered;
+      // MCP refuses in a form of its own
+      const isTaken = status < 400;
+      telemetry.doorCalls.inc({ route: name, outcome: isTaken ? "ok" : String(status) });
       // The answer neither waits for it nor fails with it
-      if (caller !== undefined)
+      if (isTaken && caller !== undefined)
         void store
           .noteDoorCall(method === "GET" ? "reads" : name, caller)
           .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
-      log.info("door.answered", { route: name, caller, status: answered.status });
+      log.info(isTaken ? "door.answered" : "door.refused", { route: name, caller, status });
       return answered;
     } catch (error) {
       const { status, message: title, detail, more, headers: its } = problemOf(error);
       telemetry.doorCalls.inc({ route: name, outcome: String(status) });
-      // The words of a UserError may be the caller's own
-      const why = error instanceof UserError ? {} : status === 500 ? { error } : { why: title };
-      log[status === 500 ? "error" : "warn"]("door.refused", {
-        route: name,
-        caller,
-        status,
-        ...why,
-      });
+      // Words about a field may be the caller's own
+      const why = status === 500 ? { error } : "field" in more ? more : { why: title };
+      const refused = { route: name, caller, status, ...why };
+      log[status === 500 ? "error" : "warn"]("door.refused", refused);
       return {
         status,
         headers: { "content-type": "application/problem+json", ...its },
@@ -158,8 +157,6 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
     stop: () => stopping.abort(),
   };
 }
-
-const nothingHere = () => new Problem(404, "There is nothing at this address.");
 
 function tooMany(status: number, waitMs: number): Problem {
   const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
@@ -200,9 +197,7 @@ async function bodyOf(
  */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  // Of decodeURIComponent, for a path
-  if (error instanceof URIError) return nothingHere();
-  if (error instanceof UserError) return new Problem(422, error.message, error.hint);
+  if (error instanceof CannotTell) return new Problem(503, error.message, error.hint);
   const trouble = redisTrouble(error);
   if (trouble) return new Problem(503, "Gatehouse can't store anything now; repeat the call.");
   return new Problem(500, "Gatehouse failed; its log says why.");

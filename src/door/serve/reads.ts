@@ -96,7 +96,7 @@ export function readRoutes(behind: Behind): readonly Route[] {
             const body = await (await readFor(caller, command, input, behind)).data();
             return { status: 200, body };
           } catch (error) {
-            throw asProblem(error, behind.log);
+            throw asProblem(error, behind.log, key);
           }
         },
       };
@@ -115,14 +115,14 @@ function inPath({ path }: Call, pattern: RegExp, key: string | undefined): Input
 }
 
 /** Once its arguments are right, a read refuses only what isn't there for its caller. */
-function asProblem(error: unknown, log: Log): unknown {
+function asProblem(error: unknown, log: Log, field?: string): unknown {
   if (error instanceof PickOne)
-    return new Problem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log));
-  if (error instanceof UserError) return new Problem(404, error.message);
+    return new Problem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });
+  if (error instanceof UserError) return new Problem(404, error.message, undefined, { field });
   if (!(error instanceof ComputeError)) return error;
   const isTheirs = error.status === 400 || error.status === 422;
   const status = error.kind === "not-found" ? 404 : isTheirs ? 422 : 502;
-  return new Problem(status, ...wordsOf(error, log));
+  return new Problem(status, ...wordsOf(error, log), status === 502 ? {} : { field });
 }
 
 /** What went wrong, in a sentence and what may help. */
