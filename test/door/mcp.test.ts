@@ -234,6 +234,22 @@ describe("a client of MCP that doesn't keep to the protocol", () => {
   });
 });
 
+describe("a page in a browser at the door", () => {
+  it("gets nothing from another origin, token or not", async () => {
+    await using world = await startDoorWorld();
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1"]) {
+      const answer = await post(world, list, { origin });
+      expect([answer.status, await answer.text()]).toEqual([
+        403,
+        expect.stringContaining("another origin"),
+      ]);
+    }
+    const own = await post(world, list, { origin: addressOf(world, "") });
+    expect(own.status).toBe(200);
+  });
+});
+
 describe("Slackbot at the door", () => {
   it("reads with the rights of the person it names", async () => {
     await using world = await withSlackbot();
@@ -328,6 +344,14 @@ describe("Slackbot at the door", () => {
     ).toBe(1);
     expect(await send("2")).not.toBe(first);
     expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(2);
+  });
+
+  it("is told to come again while Slack can't say who the person is", async () => {
+    await using world = await withSlackbot();
+    world.slack.weather.add({ method: "users.info", kind: "error", error: "internal_error" });
+    const { status, said } = await askAsSlackbot(world, "vm_list", {}, { user: "U0VERA" });
+    expect(status).toBe(503);
+    expect(JSON.stringify(said)).toContain("Can't verify who you are right now");
   });
 
   it("is believed only with Slack's signature of just now, for a person of this workspace", async () => {

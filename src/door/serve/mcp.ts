@@ -42,6 +42,9 @@ export function mcpRoute(behind: Behind): Route {
     path: /^\/mcp$/,
     methods: ["POST"],
     async handle(call, named) {
+      const { origin, host } = call.headers;
+      if (origin !== undefined && URL.parse(origin)?.host !== host)
+        throw new Problem(403, "A page of another origin may not call this.");
       const caller = await callerOf(call, named, behind);
       const message = jsonOf(call.body);
       // Those of before 2025-06-18 would count as one call, and wait for a call that is taken back in the same one
