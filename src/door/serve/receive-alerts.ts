@@ -1,11 +1,10 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
-import type { Config } from "../../config/config.ts";
 import type { AlertSource, Policy } from "../../config/policy-file.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
-import type { Log } from "../../log/log.ts";
 import { channelOfProject } from "../../policy/access.ts";
-import type { Alerts, Meaning } from "../alerts.ts";
+import type { Meaning } from "../alerts.ts";
 import { readAlerts } from "../read-alerts.ts";
+import type { Behind } from "./behind.ts";
 import { type Call, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 
 const perMinute = 3_000;
@@ -13,14 +12,7 @@ const perMinute = 3_000;
 const oldestS = 300;
 
 /** `POST /alerts/<source>`: what a source of gatehouse.yml sends, in its own format. */
-export function alertRoute(behind: {
-  config: Pick<Config, "sourceSecrets">;
-  alerts: Alerts;
-  log: Log;
-  gatewayNow(): { policy: Policy; inventory: Inventory };
-  /** Failpoint before and after an alert is written. */
-  at?: ((point: "alert" | "alert-kept", what: string) => Promise<void>) | undefined;
-}): Route {
+export function alertRoute(behind: Behind): Route {
   const { config, alerts, log, gatewayNow, at } = behind;
   return {
     name: "alerts",
@@ -65,8 +57,8 @@ function isGenuine(
 ): boolean {
   const { proofs, signs } = givenIn(source, call.headers, now);
   const fitting = (secrets.length > 0 ? secrets : [""]).flatMap((secret) => {
-    const signed = () => createHmac("sha256", secret).update(`${signs}`).update(call.body);
-    const right = signs === undefined ? secret : signed().digest("hex");
+    const signed = createHmac("sha256", secret).update(`${signs}`).update(call.body).digest("hex");
+    const right = signs === undefined ? secret : signed;
     return proofs.map((proof) => timingSafeEqual(digestOf(proof), digestOf(right)));
   });
   return secrets.length > 0 && fitting.includes(true);
