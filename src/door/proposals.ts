@@ -99,7 +99,8 @@ export function proposalRefusal(
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that is to be made has no ID, and is in no view
-  const isSeen = id === "" || (rule && (scopeOfView(rule.view)?.sees({ id, name }) ?? true));
+  const scope = rule && id !== "" ? scopeOfView(rule.view) : undefined;
+  const isSeen = scope?.sees({ id, name }) ?? true;
   if (rule && isSeen && mayPropose(rule, command, target)) return undefined;
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }

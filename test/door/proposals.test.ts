@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { proposalRefusal, type StoredProposal } from "../../src/door/proposals.ts";
@@ -245,6 +246,20 @@ describe("a service at the door", () => {
     expect(refused).toHaveLength(7);
     expect(refused.filter((line) => line.includes('"field":"command"'))).toHaveLength(5);
     expect(refused.join("")).not.toMatch(/secret|snapsot/);
+  });
+
+  it("is told nothing any more once gatehouse.yml doesn't name it, not even at the end of a wait", async () => {
+    await using world = await startDoor();
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    const waiting = job.asks(body.id, "?wait=3&after=open");
+    await hears(world.olivia, "ops", /deploy proposes/);
+    await writeFile(
+      world.env["GATEHOUSE_CONFIG"] ?? "",
+      deployPolicy().split("services:")[0] ?? "",
+    );
+    await world.processes[0]?.reload();
+    expect((await waiting).status).toBe(401);
   });
 
   it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {

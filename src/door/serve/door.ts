@@ -105,7 +105,9 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
       const waitMs = await store.takeDoorPlace(who, randomUUID(), how);
       if (waitMs === 0) return;
       await onLimit(who, `${perMinute} calls a minute`);
-      throw tooMany(route?.busy ?? 429, waitMs);
+      const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+      const [title, way] = ["Too many calls within a minute.", "Wait, then repeat the call."];
+      throw new Problem(route?.busy ?? 429, title, way, {}, after);
     };
     try {
       if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
@@ -156,12 +158,6 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
     /** Ends what waits, and each connection with its answer. */
     stop: () => stopping.abort(),
   };
-}
-
-function tooMany(status: number, waitMs: number): Problem {
-  const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
-  const title = "Too many calls within a minute.";
-  return new Problem(status, title, "Wait, then repeat the call.", {}, after);
 }
 
 function notAllowed(fitting: readonly Route[]): Problem {

@@ -29,7 +29,7 @@ import {
 } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
-import { type Call, type Handle, jsonOf, Problem, type Route } from "./door.ts";
+import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 import { asPerson, wordsOf } from "./reads.ts";
 
 /** A proposal as a caller words it. */
@@ -87,8 +87,8 @@ export async function propose(
   const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
   const when = { channelId: place, expiresAt: now + expiresMs };
   const isOver = (state: string) => state !== "open";
-  const how = { windowMs: expiresMs, most, of: "proposal", isOver };
-  if ((await store.takeDoorPlace(`open ${proposer}`, id, how)) > 0) {
+  const places = { windowMs: expiresMs, most, of: "proposal", isOver };
+  if ((await store.takeDoorPlace(`open ${proposer}`, id, places)) > 0) {
     await behind.onLimit(proposer, `${most} open proposals`);
     throw new Problem(
       429,
@@ -207,11 +207,14 @@ export async function stateOf(
   behind: Behind,
   how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
 ): Promise<ProposalState> {
-  const { proposals } = behind;
+  const { proposals, gatewayNow } = behind;
   const { signal, waitMs = 0 } = how;
   const until = performance.now() + waitMs;
   const proposer = proposerName(caller);
   for (let { after } = how; ;) {
+    // It may be gone from gatehouse.yml by the time that it is answered
+    if ("service" in caller && !Object.hasOwn(gatewayNow().policy.services, caller.service))
+      throw unauthorized();
     const proposal = await proposals.get(id);
     if (!proposal || proposerName(proposal.record.by) !== proposer)
       throw new Problem(404, "There is no such request.");
@@ -292,12 +295,8 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
     const { path, query, signal } = call;
     const waitMs = Math.min(longestWait, Number(query.get("wait")) || 0) * 1000;
     const after = query.get("after") ?? undefined;
-    const body = await stateOf(caller, path.replace("/v1/requests/", ""), behind, {
-      waitMs,
-      after,
-      signal,
-    });
-    return { status: 200, body };
+    const id = path.replace("/v1/requests/", "");
+    return { status: 200, body: await stateOf(caller, id, behind, { waitMs, after, signal }) };
   };
   const name = "proposals";
   return [

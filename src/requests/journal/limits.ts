@@ -87,6 +87,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
       windowMs: number;
       most: number;
       look?: boolean;
+      /** What holders are. */
       of?: string;
       isOver?(state: string): boolean;
     },
