@@ -212,7 +212,7 @@ export async function stateOf(
   const until = performance.now() + waitMs;
   const proposer = proposerName(caller);
   for (let { after } = how; ;) {
-    // It may be gone from gatehouse.yml by the time that it is answered
+    // It may be gone from gatehouse.yml since it began to wait
     if ("service" in caller && !Object.hasOwn(gatewayNow().policy.services, caller.service))
       throw unauthorized();
     const proposal = await proposals.get(id);
@@ -287,7 +287,7 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
     const state = await propose(caller, wantedIn(call), behind);
-    const url = `/v1/requests/${state.id}`;
+    const url = ["/v1/requests", state.id].join("/");
     return { status: 202, headers: { location: url }, body: { ...state, url } };
   };
   const onGet: Handle = async (call, named) => {
