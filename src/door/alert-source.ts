@@ -1,8 +1,4 @@
 import { hash } from "node:crypto";
-import { metrics } from "../commands/vm/metrics.ts";
-import { restart } from "../commands/vm/restart.ts";
-import { show } from "../commands/vm/show.ts";
-import { start } from "../commands/vm/start.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -10,7 +6,7 @@ import { scopeOfChannel } from "../policy/access.ts";
 import { type Command, dottedName, isChange } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { targetOf } from "../requests/submit/submit.ts";
-import type { Owes, Source } from "../slack/deliver/deliver.ts";
+import type { Source } from "../slack/deliver/deliver.ts";
 import { sharedBy } from "../redis/due-list.ts";
 import { isSaid, type Owed, paced } from "../slack/deliver/post-once.ts";
 import {
@@ -33,6 +29,8 @@ import {
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
 const mostListed = 20;
+/** Before what a source offers. */
+const usual = ["vm.show", "vm.metrics", "vm.restart", "vm.start"];
 const mostPresses = 3;
 /** A card waits so long for its turn in the channel before its group is told with others (ms). */
 const ownCardMs = 3_000;
@@ -105,28 +103,17 @@ export function alertSource(options: {
     const { channelId, delivered, memberIds } = overview;
     const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");
+    const ended = members.length - firing.length;
     const facts = [frozen?.at, ...members.map(({ id, revision }) => [id, revision])];
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
       const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, as, 1));
-      return renderOverview(
-        await Promise.all(views),
-        firing.length,
-        members.length - firing.length,
-      );
+      return renderOverview(await Promise.all(views), firing.length, ended);
     };
-    const mark = delivered.said["card"];
     // It stands for many cards
-    const card: Owed = {
-      key: "card",
-      mark,
-      place: { channelId },
-      render,
-      shows,
-      urgency: "result",
-    };
-    return { messages: [card], waitMs } satisfies Partial<Owes>;
+    const card = { key: "card", mark: delivered.said["card"], urgency: "result" as const };
+    return { messages: [{ ...card, place: { channelId }, render, shows }], waitMs };
   }
 
   /** Never the last: results of requests go first. */
@@ -139,7 +126,7 @@ export function alertSource(options: {
     const { policy } = options.config;
     const { source, channelId, vms, requests } = alert.record;
     const { offer = [] } = policy.sources[source] ?? {};
-    const wanted = new Set([...[show, metrics, restart, start].map(dottedName), ...offer]);
+    const wanted = new Set([...usual, ...offer]);
     const named = (it: string) => commands.find((command) => dottedName(command) === it) ?? [];
     const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
     const known = vms.map(async ({ label, id }, n) => {

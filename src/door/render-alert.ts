@@ -52,11 +52,7 @@ export interface View {
 }
 
 /** `readAt`: when the compute service told its status; without it, that is what Gatehouse saw last. */
-interface Vm {
-  n: number;
-  target: Target;
-  readAt?: number;
-}
+type Vm = { n: number; target: Target; readAt?: number };
 
 export const mostWithControls = 10;
 const mostInWords = 20;
@@ -119,6 +115,7 @@ export function renderAlert(view: View): Message {
     times,
     only && statusLine(only),
   );
+  const below = lines(...view.presses.map(pressLine), isOpen && frozenWords(frozen));
   const told = isOpen ? `🔥 ${headline(view)}` : `✅ Ended: ${headline(view)}`;
   return message(
     news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
@@ -130,8 +127,7 @@ export function renderAlert(view: View): Message {
           return buttons(controlsOf({ ...view, offered }, only));
         })
       : [rowsOf(view, labels)]),
-    view.presses.length > 0 ? section(lines(...view.presses.map(pressLine))) : undefined,
-    isOpen && frozen ? section(frozenWords(frozen)) : undefined,
+    below.value === "" ? undefined : section(below),
     context(md`${source} · ${name(alert.id)}`),
   );
 }
@@ -254,13 +250,12 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
     return section(text, only && n < mostWithControls ? menuOf(view, only) : undefined);
   });
   const more = firing - rows.length;
+  const over = ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : "";
+  const all = md`🔥 *${groups} firing*${over}. They came faster than this channel takes messages, so they share this one.`;
   return message(
     news(md`🔥 ${groups} firing: ${headline(top)}`),
-    section(
-      md`🔥 *${groups} firing*${ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : ""}. They came faster than this channel takes messages, so they share this one.`,
-    ),
+    section(lines(all, frozenWords(top.frozen))),
     rows,
-    top.frozen && section(frozenWords(top.frozen)),
     more > 0 ? context(md`… and ${more.toLocaleString("en-US")} more firing.`) : undefined,
   );
 }

@@ -16,7 +16,7 @@ import { askOnce } from "../policy/refusal.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { Freeze } from "../requests/journal/switches.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { deedOf, linked, parametersOf } from "../requests/render/asking.ts";
+import { deedOf, frozenWords, linked, parametersOf } from "../requests/render/asking.ts";
 import type { StoredProposal } from "./proposals.ts";
 
 interface Beside {
@@ -77,7 +77,3 @@ function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside)
   const until = md`Until ${when(record.expiresAt, "{date_short_pretty} {time}")}. The person who runs it requests it, with their own rights and the usual approvals.`;
   return lines(frozenWords(frozen), until);
 }
-
-export const frozenWords = (freeze: Freeze | undefined) =>
-  freeze &&
-  md`🧊 *All changes are frozen* by ${freeze.by}${freeze.reason && `: ${freeze.reason}`}. Nothing runs until the freeze ends.`;

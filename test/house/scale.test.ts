@@ -6,7 +6,7 @@ const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> =
   commands: [3_070, 125_200],
   registry: [1_390, 55_200],
   "policy, approvals": [1_290, 54_100],
-  requests: [5_580, 228_400],
+  requests: [5_590, 228_700],
   jobs: [240, 9_300],
   rollouts: [960, 40_600],
   compute: [1_580, 63_800],
@@ -23,8 +23,8 @@ const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> =
   redis: [1_080, 42_200],
   config: [2_190, 89_800],
   log: [720, 28_800],
-  start: [3_970, 170_400],
-  door: [2_450, 101_100],
+  start: [3_970, 170_800],
+  door: [2_475, 103_700],
   "text, errors, main": [360, 14_600],
 };
 /** Lines that a room may stay below its number before that is turned down. */
@@ -32,7 +32,7 @@ const slack = 60;
 
 const most = {
   files: 229,
-  bytesOfAll: 1_823_000,
+  bytesOfAll: 1_825_300,
   scripts: 31,
   /** KEYS beside, which are counted by no one. */
   scriptArguments: 12,

@@ -223,7 +223,6 @@ export function fingerprintLine({ record }: StoredRequest): Markdown {
   return md`Fingerprint ${name(shortFingerprint(record.approval?.digest ?? ""))}`;
 }
 
-export function frozenWords({ by, reason }: Freeze): Markdown {
-  const why = reason ? `: ${reason}` : "";
-  return md`🧊 *All changes are frozen* by ${by}${why}. Nothing runs until the freeze ends.`;
-}
+export const frozenWords = (freeze: Freeze | undefined): Markdown | undefined =>
+  freeze &&
+  md`🧊 *All changes are frozen* by ${freeze.by}${freeze.reason && `: ${freeze.reason}`}. Nothing runs until the freeze ends.`;

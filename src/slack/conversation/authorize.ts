@@ -211,8 +211,7 @@ export function tooSlow(): UserError {
 
 /** Stands first in a form that is opened during a freeze. */
 export async function frozenLine({ store }: GatewayContext): Promise<Markdown | undefined> {
-  const frozen = await store.freezeState();
-  return frozen && frozenWords(frozen);
+  return frozenWords(await store.freezeState());
 }
 
 /** Requests read at once, and at most, to find those that somebody sees. */

@@ -46,7 +46,7 @@ import {
   personOf,
 } from "./authorize.ts";
 import { press } from "./press.ts";
-import { dismissalCallback, dismissProposal } from "./press-proposal.ts";
+import { dismissalCallback, dismissProposal } from "./press-door.ts";
 import { pickCallback, runWords, shortcut, targetChosen, targetButton } from "./run.ts";
 import { alreadyRequested, regionsKnown } from "./submit.ts";
 import {

@@ -95,7 +95,7 @@ export async function submitChange(
   const isProposed = submission.interactionId.startsWith("proposal:");
   const proposal = isProposed ? await takeProposal(submission, gateway) : undefined;
   const alert = /^after:(a-[\w-]+):/.exec(submission.interactionId)?.[1];
-  const cause = proposal?.proposal ?? alert;
+  const cause = proposal ?? alert;
   const submitted = await submit({ ...submission, id, ...(cause && { cause }) }, by);
   if (submitted.isNew && alert) await gateway.alerts.note(alert, submitted.id);
   if (submitted.isNew) return submitted;

@@ -21,13 +21,13 @@ export async function findProposal(id: string, personId: string, gateway: Gatewa
 const mostTries = 5;
 
 /**
- * Right before a request is made of a proposal: from then on nobody dismisses it. Undefined for any other request. What was proposed
+ * Right before a request is made of a proposal: from then on nobody dismisses it. Resolves with its ID, undefined for any other request. What was proposed
  * must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
   { interactionId, command, input, target, person }: Submission,
   gateway: GatewayContext,
-): Promise<{ proposal: string } | undefined> {
+): Promise<string | undefined> {
   const id = proposalIn(interactionId);
   if (id === undefined) return undefined;
   const frozen = await frozenLine(gateway);
@@ -44,7 +44,7 @@ export async function takeProposal(
         "This is no longer what was proposed. Nothing was done.",
         "Leave what was proposed as it is, or run the command yourself.",
       );
-    if (await gateway.proposals.take(proposal)) return { proposal: id };
+    if (await gateway.proposals.take(proposal)) return id;
   }
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }

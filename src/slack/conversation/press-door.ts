@@ -1,15 +1,62 @@
 import { onceOfProposal } from "../../door/proposals.ts";
+import { asked, mustAsk, renderConfirm } from "../../door/render-alert.ts";
 import { UserError } from "../../errors.ts";
 import { md, plain, section } from "../../messages/message.ts";
-import type { Input } from "../../registry/invocation.ts";
+import { isChange } from "../../registry/define.ts";
+import { type Input, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
+import { targetOf } from "../../requests/submit/submit.ts";
 import type { Press, Submission } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
-import { type Act, authorize, type BeforeAck, openOr, personOf } from "./authorize.ts";
+import {
+  type Act,
+  authorize,
+  type BeforeAck,
+  commandNamed,
+  openOr,
+  outdated,
+  personOf,
+} from "./authorize.ts";
 import { modal, reasonInput } from "./form-view.ts";
 import { run } from "./run.ts";
+import { alreadyRequested } from "./submit.ts";
 import { findProposal } from "./take-proposal.ts";
+
+/**
+ * A button of an alert: a command on one of its VMs, as if whoever pressed had typed it, with its result in the thread of the
+ * alert. Each button makes one request, however often and by whomever it is pressed.
+ */
+export async function pressAlert(act: Act<Press>, { alert: of, vm: at, n }: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const { channelId, value } = interaction;
+  const { alerts, store, policy } = gateway;
+  const alert = typeof of === "string" ? await alerts.get(of) : undefined;
+  const vm = typeof at === "number" ? alert?.record.vms[at] : undefined;
+  if (!alert || !vm || typeof n !== "number" || channelId !== alert.record.channelId)
+    throw outdated();
+  // The same for one that is gone and for one that this person doesn't see
+  const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
+  if (!("found" in found) || found.found.id !== vm.id) throw outdated();
+  const target = targetOf(found.found);
+  const isAsked = interaction.action.endsWith(asked);
+  const action = isAsked ? interaction.action.slice(0, -asked.length) : interaction.action;
+  const command = commandNamed(action.slice("alert:".length), gateway);
+  const threadTs = (await alerts.placeOf(alert))?.ts;
+  const id = `after:${alert.id}:${vm.id}:${command.name}:${n}`;
+  const there = { ...interaction, id, ...(threadTs ? { threadTs } : {}) };
+  const invocation = parseInvocation(command, withTarget(command, {}, target));
+  if (!isChange(command)) return run(invocation, { ...act, interaction: there });
+  if (alert.state === "ended") throw outdated();
+  const first = await store.madeBy(id);
+  // Noted already, unless its process died right then
+  if (first) await alerts.note(alert.id, first.record.id);
+  const used = "This button was already used.";
+  if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
+  if (mustAsk(command, target, policy) === "here" && !isAsked)
+    return reply.privately(renderConfirm({ action, value }, command, target));
+  await run(invocation, { ...act, interaction: there });
+}
 
 export const dismissalCallback = "proposal-dismissal";
 
@@ -39,8 +86,8 @@ async function authorizeDismissal(
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
   const { target, input, channelId } = proposal.record;
-  const asked = { command, input, targets: [target], person, channelId, isStop: true };
-  await authorize(asked, act.gateway);
+  const stop = { command, input, targets: [target], person, channelId, isStop: true };
+  await authorize(stop, act.gateway);
   return person;
 }
 
