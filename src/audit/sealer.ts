@@ -112,6 +112,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
       const signer = (signingKey ??= onDisk(() => openSigningKey(dataDir)));
       const sealed = await sealBehind(trail, head, reached + 1, entries);
       if (sealed) await signDue(trail, signer, sealed);
+      if (entries.length < batch && !isClosed) return; // the next round anchors it
     }
   }
 
