@@ -40,6 +40,8 @@ export const demoPace: Pace = {
   sweepMs: 1_000,
 };
 
+export const pinnedOfWeb2 = launchMeasurement("web-2 v1", 4);
+
 const policyWith = (restartExpires: string) => `access: # what no team has
   view: ["*"]
   operate: ["S01ONCALL"]
@@ -67,7 +69,7 @@ protect: ["vault-*"]
 attestation:
   endorsements: endorsements
   pins:
-    - { targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }
+    - { targets: ["payments/web-2"], measurements: ["${pinnedOfWeb2}"] }
     - { targets: ["ledger-*"], measurements: ["${launchMeasurement(ledgerImage, 2)}"] }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }

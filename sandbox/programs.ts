@@ -3,15 +3,21 @@ import { hash } from "node:crypto";
 /** What speaks to the door of a sandbox's Gatehouse besides people. Obviously fake secrets. */
 export const alertSecret = "sandbox-alert-secret";
 export const deployToken = "sandbox-deploy-token";
-const deployHash = `sha256:${hash("sha256", deployToken)}`;
+export const agentToken = "sandbox-agent-token";
+const hashOf = (token: string) => `sha256:${hash("sha256", token)}`;
 
-/** The variables and the sections of gatehouse.yml that let both in. */
+/** The variables and the sections of gatehouse.yml that let them in. */
 export const doorEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
 export const doorPolicy = `sources:
   prometheus: { format: alertmanager, vm: [vm] }
 services:
   deploy:
-    tokens: ["${deployHash}"]
+    tokens: ["${hashOf(deployToken)}"]
+    view: ["payments"]
+    propose: [{ operations: ["vm.snapshot"], targets: ["payments/*"] }]
+    channel: C01OPS
+  agent:
+    tokens: ["${hashOf(agentToken)}"]
     view: ["payments"]
     propose: [{ operations: ["vm.snapshot"], targets: ["payments/*"] }]
     channel: C01OPS
@@ -57,9 +63,12 @@ export async function propose(doorPort: number, command: string, reason: string)
   return (await answer.json()) as { id: string; state: string };
 }
 
-/** The state of a proposal, or of the request made of it, in words. */
-export async function stateOfProposal(doorPort: number, id: string): Promise<string> {
+/** What a deploy job is told of its proposal, and of the request made of it. */
+export async function proposalAt(doorPort: number, id: string) {
   const url = `http://127.0.0.1:${doorPort}/v1/requests/${id}`;
   const answer = await fetch(url, { headers: asDeploy });
-  return ((await answer.json()) as { state: string }).state;
+  return (await answer.json()) as { state: string; by?: string; result?: string };
 }
+
+export const stateOfProposal = async (doorPort: number, id: string): Promise<string> =>
+  (await proposalAt(doorPort, id)).state;

@@ -1,5 +1,6 @@
 import { connectRedis } from "../../src/redis/redis.ts";
 import { silentLog } from "../../src/log/log.ts";
+import { agentToken, alertSecret, deployToken } from "../programs.ts";
 import type { Tour } from "./tour.ts";
 
 const people = ({ world }: Tour) => ({
@@ -145,7 +146,9 @@ export const secretStep = async (tour: Tour): Promise<void> => {
   tour.scene("At the end, nothing that Gatehouse stored, logged, or posted holds a secret.");
   const { world } = tour;
   const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY } = world.env;
-  const secrets = [SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY, ...tour.secrets];
+  const ofPrograms = [alertSecret, deployToken, agentToken];
+  const own = [SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY];
+  const secrets = [...own, ...ofPrograms, ...tour.secrets];
   const redis = await connectRedis(world.redisUrl, "commands", silentLog());
   const dumps: string[] = [];
   for (const key of await redis.keys("*"))

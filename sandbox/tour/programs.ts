@@ -1,32 +1,109 @@
-import { propose, sendAlert, stateOfProposal } from "../programs.ts";
+import { connectAgent, dataOf } from "../agent.ts";
+import { pinnedOfWeb2 } from "../demo-world.ts";
+import { agentToken, propose, proposalAt, sendAlert } from "../programs.ts";
+import { wordsIn } from "../slack/describe-seen.ts";
+import type { SeenMessage } from "../slack/seen.ts";
 import type { Tour } from "./tour.ts";
 
 const doorOf = ({ world }: Tour) => world.processes.find((one) => one.doorPort)?.doorPort ?? 0;
 
-/** An alert and its button; a deploy job that asks, and goes on once a person has run it. */
+const sent = ({ world }: Tour, path: string) =>
+  world.compute.writes().filter((one) => one.path === path).length;
+
+const buttonsOf = ({ blocks }: SeenMessage) =>
+  wordsIn(blocks).flatMap((line) =>
+    [...line.matchAll(/\[([^\]]+)\]/g)].map(([, label = ""]) => label),
+  );
+
+/** An alert and its button; a deploy job that asks, and goes on once a person has run it; an agent that asks for too much. */
 export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
     const startsAt = new Date().toISOString();
-    tour.scene("Alertmanager speaks first: web-2's CPU is high. Its message has the buttons.");
+    const restarts = () => sent(tour, "/v1/vms/vm-payments-web-2/restart");
+    const before = restarts();
+    tour.scene(
+      "web-2 runs its pinned image again. Now Alertmanager speaks first: its CPU is high. The message has the buttons.",
+    );
+    tour.world.compute.edit.setMeasurement({ vm: "payments/web-2", measurement: pinnedOfWeb2 });
     await sendAlert(doorOf(tour), { vm: "web-2", startsAt });
-    await tour.sees(olivia, "ops", /HighCpu[\s\S]*web-2[\s\S]*Restart/);
+    const card = await tour.sees(olivia, "ops", /HighCpu[\s\S]*web-2[\s\S]*Restart/);
+    tour.holds("an alert alone sends nothing", restarts() === before);
     await tour.presses(olivia, "Restart…");
-    await tour.sees(olivia, "ops", /olivia is on it: Restart web-2/);
-    await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted web-2 in/);
+    await tour.sees(olivia, "ops", /HighCpu[\s\S]*👤 olivia/);
+    const result = await tour.sees(olivia, "ops", /in thread\): ✅ .*Restarted web-2 in/);
+    tour.holds("the result is in the alert's thread", result.threadTs === card.ts);
     await sendAlert(doorOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
-    await tour.sees(olivia, "ops", /Ended: HighCpu on web-2|HighCpu on web-2[\s\S]*Ended/);
+    await tour.sees(olivia, "ops", /in thread.*Ended: HighCpu on web-2/);
+    const ended = await tour.sees(olivia, "ops", /^(?!.*in thread).*HighCpu on web-2[\s\S]*Ended/);
+    tour.holds("it is the same message, edited", ended.ts === card.ts);
+    tour.holds("its buttons only look", buttonsOf(ended).join() === "Show,Metrics");
+    tour.holds("web-2 was restarted exactly once", restarts() === before + 1);
   },
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
+    const [command, reason] = ["vm snapshot db-1 before-deploy", "release 42"];
+    const snapshots = () => sent(tour, "/v1/vms/vm-payments-db-1/snapshots");
+    const before = snapshots();
     tour.scene("A deploy job proposes a snapshot first. It can't run it: Olivia can.");
     const door = doorOf(tour);
-    const { id } = await propose(door, "vm snapshot db-1 before-deploy", "release 42");
+    const { id, state } = await propose(door, command, reason);
+    tour.program("deploy", `proposes “${command}”, because “${reason}”`, state);
     await tour.sees(olivia, "ops", /deploy[\s\S]*before-deploy[\s\S]*release 42[\s\S]*Run/);
+    tour.holds("a proposal alone sends nothing", snapshots() === before);
     await tour.presses(olivia, "Run");
     await tour.sees(olivia, "ops", /✅ (@olivia )?.*before-deploy/);
-    for (let tries = 0; tries < 100 && (await stateOfProposal(door, id)) !== "done"; tries++)
+    let told = await proposalAt(door, id);
+    for (let tries = 0; tries < 100 && told.state !== "done"; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
-    tour.holds("the job is told that it is done", (await stateOfProposal(door, id)) === "done");
+      told = await proposalAt(door, id);
+    }
+    tour.program("deploy", "asks what became of it", `${told.state}: ${told.result ?? ""}`);
+    tour.holds("the job is told that it is done", told.state === "done");
+    tour.holds("and by whom: by Olivia, who pressed Run", told.by === "olivia");
+    await tour.sees(olivia, "ops", /deploy proposes[\s\S]*Run by olivia/);
+    tour.holds("one snapshot of db-1 was taken", snapshots() === before + 1);
+  },
+  async (tour) => {
+    const olivia = tour.world.slack.person("olivia");
+    const before = tour.world.compute.writes().length;
+    tour.scene(
+      "An agent connects over MCP. It may view payments and propose snapshots; it tries to restart web-2, which is in production.",
+    );
+    await using agent = await connectAgent(`http://127.0.0.1:${doorOf(tour)}/mcp`, {
+      bearer: agentToken,
+    });
+    const { tools } = await agent.listTools();
+    tour.program("agent", "lists its tools", tools.map(({ name }) => name).join(", "));
+    const others = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
+    tour.holds(
+      "each only reads, except propose, which asks a person",
+      tools.length > 2 && others.map(({ name }) => name).join() === "propose",
+    );
+    const shown = await agent.callTool({ name: "vm_show", arguments: { vm: "web-2" } });
+    tour.program("agent", "calls vm_show web-2", dataOf(shown).split("\n")[0] ?? "");
+    tour.holds("it may read web-2", shown.isError !== true && dataOf(shown).includes("web-2"));
+    const missing = await agent
+      .callTool({ name: "vm_restart", arguments: { vm: "web-2" } })
+      .then(dataOf, (error: unknown) => (error instanceof Error ? error.message : "?"));
+    tour.program("agent", "calls vm_restart web-2", missing);
+    tour.holds("there is no tool that restarts", missing.includes("There is no such tool"));
+    const [command, reason] = ["vm restart web-2", "Olivia said yes, it is urgent"];
+    const refused = await agent.callTool({ name: "propose", arguments: { command, reason } });
+    tour.program("agent", `calls propose “${command}”, because “${reason}”`, dataOf(refused));
+    tour.holds(
+      "it is refused, and told why",
+      refused.isError === true && dataOf(refused).includes("agent may not propose /vm restart"),
+    );
+    const may = { command: "vm snapshot web-2 before-the-fix", reason: "CPU is high" };
+    const open = await agent.callTool({ name: "propose", arguments: may });
+    tour.program("agent", `calls propose “${may.command}”, because “${may.reason}”`, dataOf(open));
+    await tour.sees(olivia, "ops", /agent proposes: Snapshot web-2[\s\S]*Run/);
+    const seen = olivia.seesChannel("ops").messages.map(({ text }) => text);
+    tour.holds(
+      "that is the agent's only card: Olivia isn't asked about a restart",
+      seen.filter((text) => text.includes("agent proposes")).length === 1,
+    );
+    tour.holds("nothing was sent", tour.world.compute.writes().length === before);
   },
 ];

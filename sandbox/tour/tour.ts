@@ -24,6 +24,8 @@ export interface Tour {
   /** Waits until this person has a dialog with these words open, and prints it. */
   dialog(who: PersonActions, words: RegExp): Promise<void>;
   submits(who: PersonActions, values: FormValues): Promise<void>;
+  /** Says what a program asked at the door, and what it was answered. */
+  program(who: string, did: string, answer: string): void;
   /** Waits, looking at every change in Slack, until it is so. */
   until(what: string, who: PersonActions, isSo: () => boolean): Promise<void>;
   /** Everything that was logged. */
@@ -176,6 +178,10 @@ export function createTour(world: World, lines: string[]): Tour {
         throw new Error(
           `the dialog was not accepted: ${JSON.stringify(errors ?? "not acknowledged")}`,
         );
+    },
+    program(who, did, answer) {
+      print(`  ${who} ${did}`);
+      print(indent(`→ ${answer.replaceAll("\n", "\n  ")}`));
     },
     async until(what, who, isSo) {
       await who.until(isSo, 30_000);

@@ -1,30 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
+import { connectAgent, textOf } from "../../sandbox/agent.ts";
 import { textAt } from "../../src/slack/web.ts";
 import type { TestWorld } from "../support/start-world.ts";
 import { addressOf, startDoorWorld, token } from "./asking.ts";
 
 type Call = Awaited<ReturnType<Client["callTool"]>>;
 
-const textOf = ({ content }: Call) =>
-  content.map((one) => (one.type === "text" ? one.text : "")).join("\n");
-
-/** The SDK's own client, in the protocol of 2026-07-28 or by the handshake of 2025. */
-async function connect(
-  world: TestWorld,
-  how: { mode: "legacy" | { pin: string }; fetch?: typeof fetch; bearer?: string },
-) {
-  const { mode, bearer } = how;
-  const client = new Client({ name: "test-agent", version: "1" }, { versionNegotiation: { mode } });
-  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
-  const transport = new StreamableHTTPClientTransport(new URL(addressOf(world, "/mcp")), {
-    requestInit: { headers },
-    ...(how.fetch ? { fetch: how.fetch } : {}),
-  });
-  await client.connect(transport);
-  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
-}
+const connect = (world: TestWorld, how: Parameters<typeof connectAgent>[1]) =>
+  connectAgent(addressOf(world, "/mcp"), how);
 
 const protocols = [
   { named: "2026-07-28", mode: { pin: "2026-07-28" } },

@@ -56,6 +56,7 @@ const sandboxRooms = [
   "random.ts",
   "listen.ts",
   "programs.ts",
+  "agent.ts",
   "find-program.ts",
   "ensure-redis.ts",
   "killable.ts",
