@@ -67,6 +67,10 @@ export const demoGuide: Guide = {
       why: "Turn “Lost answers” off. Ada reads who did what, and why.",
     },
     {
+      weather: true,
+      why: "At 3 a.m. an alert speaks first: turn it on, and press Restart… on its message in #ops.",
+    },
+    {
       as: "mia",
       channel: "status",
       text: "/vm restart index-1",

@@ -50,7 +50,9 @@ export async function sendAlert(
     headers: { "content-type": "application/json", authorization: `Bearer ${alertSecret}` },
     body: JSON.stringify(body),
   });
-  if (!taken.ok) throw new Error(`The door answered ${taken.status}: ${await taken.text()}`);
+  if (taken.ok) return;
+  const { title, detail } = (await taken.json()) as { title: string; detail?: string };
+  throw new Error(`The door refused the alert: ${[title, detail].filter(Boolean).join(" ")}`);
 }
 
 const asDeploy = { "content-type": "application/json", authorization: `Bearer ${deployToken}` };

@@ -304,7 +304,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await page.sees("1 reply");
     await page.openThread("web-1 is restarting");
     await page.press("Weather");
-    await page.tab.getByRole("switch", { name: "Lost answers" }).click();
+    await page.tab.locator("label", { hasText: "Lost answers" }).click();
     await page.tab.locator(".switch[aria-checked=true]").waitFor();
     expect(await faultsOf(page, "light"), "a thread and the weather").toEqual([]);
     await page.tab.locator(".whoami").click();

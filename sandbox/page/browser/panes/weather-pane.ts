@@ -103,11 +103,12 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
 
 function listSwitch(one: Switch, { turn, write }: WeatherSpec): Keyed {
   const draw = () => {
-    const id = newId();
+    const [id, leverId] = [newId(), newId()];
     const lever: HTMLElement = el("button", {
       type: "button",
       role: "switch",
       class: "switch",
+      id: leverId,
       "aria-checked": String(one.on),
       "aria-labelledby": id,
       "data-focus": `switch ${one.id}`,
@@ -124,7 +125,7 @@ function listSwitch(one: Switch, { turn, write }: WeatherSpec): Keyed {
       el(
         "div",
         {},
-        el("b", { id }, one.label),
+        el("label", { id, for: leverId }, el("b", {}, one.label)),
         el(
           "p",
           {},
