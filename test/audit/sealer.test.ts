@@ -63,7 +63,9 @@ describe("the sealer", () => {
     await sealed(world);
     const file = join(broken.path, "audit-anchors.jsonl");
     await expect
-      .poll(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl"))
+      .poll(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl"), {
+        timeout: 5_000,
+      })
       .toBe(true);
     await rm(file);
     await mkdir(file);
