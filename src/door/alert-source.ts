@@ -126,8 +126,8 @@ export function alertSource(options: {
     const { policy } = options.config;
     const { source, channelId, vms, requests } = alert.record;
     const { offer = [] } = policy.sources[source] ?? {};
-    const wanted = new Set([...usual, ...offer]);
-    const named = (it: string) => commands.find((command) => dottedName(command) === it) ?? [];
+    const all = new Set([...usual, ...offer]);
+    const offered = [...all].flatMap((one) => commands.find((it) => dottedName(it) === one) ?? []);
     const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
     const known = vms.map(async ({ label, id }, n) => {
       const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
@@ -142,7 +142,6 @@ export function alertSource(options: {
       const command = commands.find(({ name }) => name === request.record.command);
       return command && isChange(command) ? [{ request, command }] : [];
     });
-    const offered = [...wanted].flatMap(named);
     return { alert, vms: shown, offered, presses, frozen, policy } satisfies View;
   }
 

@@ -184,11 +184,17 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
+  /** Its message looks different now, or that of several groups. */
+  async function touch(id: string): Promise<void> {
+    if (await redis.exists(alertKey(id))) await records.touch(id);
+  }
+
   return {
     outbox,
     now,
     get,
     getMany,
+    touch,
     refresh: records.refresh,
 
     /**
@@ -246,19 +252,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       }
     },
 
-    /** A button of it has made this request. Idempotent. */
+    /** A button has made this request, or it has ended. Idempotent. */
     async note(id: string, request: string): Promise<void> {
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await get(id);
         const { requests = [] } = before?.record ?? {};
-        if (!before || requests.includes(request)) return;
+        if (!before || requests.includes(request)) return touch(id);
         if (await move(id, before, { ...before.record, requests: [...requests, request] })) return;
       }
-    },
-
-    /** Its message looks different now, or that of several groups. */
-    async touch(id: string): Promise<void> {
-      if (await redis.exists(alertKey(id))) await records.touch(id);
     },
 
     /** The group is told in a message with others. Idempotent; false when it has its own by now. */

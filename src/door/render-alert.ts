@@ -81,7 +81,7 @@ function headline(view: View): string {
   return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
-/** What they say, each once, after its name where there are several; how many there are stands elsewhere. */
+/** What they say, each once, after its name where there are several; their number stands elsewhere. */
 function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
   const all = details.map(({ name: alert, summary }) =>
     [isNamed ? alert : "", summary].filter(Boolean).join(": "),
@@ -106,12 +106,12 @@ export function renderAlert(view: View): Message {
     ? md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`
     : md`Ended ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
   const labels = distinct(shown.map(({ vm }) => vm));
-  const isOne = labels.length < 2;
-  const only = isOne ? vms.get(labels[0] ?? "") : undefined;
+  const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
+  const isInRows = labels.length > 1 && labels.some((label) => vms.has(label));
   const severity = few(shown.map((one) => one.severity));
   const head = lines(
     md`${isOpen ? "🔥" : "✅"} *${headline(view)}*${severity && ` · ${severity}`}`,
-    ...(isOne ? summariesOf(shown, many > 1) : []),
+    ...(isInRows ? [] : summariesOf(shown, many > 1)),
     times,
     only && statusLine(only),
   );
@@ -136,9 +136,10 @@ export function renderAlert(view: View): Message {
 function pressLine({ request, command }: Member): Markdown {
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
+  if (!final)
+    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command);
-  if (final) return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
-  return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
+  return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
 }
 
 function statusLine({ target, readAt }: Vm): Markdown {

@@ -176,12 +176,12 @@ export function runCompletion(
     if (root === undefined) return rootsOf(changes);
     const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
     if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
-    // A completion doesn't complain: none where the door can't be asked
+    // A completion doesn't complain: none if the door can't be asked
     const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
     return [...vms, "--reason", "--wait", "--key"];
   }
 
-  /** Those that a shell takes as they are. */
+  /** Those a shell takes as they are. */
   async function vmNames(): Promise<readonly string[]> {
     const { body } = await callOnce(door(), "/v1/vms", 0);
     const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));

@@ -245,7 +245,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       });
-      if (request.record.cause) await alerts.touch(request.record.cause);
+      if (request.record.cause) await alerts.note(request.record.cause, request.record.id);
     },
   });
   const delivery = startDelivery(

@@ -218,7 +218,7 @@ describe("the message of a group", () => {
     );
   }, 40_000);
 
-  it("says of nobody that they are on it who asked for nothing, or was denied", async () => {
+  it("says of nobody that they are on it who only opened the form", async () => {
     const asks = `${testPolicy}${sources.replace("[vm.snapshot]", "[vm.stop]")}confirm: ["web-*"]
 `;
     await using world = await startAlertWorld({ policy: asks });
@@ -265,9 +265,11 @@ describe("the message of a group", () => {
     );
     await fire(world, [{ name: "Hot", vm: "db-1" }]);
     await hears(world.olivia, "ops", /^🔥 Hot fires on db-1 too\.$/);
+    await fire(world, [{ vm: "gone-1" }, { vm: "gone-2" }], { groupKey: "words" });
+    await hears(world.olivia, "ops", /^🔥 HighCpu on gone-1, gone-2 [^]*CPU above 95% for 5 min/);
   }, 30_000);
 
-  it("that flaps remembers what it has to tell last", async () => {
+  it("that flaps remembers what it has to tell last, and each request of its buttons once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
     const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
@@ -283,6 +285,17 @@ describe("the message of a group", () => {
     }
     const { events = [], told: before } = (await alerts.get(id))?.record ?? {};
     expect([events.length, before, events.at(-1)?.is]).toEqual([30, 6, "ended"]);
+    const seen = async () => {
+      const { revision, record } = (await alerts.get(id)) ?? {};
+      return [revision, record?.requests];
+    };
+    const [revision] = await seen();
+    for (const n of [1, 2, 3]) {
+      await alerts.note(id, "r-1");
+      expect(await seen()).toEqual([Number(revision) + n, ["r-1"]]);
+    }
+    await alerts.note("a-gone", "r-1");
+    expect(await here.redis.exists(here.key("alert", "a-gone"))).toBe(0);
   });
 
   it("says what it saw last of a VM that the compute service doesn't tell of", async () => {

@@ -30,8 +30,7 @@ import {
   tooSlow,
 } from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
-import { pressAlert } from "./press-door.ts";
-import { askDismissal, runProposal } from "./press-door.ts";
+import { askDismissal, pressAlert, runProposal } from "./press-door.ts";
 import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit.ts";

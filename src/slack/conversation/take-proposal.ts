@@ -21,8 +21,8 @@ export async function findProposal(id: string, personId: string, gateway: Gatewa
 const mostTries = 5;
 
 /**
- * Right before a request is made of a proposal: from then on nobody dismisses it. Resolves with its ID, undefined for any other request. What was proposed
- * must be what is asked for; a form may only add to it. Throws UserError.
+ * Right before a request is made of a proposal: from then on nobody dismisses it. Its ID, undefined for any other request. What was
+ * proposed must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
   { interactionId, command, input, target, person }: Submission,
