@@ -86,17 +86,6 @@ describe("the documents", () => {
     expect(broken).toEqual([]);
   });
 
-  it("are short enough to be read: docs/ has at most 22,000 words, decisions aside", () => {
-    const words = documents
-      .filter((document) => document.startsWith("docs/"))
-      .map((document) => [document, textOf(document).split(/\s+/).filter(Boolean).length] as const);
-    const sum = words.reduce((all, [, count]) => all + count, 0);
-    expect(sum, words.map(([name, count]) => `${name}: ${count}`).join("\n")).toBeLessThanOrEqual(
-      22_000,
-    );
-    expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(251);
-  });
-
   it("have each decision that code, tests, and they themselves cite by its number, once", () => {
     const numbers = decisions.flatMap((page) =>
       [...textOf(page).matchAll(/^### (\d{3}) /gm)].map(([, number = ""]) => number),
