@@ -125,7 +125,9 @@ export function messageObject(
     ts: message.ts,
     ...bot,
     text: message.text,
-    team: workspace.team.id,
+    team: workspace.people.get(message.userId)?.enterprise
+      ? workspace.people.get(message.userId)?.teamId
+      : workspace.team.id,
     ...(message.blocks.length > 0 ? { blocks: message.blocks } : {}),
     ...(message.attachments.length > 0 ? { attachments: message.attachments } : {}),
     ...(message.edited ? { edited: { user: message.edited.userId, ts: message.edited.ts } } : {}),

@@ -7,6 +7,8 @@ export interface Team {
   id: string;
   name: string;
   domain: string;
+  /** On Enterprise Grid: the organization that the workspace belongs to. */
+  enterpriseId?: string;
 }
 
 export type Role = SeenPerson["role"];
@@ -22,6 +24,8 @@ export interface Person {
   email: string;
   /** Set on bots. */
   botId?: string;
+  /** On Enterprise Grid: the organization, and the workspaces of it that the person belongs to. `teamId` is the first. */
+  enterprise?: { id: string; teamIds: readonly string[] };
   timezone: string;
 }
 

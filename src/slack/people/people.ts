@@ -74,9 +74,11 @@ export function createPeople(options: PeopleOptions) {
         users.get(userId, atMostMs),
         Promise.all(groupIds.map((groupId) => groups.get(groupId, atMostMs))),
       ]);
+      const home = options.home();
       const outline = {
         id: userId,
-        teamId: teamId || textAt(user, "team_id"),
+        // On Enterprise Grid a delivery names a person's first workspace, which may not be ours
+        teamId: isOfHome(user, teamId, home) ? home.teamId : teamId || textAt(user, "team_id"),
         groups: groupIds.filter((_, index) => members[index]?.has(userId)),
       };
       if (user === undefined) return { ...outline, name: userId, kind: "external" };
@@ -84,7 +86,7 @@ export function createPeople(options: PeopleOptions) {
       return {
         ...outline,
         name: nameOfUser(user),
-        kind: kindOfUser(user, teamId, options.home()),
+        kind: kindOfUser(user, teamId, home),
         ...(email === "" ? {} : { email }),
       };
     },
@@ -192,17 +194,19 @@ export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Perso
   return "member";
 }
 
+/**
+ * Whether users.info says that the person belongs to our workspace. On Enterprise Grid people have a workspace of their own
+ * and belong to several (`enterprise_user.teams`), and any of them may be the one that a delivery names.
+ */
 function isOfHome(user: unknown, saidTeamId: string, home: Home): boolean {
+  const enterpriseId = textAt(user, "enterprise_user", "enterprise_id");
+  const isSameEnterprise =
+    enterpriseId !== "" && enterpriseId === (home.enterpriseId ?? enterpriseId);
+  const isOnGrid =
+    isSameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId);
   const teamId = textAt(user, "team_id") || saidTeamId;
-  const sameEnterprise =
-    home.enterpriseId !== undefined &&
-    textAt(user, "enterprise_user", "enterprise_id") === home.enterpriseId;
-  // On Enterprise Grid people have a team of their own and belong to several.
-  const belongs =
-    teamId === home.teamId ||
-    (sameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId));
-  const agrees = saidTeamId === "" || saidTeamId === home.teamId || sameEnterprise;
-  return belongs && agrees;
+  if (saidTeamId === "" || saidTeamId === home.teamId) return teamId === home.teamId || isOnGrid;
+  return isOnGrid;
 }
 
 /** For display only. */

@@ -57,7 +57,8 @@ export async function lookAtPolicy({
     /** By user ID: the kind of person, Slack's error, or undefined for silence. */
     people: await lookUp(people.slice(0, mostPeople), async (user): Promise<string | undefined> => {
       const { word, data } = await ask("users.info", { user });
-      const home = { teamId: textAt(us.data, "team_id") };
+      const enterpriseId = textAt(us.data, "enterprise_id");
+      const home = { teamId: textAt(us.data, "team_id"), ...(enterpriseId && { enterpriseId }) };
       return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
     /** By channel ID: `ok`, `shared` where nothing is posted for that, Slack's error, or undefined for silence. */
