@@ -133,8 +133,8 @@ function attached({ workspace, person }: Act, name: string): string {
 
 function announce(act: Act, channel: Channel, message: Message): Promise<Outcome | undefined> {
   if (!channel.memberIds.has(act.workspace.app.botUserId)) return Promise.resolve(undefined);
-  const kind = { public: "channels", private: "groups", direct: "im" }[channel.kind];
-  const type = { public: "channel", private: "group", direct: "im" }[channel.kind];
+  const kind = { public: "channels", private: "groups", direct: "im", group: "mpim" }[channel.kind];
+  const type = { public: "channel", private: "group", direct: "im", group: "mpim" }[channel.kind];
   const event = {
     ...messageObject(act.workspace, message),
     channel: channel.id,

@@ -44,9 +44,12 @@ export function commandPayload(
     team_domain: workspace.team.domain,
     ...(person.enterprise ? { enterprise_id: person.enterprise.id } : {}),
     channel_id: channel.id,
-    channel_name: { public: channel.name, private: "privategroup", direct: "directmessage" }[
-      channel.kind
-    ],
+    channel_name: {
+      public: channel.name,
+      private: "privategroup",
+      direct: "directmessage",
+      group: channel.name,
+    }[channel.kind],
     user_id: person.id,
     user_name: person.name,
     command,

@@ -43,7 +43,8 @@ export interface Channel {
   id: string;
   /** Without #; empty for a direct message. */
   name: string;
-  kind: "public" | "private" | "direct";
+  /** `group`: a group direct message. */
+  kind: "public" | "private" | "direct" | "group";
   memberIds: Set<string>;
   archived: boolean;
   createdAt: number;
