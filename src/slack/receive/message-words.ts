@@ -16,8 +16,9 @@ const greeting = /^(?:hey|hi|hello|ok|okay)\b(?:[\s,.!:]+gatehouse\b)?[\s,.!:]*/
 const question = /^(?:can|could|would|will)\s+(?:you|u|someone|somebody|anyone)\b[\s,]*/iu;
 const polite = /^(?:please|pls|plz|kindly)\b[\s,]*/iu;
 const thanks = /[\s,;.!?–—-]{1,5}(?:please|pls|plz|thanks|thank you|thx)[\s.,!?]*$/iu;
-const before = /^(?:[\s,:;.!?…]|[-–—](?=\s))+/u;
-/** Only after a letter or digit, because `web-?` is a glob. A name is one of the names that `name?` matches, or next to them. */
+const punctuation = /^(?:[\s,:;.!?…]|[-–—](?=\s))+/u;
+const onlyPolite = /^(?:[\s,;.!?–—-]|please|pls|plz|thanks|thank you|thx)*$/iu;
+/** The end of a sentence. Only after a letter or digit, because `web-?` is a glob. */
 const after = /(?<=[\p{L}\p{N}"”'’)])[?.!…]+$/u;
 
 /**
@@ -34,19 +35,14 @@ export function wordsToUs(text: string, botUserId: string): string {
       return `${codeStart}${codes.length - 1}${codeEnd}`;
     });
   const shown = withoutPairs(marked).replaceAll("`", "");
-  const [first = "", ...rest] = shown.split(/<@([A-Z0-9]+)(?:\|[^>]*)?>/).reduce<string[]>(
-    (parts, part, index) => {
-      const last = parts.length - 1;
-      if (index % 2 === 0) parts[last] += part;
-      else if (part === botUserId) parts.push("");
-      else parts[last] += `<@${part}>`;
-      return parts;
-    },
-    [""],
-  );
-  const following = rest.join(" ").replace(before, "");
+  const mention = /<@([A-Z0-9]+)(?:\|[^>]*)?>/g;
+  const mentions = [...shown.matchAll(mention)].filter(([, userId]) => userId === botUserId);
+  const from = mentions[0]?.index ?? 0;
+  const withoutUs = (part: string) =>
+    part.replaceAll(mention, (whole, userId: string) => (userId === botUserId ? " " : whole));
+  const [before, following] = [shown.slice(0, from), withoutUs(shown.slice(from))];
   return typedOf(
-    commandIn(following.trim() === "" ? first : following)
+    (commandIn(following) || commandIn(before))
       .replaceAll(codeMark, (_, index: string) => codes[Number(index)] ?? "")
       .replaceAll(/\s+/g, " "),
   ).trim();
@@ -61,8 +57,9 @@ function withoutPairs(text: string): string {
 
 /** Without what asks for it politely, and without the signs at the end of a sentence. */
 function commandIn(sentence: string): string {
+  if (onlyPolite.test(sentence)) return "";
   let words = sentence.trim();
-  for (const opening of [before, greeting, polite, question, polite])
+  for (const opening of [punctuation, greeting, polite, question, polite])
     words = words.replace(opening, "");
   return words.replace(after, "").replace(thanks, "").replace(after, "").trim();
 }
