@@ -25,7 +25,9 @@ describe("freezing all changes", () => {
       );
       const refused = wordsOf(await hears(world.olivia, "ops", said));
       expect(refused).toContain("it requires access.administer or access.approve in gatehouse.yml");
-      expect(refused).toMatch(/Allowed: (ada|U0ADA), (@leads|S02LEADS)\. To get access, [^]*access\.approve/);
+      expect(refused).toMatch(
+        /Allowed: (ada|U0ADA), (@leads|S02LEADS)\. To get access, [^]*access\.approve/,
+      );
     }
     expect(await world.store.freezeState()).toBeUndefined();
     await world.amir.types("ops", "/gatehouse help gatehouse freeze");

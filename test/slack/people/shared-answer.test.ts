@@ -111,8 +111,14 @@ describe("one answer for all processes", () => {
     const asking = here.key("answers", "q", "asking");
     await here.redis.del(kept);
     await here.redis.set(asking, "asking:someone:", "PX", 5_000);
+    const looks: string[][] = [];
+    const monitor = await here.redis.monitor();
+    monitor.on("monitor", (_time: string, args: string[]) => looks.push(args));
     const waiting = other.get(60_000);
-    await new Promise((resolve) => void setTimeout(resolve, 100));
+    await expect
+      .poll(() => looks.filter((args) => args.includes(asking)).length)
+      .toBeGreaterThan(1);
+    monitor.disconnect();
     await here.redis.set(
       asking,
       `failed:someone:${JSON.stringify(said("an attacker"))}`,
