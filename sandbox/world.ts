@@ -68,10 +68,15 @@ export interface World extends AsyncDisposable {
 
 const manifestFile = new URL("../manifest.yml", import.meta.url);
 
-/** What the app's manifest says of commands and of its messages tab. */
+/** What the app's manifest says of scopes, events, commands, and of its messages tab. */
 function settingsOf(manifest: unknown): Partial<AppSettings> {
   const features = fieldsOf(fieldsOf(manifest)["features"]);
+  const scopes = fieldsOf(fieldsOf(fieldsOf(manifest)["oauth_config"])["scopes"])["bot"];
+  const events = fieldsOf(fieldsOf(fieldsOf(manifest)["settings"])["event_subscriptions"]);
+  const textsOf = (list: unknown) => (Array.isArray(list) ? list.map((one) => textOf(one)) : []);
   return {
+    scopes: textsOf(scopes),
+    events: textsOf(events["bot_events"]),
     messagesTabReadOnly: fieldsOf(features["app_home"])["messages_tab_read_only_enabled"] === true,
     commands: listOf(features["slash_commands"]).map((command) => ({
       name: textOf(command["command"]),

@@ -112,7 +112,9 @@ const end = "<!-- /commands -->";
 export function renderTable(commands: readonly Command[]): string {
   const rows = commands.map((command) => {
     const usage = usageOf(command).replaceAll("|", String.raw`\|`);
-    return `| \`${usage}\` | ${command.summary} | ${needs[command.class]} |`;
+    const isForApprovers = command.kind === "read" && command.approversToo === true;
+    const who = isForApprovers ? `${needs[command.class]} or approve` : needs[command.class];
+    return `| \`${usage}\` | ${command.summary} | ${who} |`;
   });
   return ["| Command | What it does | Who |", "| --- | --- | --- |", ...rows].join("\n");
 }

@@ -43,6 +43,10 @@ export interface TypeOptions {
   threadTs?: string;
   /** As a phone types: quotes and dashes become “ ” ’ and —. */
   phone?: boolean;
+  /** With a file of this name. */
+  file?: string;
+  /** A reply that is “also sent to the channel”. */
+  alsoInChannel?: boolean;
 }
 
 /** By label, block id or action id of the input; lists for what takes several. A select takes the option's label or value. */

@@ -62,7 +62,7 @@ export interface SeenChannel {
   id: string;
   /** Without #; for a direct message the other person's handle. */
   name: string;
-  kind: "public" | "private" | "direct";
+  kind: "public" | "private" | "direct" | "group";
   member: boolean;
   archived: boolean;
   /** A direct message with an app that takes none. */

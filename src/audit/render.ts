@@ -41,7 +41,9 @@ export function renderAudit(
     ),
     section(title),
     table("Audit trail", ["Time (UTC)", "Who", "What", "Target", "Result"], rows).block,
-    isMore ? context(md`There is more. \`/gatehouse audit <target>\` narrows it down.`) : undefined,
+    isMore
+      ? context(md`There is more. ${name("/gatehouse audit <target>")} narrows it down.`)
+      : undefined,
   );
 }
 

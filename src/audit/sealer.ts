@@ -350,6 +350,9 @@ export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash"
 /** Versions of the policy, in the order in which processes adopted them: the last one counts. */
 export const policyOrder = (key: Keys) => key("policy", "order");
 
+/** How often Slack has reported other members in a group that the policy names. */
+export const groupChangesKey = (key: Keys) => key("policy", "groups");
+
 /** What all processes look at while they run. */
 export interface PolicySigns {
   /** The one that counts; undefined before the first process has started. */
@@ -361,7 +364,7 @@ export interface PolicySigns {
 export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<PolicySigns> {
   const [newest, groupChanges] = await Promise.all([
     redis.zrevrange(policyOrder(key), 0, 0, "WITHSCORES"),
-    redis.get(key("policy", "groups")),
+    redis.get(groupChangesKey(key)),
   ]);
   const [version, number] = newest;
   return {
@@ -372,7 +375,7 @@ export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<Po
 
 /** Lets every process forget who is in which group. */
 export async function noteGroupChange(redis: RedisClient, key: Keys): Promise<void> {
-  await redis.incr(key("policy", "groups"));
+  await redis.incr(groupChangesKey(key));
 }
 
 /** Whether `version` is known to have been adopted before `ours`: in a rolling change, others may be ahead of this process. */

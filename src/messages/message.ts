@@ -303,11 +303,16 @@ export function csv(rows: readonly (readonly string[])[]): string {
 /** How a post is refused, in Slack's place, in a channel that another company reads too. */
 export const sharedOutside = "shared_with_another_company";
 
+/** The same in a group direct message, where the app may not see who reads it. */
+export const unseenGroup = "group_message_unseen";
+
 /** What opens a channel that took no post, by how that was refused. */
 export function howToOpen(error: string): Markdown {
-  return error === sharedOutside
-    ? md`It is shared with another company: \`sharedChannels\` in gatehouse.yml opens it.`
-    : md`\`/invite @gatehouse\` changes that.`;
+  if (error === sharedOutside)
+    return md`It is shared with another company: \`sharedChannels\` in gatehouse.yml opens it.`;
+  if (error === unseenGroup)
+    return md`The app lacks the scope \`mpim:read\`, so Gatehouse can't see whether another company reads it. Whoever runs Gatehouse can install the app again from manifest.yml.`;
+  return md`\`/invite @gatehouse\` changes that.`;
 }
 
 /**

@@ -167,7 +167,7 @@ function claimsIn(projects: readonly string[]): (project: Owned) => boolean {
 
 /** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */
 export function rightsOver(
-  policy: Policy,
+  policy: Pick<Policy, "access" | "teams">,
   project: Owned,
 ): readonly { place: string; rights: Rights }[] {
   const teams = teamsOf(policy, project).flatMap((name) => {

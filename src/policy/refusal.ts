@@ -110,7 +110,9 @@ export function refusal(asked: Asked): PolicyRefusal | undefined {
 export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
   if (asked.breakGlass) return emergencyRefusal(asked);
   if (mayRun(asked)) return channelRefusal(asked) ?? speakingRefusal(asked);
-  return personRefusal(asked) ?? listRefusal(asked, listsFor(asked.command)[0] ?? "administer");
+  const [list = "administer", ...others] = listsFor(asked.command);
+  if (list === "administer" && others.length > 0) return personRefusal(asked) ?? stopRefusal(asked);
+  return personRefusal(asked) ?? listRefusal(asked, list);
 }
 
 /** Whether this person may run the command in some channel: on these targets, or on some when none is named, as help shows. */
@@ -177,6 +179,21 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
     rule,
     text: `You can't run /${command.name}: it requires ${rule} in gatehouse.yml; you aren't listed.`,
     hint: addToList(rule, entries, nameOf),
+  };
+}
+
+/** For what administrators and every approver may do, because stopping is always safe: both lists, and who is in them. */
+function stopRefusal({ policy: { access, teams }, command, nameOf }: Asked): PolicyRefusal {
+  const both = "access.administer or access.approve";
+  const inTeams = Object.values(teams).some(({ approve }) => approve.length > 0);
+  const entries = [...new Set([...access.administer, ...access.approve])];
+  const listed = entries.filter((entry) => entry !== "*");
+  const orTeams = inTeams ? ", or approve of a team," : "";
+  return {
+    rule: "access.administer",
+    toldAs: both,
+    text: `You can't run /${command.name}: it requires ${both}${orTeams} in gatehouse.yml; you aren't listed.`,
+    hint: `${addToList("access.approve", listed, nameOf)}${inTeams ? " Approvers of every team can, too." : ""}`,
   };
 }
 

@@ -138,8 +138,14 @@ export function rootsOf(commands: readonly Command[]): string[] {
 
 const shortUsage = (command: Command) => usageOf(command, 100);
 
+/** What class of command it is, and whom it is for. */
+function noteOf(command: Command): string {
+  const isForApprovers = command.kind === "read" && command.approversToo === true;
+  return isForApprovers ? "for administrators and approvers" : interactions[command.class];
+}
+
 function described(words: string, command: Command): Markdown {
-  const note = interactions[command.class] === "" ? md`` : md` _(${interactions[command.class]})_`;
+  const note = noteOf(command) === "" ? md`` : md` _(${noteOf(command)})_`;
   return md`${name(words)} ${command.summary}${note}`;
 }
 
@@ -151,7 +157,7 @@ function renderOne(command: Command, example: string): Message {
     return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${what}`;
   });
   const aliases = namesOf(command).slice(1);
-  const note = interactions[command.class].replace(/^(shown|for)/, "is $1");
+  const note = noteOf(command).replace(/^(shown|for)/, "is $1");
   const text = lines(
     name(usageOf(command), 1000),
     md`${command.summary}.${note === "" ? "" : ` It ${note}.`}`,

@@ -249,7 +249,7 @@ export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word
   const first = waiting.shift();
   if (first === undefined || first.isQuoted) return first?.text ?? "";
   // Glob characters are part of a name that can mean several
-  if (!isSeveral) return bare(first.text, ".,!:?`");
+  if (!isSeveral) return bare(first.text, ".,!:?`", /^([*_~]{1,3})([^*]+)\1$/);
   const words = [first];
   while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
     words.push(...waiting.splice(0, 1));
@@ -266,10 +266,15 @@ export function isPolite({ text, isQuoted }: Word): boolean {
   return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/i.test(text);
 }
 
-/** `db-1.` and `http://db-1/`, as Slack links a pasted name, mean `db-1`. */
-function bare(text: string, signs = ".,!:`"): string {
+/**
+ * `db-1.`, `_db-1_`, and `http://db-1/`, as Slack links a pasted name, mean `db-1`. A pair of `*` is formatting only where a name
+ * can't be a glob.
+ */
+function bare(text: string, signs = ".,!:`", marks = /^([_~]{1,3})([^*]+)\1$/): string {
   const host = /^https?:\/\/([^/?#]+)\/?$/i.exec(text)?.[1] ?? text;
   let to = host.length;
   while (to > 0 && signs.includes(host.charAt(to - 1))) to -= 1;
-  return to === 0 ? text : host.slice(0, to);
+  if (to === 0) return text;
+  const named = host.slice(0, to);
+  return marks.exec(named)?.[2] ?? named;
 }

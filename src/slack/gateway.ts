@@ -67,6 +67,7 @@ export async function startGateway(
     web: options.web,
     log,
     person: (id) => people.person(id, identity.teamId),
+    groupNames: people.groupNames,
     usual: () => everyoneNamed(config.policy),
   });
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
@@ -141,6 +142,8 @@ export async function startGateway(
         if (!groupsNamedIn(config.policy).includes(change.groupId)) return;
         people.forget();
         await noteGroupChange(redis, key);
+        // What was looked up in between may be what the processes shared before
+        people.forget();
         const { groupId, came, left } = change;
         if (came.length + left.length === 0) return;
         await names.learnNames([groupId, ...came, ...left]);

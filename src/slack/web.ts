@@ -8,7 +8,7 @@ import {
 import { type Live, valueOf } from "../config/changing-file.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log/log.ts";
-import { type Message, sharedOutside } from "../messages/message.ts";
+import { type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 export { parseJson };
@@ -49,8 +49,8 @@ export type WebAnswer =
   | { ok: true; data: WebData }
   /** Slack did nothing and says when to retry. */
   | { ok: false; kind: "limited"; retryAfterMs: number }
-  /** Slack did nothing: `error` is its code, `detail` its longer explanation, if any. */
-  | { ok: false; kind: "refused"; error: string; detail: readonly string[] }
+  /** Slack did nothing: `error` is its code, `detail` its longer explanation, if any, `needed` the scope that is missing. */
+  | { ok: false; kind: "refused"; error: string; detail: readonly string[]; needed?: string }
   /** Sent, without a clear answer: it may have happened. */
   | { ok: false; kind: "lost"; reason: string }
   /** Nothing left this machine: it did not happen. */
@@ -242,7 +242,9 @@ function classify(error: unknown): WebAnswer {
     if (!/^[\w.:-]{1,80}$/.test(name))
       return { ok: false, kind: "lost", reason: "no JSON in the answer" };
     if (unclearErrors.has(name)) return { ok: false, kind: "lost", reason: name };
-    return { ok: false, kind: "refused", error: name, detail: textsAt({ messages }, "messages") };
+    const needed = textAt(error.data, "needed");
+    const detail = textsAt({ messages }, "messages");
+    return { ok: false, kind: "refused", error: name, detail, ...(needed && { needed }) };
   }
   if (error instanceof WebAPIHTTPError) {
     const { statusCode: status } = error;
@@ -288,6 +290,10 @@ const maxKept = 10_000;
 
 type No = Extract<WebAnswer, { ok: false }>;
 
+/** Whether only the scope for group direct messages is missing. Slack names those that the kind of the conversation needs. */
+const isOfGroup = ({ error, needed = "" }: Extract<WebAnswer, { kind: "refused" }>) =>
+  error === "missing_scope" && needed.split(",").every((scope) => scope.trim() === "mpim:read");
+
 export type SharedChannels = ReturnType<typeof createSharedChannels>;
 
 /**
@@ -315,6 +321,9 @@ export function createSharedChannels(options: {
     if (answer.kind === "lost") return { ok: false, kind: "unreachable", reason: answer.reason };
     if (answer.kind !== "refused") return answer;
     if (isShutOut(answer)) return { ok: false, kind: "unreachable", reason: answer.error };
+    // A group direct message lasts as long as its people: nobody would look who is in it
+    if (isOfGroup(answer))
+      return { ok: false, kind: "refused", error: unseenGroup, detail: answer.detail };
     // A channel that the bot doesn't see refuses the post too; a missing scope is the doctor's to name
     log.warn("slack.channel-unseen", { channel: channelId, error: answer.error });
     return undefined;

@@ -368,6 +368,7 @@ export async function renderPolicyNews(
     web: Web;
     log: Log;
     person: Parameters<typeof readNames>[1]["person"];
+    groupNames: People["groupNames"];
   },
 ): Promise<Message> {
   const { before, after, news } = JSON.parse(facts) as Record<"before" | "after" | "news", string>;

@@ -11,6 +11,8 @@ import { signOfService, type Compute } from "../compute/compute.ts";
 import type { CallReport } from "../compute/http.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { createPeople, groupsNamedIn, learnIdentity } from "../slack/people/people.ts";
+import { createSharedAnswer } from "../slack/people/shared-answer.ts";
+import { groupChangesKey } from "../audit/sealer.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
 import { UserError } from "../errors.ts";
 import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.ts";
@@ -125,6 +127,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const identity = opened(learnIdentity(web, { appToken }));
   const people = createPeople({
     web,
+    shared: createSharedAnswer({
+      redis,
+      key,
+      name: "user-groups",
+      changes: groupChangesKey(key),
+      secret: () => config.slack.botToken,
+    }),
     home: identity.known,
     groupIds: () => groupsNamedIn(config.policy),
     cacheMs: timing.peopleCacheMs,
@@ -169,7 +178,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const person = async (userId: string) => people.person(userId, identity.known().teamId);
   const notices = createNotices({
     ...on,
-    render: (facts) => renderPolicyNews(facts, { store, web, log, person }),
+    render: (facts) =>
+      renderPolicyNews(facts, { store, web, log, person, groupNames: people.groupNames }),
   });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
     const channelId = config.policy[where]?.channel;

@@ -57,7 +57,10 @@ describe("the audit trail in words", () => {
       "Nothing in the last 50,000 audit records.",
     );
     const more = renderAudit({ entries: [moved], isMore: true });
-    expect(more.blocks.at(-1)?.type).toBe("context");
+    expect(more.blocks.at(-1)).toMatchObject({
+      type: "context",
+      elements: [{ text: "There is more. `/gatehouse audit &lt;target&gt;` narrows it down." }],
+    });
   });
 
   it("has words for every kind of record, known or not", () => {

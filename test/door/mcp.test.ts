@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import { connectAgent, textOf } from "../../sandbox/agent.ts";
+import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { textAt } from "../../src/slack/web.ts";
 import type { TestWorld } from "../support/start-world.ts";
 import { addressOf, startDoorWorld, token } from "./asking.ts";
@@ -248,6 +249,27 @@ describe("Slackbot at the door", () => {
     expect((await show("U0DORA", "db-1")).said.result).toMatchObject({ isError: true });
     expect((await show("U0DEPLOYBOT", "db-1")).said.result).toMatchObject({ isError: true });
     expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("knows who is a member by Slack, whichever workspace of an Enterprise Grid the call names", async () => {
+    await using world = await withSlackbot();
+    const { workspace } = world.slack;
+    const teamIds = ["T02PARENT", "T01CONF"];
+    for (const [name, id, teams] of [
+      ["wanda", "E01CORP", teamIds],
+      ["nils", "E01CORP", ["T02PARENT"]],
+    ] as const)
+      addPerson(workspace, {
+        id: `U0${name.toUpperCase()}`,
+        name,
+        teamId: "T02PARENT",
+        enterprise: { id, teamIds: teams },
+      });
+    const show = (user: string) =>
+      askAsSlackbot(world, "vm_show", { vm: "db-1" }, { user, team: "T02PARENT" });
+    expect((await show("U0WANDA")).text).toContain("db-1 is RUNNING");
+    for (const user of ["U0NILS", "U0OLIVIA", "U0NOBODY"])
+      expect([user, (await show(user)).status]).toEqual([user, 401]);
   });
 
   it("gets the tools of that person: reads that Gatehouse has for them, and what they may propose", async () => {

@@ -97,6 +97,7 @@ describe("the manifest of the Slack app", () => {
       "im:write",
       "metadata.message:read",
       "mpim:history",
+      "mpim:read",
       "usergroups:read",
       "users:read",
     ]);

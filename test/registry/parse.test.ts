@@ -340,3 +340,25 @@ describe("any words at all", () => {
     );
   });
 });
+
+describe("marks around a typed name", () => {
+  const input = (words: string) => {
+    const parsed = parseCommand(words, commands);
+    return "refusal" in parsed ? parsed.refusal.text : parsed.input;
+  };
+
+  it("are formatting, except where a star can be a glob, and in quotes", () => {
+    for (const [words, meant] of [
+      ["vm show *web-2*", { vm: "web-2" }],
+      ["vm show _web-2_", { vm: "web-2" }],
+      ["vm show ~web-2~.", { vm: "web-2" }],
+      ["vm restart _web-2_, ~web-1~", { vms: ["web-2", "web-1"] }],
+      ["vm restart *web*", { vms: ["*web*"] }],
+      ["vm restart *web-2*", { vms: ["*web-2*"] }],
+      ["vm restart a_b _c_d_", { vms: ["a_b", "c_d"] }],
+      ['vm show "_web-2_"', { vm: "_web-2_" }],
+      ["vm restart web_ _web", { vms: ["web_", "_web"] }],
+    ] as const)
+      expect([words, input(words)]).toEqual([words, meant]);
+  });
+});

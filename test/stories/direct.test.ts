@@ -53,6 +53,19 @@ describe("a direct message to Gatehouse", () => {
     await hears(world.olivia, "status", /Stopped web-2 in/);
   });
 
+  it("with a file, politely, and in bold is the same words", async () => {
+    const sees = () => world.olivia.seesChannel("gatehouse").messages.length;
+    for (const [text, options] of [
+      ["vm show db-1", { file: "graph.png" }],
+      ["hey gatehouse, could you *vm show db-1*?", {}],
+    ] as const) {
+      const before = sees();
+      await world.olivia.types("gatehouse", text, options);
+      const last = () => world.olivia.seesChannel("gatehouse").messages.slice(before);
+      await expect.poll(() => last().map(wordsOf).join("\n")).toContain("db-1 is RUNNING");
+    }
+  });
+
   it("is nobody else's: what a bot writes, or nothing at all, is no command", async () => {
     const before = world.olivia.seesChannel("gatehouse").messages.length;
     await world.olivia.types("gatehouse", "   ");

@@ -16,6 +16,26 @@ timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
 `;
 
 describe("freezing all changes", () => {
+  it("is for administrators and approvers: the refusal, can-i, and help say the same", async () => {
+    await using world = await startWorld();
+    for (const words of ["/gatehouse freeze now", "/gatehouse can-i gatehouse freeze now"]) {
+      await world.olivia.types("ops", words);
+      const said = new RegExp(
+        `${words.includes("can-i") ? "No: " : ""}You can't run /gatehouse freeze`,
+      );
+      const refused = wordsOf(await hears(world.olivia, "ops", said));
+      expect(refused).toContain("it requires access.administer or access.approve in gatehouse.yml");
+      expect(refused).toMatch(
+        /Allowed: (ada|U0ADA), (@leads|S02LEADS)\. To get access, [^]*access\.approve/,
+      );
+    }
+    expect(await world.store.freezeState()).toBeUndefined();
+    await world.amir.types("ops", "/gatehouse help gatehouse freeze");
+    await hears(world.amir, "ops", /It is for administrators and approvers/);
+    await world.amir.types("ops", "/gatehouse freeze storage is failing");
+    await hears(world.amir, "ops", /All changes are frozen/);
+  });
+
   it("refuses with who and why, reading goes on, and thaw ends it", async () => {
     await using world = await startWorld();
     await world.ada.types("ops", "/gatehouse freeze storage is failing");
@@ -199,6 +219,50 @@ describe("breaking the glass", () => {
     );
     for (const person of [world.olivia, world.amir])
       expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
+  });
+
+  it("is told where it is needed: on the card that waits, and by can-i, to whoever may use it", async () => {
+    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await world.olivia.types("ops", "/project delete ml");
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    const card = wordsOf(await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/));
+    expect(card).toMatch(
+      /people under breakGlass in gatehouse\.yml can skip this: [^]*--break-glass/,
+    );
+    const asks = async (person: TestWorld["ada"], words: string, said: RegExp) => {
+      await person.types("ops", `/gatehouse can-i ${words}`);
+      return wordsOf(await hears(person, "ops", said));
+    };
+    // Ada isn't in operate: the rules for every day say no, and an emergency isn't every day
+    const forAda =
+      /No: You can't run \/project delete[^]*In an emergency you can: add --break-glass "why"/;
+    await asks(world.ada, "project delete ml", forAda);
+    expect(await asks(world.ada, "vm stop vault-1", /No: [^]*\/vm stop/)).not.toContain(
+      "emergency",
+    );
+    expect(await asks(world.ada, "vm snapshot db-1", /\/vm snapshot/)).not.toContain("emergency");
+    const forOlivia = await asks(world.olivia, "project delete ml", /must approve it within/);
+    expect(forOlivia).not.toContain("emergency");
+    // The request that waits is in nobody's way
+    await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
+    await expect
+      .poll(() => world.compute.writes().map(({ path }) => path))
+      .toContain("/v1/projects/prj-ml");
+  });
+
+  it("is on no card where nobody may use it", async () => {
+    const none = policy("").replace('breakGlass: ["U0ADA"]', "breakGlass: []");
+    await using world = await startWorld({ policy: none });
+    await world.olivia.types("ops", "/project delete ml");
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    const card = wordsOf(await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/));
+    expect(card).not.toMatch(/break-?glass/i);
   });
 
   it("is only for those whom policy lists, and never past protection", async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
-import { hears } from "./words.ts";
+import { hears, wordsOf } from "./words.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
 
@@ -100,6 +100,46 @@ describe("the Home tab", () => {
       await opens(world.vera, /All changes are frozen by ada: storage is failing/),
     ).toBeTruthy();
     await world.ada.types("audit", "/gatehouse thaw");
+  });
+});
+
+describe("a change that is pressed on the Home tab", () => {
+  /** Presses Restart of train-7 there, and gives the request once it has ended. */
+  async function restarts(policyOf: string) {
+    const own = await startWorld({ policy: policyOf });
+    await opens(own.olivia, /train-7 in ml is ERROR/);
+    await own.olivia.presses("Restart", { in: "home" });
+    return own;
+  }
+
+  it("is told in the channel of alerts, where others see it", async () => {
+    await using own = await restarts(testPolicy);
+    await hears(own.vera, "status", /Restarted train-7|Restart train-7/);
+    const request = await own.ended("vm restart");
+    expect(request.record.channelId).toBe("C02STATUS");
+    const posts = own.slack.messages().filter(({ botId }) => botId !== undefined);
+    expect(posts.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
+    expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it("is told in the channel of the VM's team, with and without approvals", async () => {
+    const teams = `teams: { ml: { projects: [ml], channel: C01OPS, operate: [S01ONCALL], approve: [S02LEADS], view: ["*"] } }\n`;
+    const needs = `approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+    for (const more of [teams, teams + needs]) {
+      await using own = await restarts(testPolicy + more);
+      await hears(own.amir, "ops", /Restart(ed)? train-7/);
+      expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
+      const [request] = await own.store.getMany(await own.store.recentIds({}, 1));
+      expect(request?.record.channelId).toBe("C01OPS");
+    }
+  });
+
+  it("comes to its requester's direct messages where no channel may see it", async () => {
+    await using own = await restarts(testPolicy.replace(/^alerts: .*\n/m, ""));
+    await hears(own.olivia, "gatehouse", /Restart(ed)? train-7/);
+    const said = wordsOf(await hears(own.olivia, "gatehouse", /train-7/));
+    expect(said).not.toContain("/invite");
+    expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
   });
 });
 

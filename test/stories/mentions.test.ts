@@ -53,6 +53,32 @@ describe("a message that mentions Gatehouse", () => {
     },
   );
 
+  it.each([
+    ["with a file", "@gatehouse restart web-2", { file: "graph.png" }],
+    ["also sent to the channel", "@gatehouse restart web-2", { alsoInChannel: true }],
+    ["in bold", "@gatehouse *restart web-2*", {}],
+    ["with marks around each word", "@gatehouse _restart_ ~*web-2*~", {}],
+    ["in code", "@gatehouse `restart web-2`", {}],
+    ["after a colon", "@gatehouse: restart web-2", {}],
+    ["as a question", "@gatehouse, could you restart web-2?", {}],
+    ["in the middle of a sentence", "hey @gatehouse restart web-2 please", {}],
+  ] as const)("proposes what its words say, %s", async (_, text, how) => {
+    const before = await kept(world);
+    const { ts = "" } = await world.ada.types("ops", text, { threadTs: thread, ...how });
+    const answers = () =>
+      world.ada.seesChannel("ops").messages.filter((said) => said.ephemeral && said.ts > ts);
+    await expect.poll(() => answers().map(wordsOf).join("\n")).toMatch(/^Restart web-2\? Press/);
+    expect(await kept(world)).toEqual(before);
+  });
+
+  it("offers a glob for what it matches, and a pair of stars for what is between them", async () => {
+    expect((await answersTo("restart web-*")).map(wordsOf).join("\n")).toMatch(
+      /web-1[^]*web-2|VMs/,
+    );
+    const said = (await answersTo("restart *web-2*")).map(wordsOf).join("\n");
+    expect(said).toMatch(/^Restart web-2\? Press/);
+  });
+
   it("thaws and posts only once its button is pressed", async () => {
     await world.store.freeze({ by: "a test", reason: "storage is failing" });
     for (const [text, button, done] of [

@@ -92,3 +92,44 @@ approvals: [{ operations: [vm.restart], required: 1 }]
     expect(postedIn(world, "C01OPS").length).toBeGreaterThan(1);
   });
 });
+
+describe("a group direct message", () => {
+  /** With somebody of another company, or without. */
+  const startInGroup = async ({ shared, scopes }: { shared: boolean; scopes?: string[] }) => {
+    const world = await startWorld({ policy: unnamed });
+    const { app, edit } = world.slack;
+    edit.addChannel({
+      id: "G0GROUP",
+      name: "mpdm-olivia--amir--stan-1",
+      kind: "group",
+      shared,
+      members: ["olivia", "amir", ...(shared ? ["stan"] : []), "gatehouse"],
+    });
+    app.scopes = app.scopes.filter((scope) => !scopes?.includes(scope));
+    return world;
+  };
+
+  it("that another company reads is closed, by the scopes that manifest.yml asks for", async () => {
+    await using world = await startInGroup({ shared: true });
+    await world.olivia.types("G0GROUP", "/vm restart web-2");
+    expect((await world.ended()).state).toBe("done");
+    await hears(world.olivia, "gatehouse", /It is shared with another company: sharedChannels/);
+    expect(postedIn(world, "G0GROUP")).toEqual([]);
+  });
+
+  it("of colleagues alone is open", async () => {
+    await using world = await startInGroup({ shared: false });
+    await world.olivia.types("G0GROUP", "/vm restart web-2");
+    await hears(world.amir, "G0GROUP", /Restarted web-2/);
+  });
+
+  it("is closed, too, while the app may not see who reads it, and says what is missing", async () => {
+    await using world = await startInGroup({ shared: true, scopes: ["mpim:read"] });
+    await world.olivia.types("G0GROUP", "/vm restart web-2");
+    expect((await world.ended()).state).toBe("done");
+    await hears(world.olivia, "gatehouse", /The app lacks the scope mpim:read/);
+    expect(postedIn(world, "G0GROUP")).toEqual([]);
+    await world.olivia.types("ops", "/vm restart db-1");
+    await hears(world.amir, "ops", /Restarted db-1/);
+  });
+});

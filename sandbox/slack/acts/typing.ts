@@ -2,6 +2,7 @@ import type { Outcome, TypeOptions } from "../actions.ts";
 import { commandPayload } from "../deliver/payloads.ts";
 import { isFields } from "../fields.ts";
 import { isReadOnly } from "../state/channels.ts";
+import { announceFile } from "../state/files.ts";
 import { findMessage, messageObject, postMessage } from "../state/messages.ts";
 import { mentionsOf, showToast } from "../state/notifications.ts";
 import type { Channel, Message } from "../state/records.ts";
@@ -93,28 +94,47 @@ async function say(
   act: Act,
   channel: Channel,
   typed: string,
-  { threadTs }: TypeOptions,
+  { threadTs, file, alsoInChannel = false }: TypeOptions,
 ): Promise<Outcome> {
   const { workspace, person } = act;
   if (threadTs !== undefined && !findMessage(workspace, channel.id, threadTs)) {
     throw new Error(`There is no message ${threadTs} in #${channel.name} to reply to`);
   }
+  if (alsoInChannel && threadTs === undefined)
+    throw new Error("Only a reply in a thread can also be sent to the channel");
   const text = linked(workspace, typed, false);
+  const subtype = file === undefined ? alsoInChannel && "thread_broadcast" : "file_share";
   const message = postMessage(workspace, {
     channelId: channel.id,
     userId: person.id,
     text,
     ...(threadTs === undefined ? {} : { threadTs }),
+    ...(file === undefined ? {} : { fileIds: [attached(act, file)] }),
+    ...(subtype ? { subtype } : {}),
   });
   const outcomes = [await announce(act, channel, message), await sayMention(act, channel, message)];
   const sent = outcomes.findLast((outcome) => outcome !== undefined);
   return { ...(sent ?? nothingSent), ts: message.ts };
 }
 
+/** Uploads a small file of this person. */
+function attached({ workspace, person }: Act, name: string): string {
+  const bytes = Buffer.from(`${name}\n`);
+  const file = announceFile(workspace, {
+    name,
+    size: bytes.length,
+    altText: "",
+    userId: person.id,
+  });
+  file.bytes = bytes;
+  file.completedAt = workspace.now();
+  return file.id;
+}
+
 function announce(act: Act, channel: Channel, message: Message): Promise<Outcome | undefined> {
   if (!channel.memberIds.has(act.workspace.app.botUserId)) return Promise.resolve(undefined);
-  const kind = { public: "channels", private: "groups", direct: "im" }[channel.kind];
-  const type = { public: "channel", private: "group", direct: "im" }[channel.kind];
+  const kind = { public: "channels", private: "groups", direct: "im", group: "mpim" }[channel.kind];
+  const type = { public: "channel", private: "group", direct: "im", group: "mpim" }[channel.kind];
   const event = {
     ...messageObject(act.workspace, message),
     channel: channel.id,

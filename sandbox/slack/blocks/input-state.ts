@@ -22,7 +22,7 @@ const stateless = new Set([
 /** What the person looks at while a modal opens. `kind` in the words of a select's filter. */
 export interface Current {
   id: string;
-  kind: "public" | "private" | "im";
+  kind: "public" | "private" | "im" | "mpim";
 }
 
 /** What an element holds before anybody touched it. */

@@ -13,13 +13,20 @@ const verificationToken = "sandbox-verification-token";
 function envelope(workspace: Workspace): Fields {
   return {
     token: verificationToken,
-    team: { id: workspace.team.id, domain: workspace.team.domain },
-    enterprise: null,
+    team: {
+      id: workspace.team.id,
+      domain: workspace.team.domain,
+      ...(enterpriseOf(workspace) && { enterprise_id: enterpriseOf(workspace) }),
+    },
+    enterprise: enterpriseOf(workspace) ? { id: enterpriseOf(workspace) } : null,
     is_enterprise_install: false,
     api_app_id: workspace.app.appId,
   };
 }
 
+const enterpriseOf = ({ team }: Workspace) => team.enterpriseId ?? null;
+
+/** On Enterprise Grid `team_id` is the person's first workspace, whichever one they pressed in. */
 function user(person: Person): Fields {
   return { id: person.id, username: person.name, name: person.name, team_id: person.teamId };
 }
@@ -35,10 +42,14 @@ export function commandPayload(
     token: verificationToken,
     team_id: person.teamId,
     team_domain: workspace.team.domain,
+    ...(person.enterprise ? { enterprise_id: person.enterprise.id } : {}),
     channel_id: channel.id,
-    channel_name: { public: channel.name, private: "privategroup", direct: "directmessage" }[
-      channel.kind
-    ],
+    channel_name: {
+      public: channel.name,
+      private: "privategroup",
+      direct: "directmessage",
+      group: channel.name,
+    }[channel.kind],
     user_id: person.id,
     user_name: person.name,
     command,
@@ -221,7 +232,7 @@ export function eventPayload(workspace: Workspace, event: Fields, channel?: Chan
     token: verificationToken,
     team_id: team.id,
     context_team_id: team.id,
-    context_enterprise_id: null,
+    context_enterprise_id: enterpriseOf(workspace),
     api_app_id: app.appId,
     event,
     type: "event_callback",
@@ -229,7 +240,7 @@ export function eventPayload(workspace: Workspace, event: Fields, channel?: Chan
     event_time: Math.floor(workspace.now() / 1000),
     authorizations: [
       {
-        enterprise_id: null,
+        enterprise_id: enterpriseOf(workspace),
         team_id: team.id,
         user_id: app.botUserId,
         is_bot: true,

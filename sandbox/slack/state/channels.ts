@@ -80,7 +80,7 @@ export function channelObject(workspace: Workspace, channel: Channel, forUserId:
     is_channel: channel.kind === "public",
     is_group: channel.kind === "private",
     is_im: channel.kind === "direct",
-    is_mpim: false,
+    is_mpim: channel.kind === "group",
     is_private: channel.kind !== "public",
     is_org_shared: false,
     is_shared: channel.shared,

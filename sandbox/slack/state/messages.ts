@@ -15,6 +15,7 @@ export interface Draft {
   metadata?: Fields;
   threadTs?: string;
   fileIds?: readonly string[];
+  subtype?: Message["subtype"];
 }
 
 /**
@@ -61,6 +62,7 @@ function drafted(workspace: Workspace, draft: Draft): Message {
     ...(draft.metadata ? { metadata: copyOf(draft.metadata) } : {}),
     tombstone: false,
     fileIds: [...(draft.fileIds ?? [])],
+    ...(draft.subtype ? { subtype: draft.subtype } : {}),
   };
 }
 
@@ -121,11 +123,14 @@ export function messageObject(
   return copyOf({
     type: "message",
     ...(message.tombstone ? { subtype: "tombstone" } : {}),
+    ...(message.subtype && !message.tombstone ? { subtype: message.subtype } : {}),
     user: message.tombstone ? "USLACKBOT" : message.userId,
     ts: message.ts,
     ...bot,
     text: message.text,
-    team: workspace.team.id,
+    team: workspace.people.get(message.userId)?.enterprise
+      ? workspace.people.get(message.userId)?.teamId
+      : workspace.team.id,
     ...(message.blocks.length > 0 ? { blocks: message.blocks } : {}),
     ...(message.attachments.length > 0 ? { attachments: message.attachments } : {}),
     ...(message.edited ? { edited: { user: message.edited.userId, ts: message.edited.ts } } : {}),

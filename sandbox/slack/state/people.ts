@@ -13,6 +13,7 @@ export function addPerson(
     teamId?: string;
     email?: string;
     botId?: string;
+    enterprise?: Person["enterprise"];
   },
 ): Person {
   if (!/^[UW][A-Z0-9]+$/.test(spec.id)) throw new Error(`${spec.id} isn't a Slack user id`);
@@ -26,6 +27,7 @@ export function addPerson(
     email: spec.email ?? `${spec.name}@confidential.example`,
     timezone: "Europe/Paris",
     ...(spec.botId ? { botId: spec.botId } : {}),
+    ...(spec.enterprise ? { enterprise: spec.enterprise } : {}),
   };
   workspace.people.set(person.id, person);
   workspace.changed();
@@ -70,6 +72,18 @@ export function userObject(workspace: Workspace, person: Person, withEmail: bool
       ...(withEmail ? { email: person.email } : {}),
       ...(person.botId ? { bot_id: person.botId, api_app_id: workspace.app.appId } : {}),
     },
+    ...(person.enterprise
+      ? {
+          enterprise_user: {
+            id: person.id,
+            enterprise_id: person.enterprise.id,
+            enterprise_name: person.enterprise.id,
+            is_admin: false,
+            is_owner: false,
+            teams: [...person.enterprise.teamIds],
+          },
+        }
+      : {}),
     is_bot: person.role === "bot",
     is_app_user: false,
     updated: 0,

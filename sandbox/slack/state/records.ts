@@ -7,6 +7,8 @@ export interface Team {
   id: string;
   name: string;
   domain: string;
+  /** On Enterprise Grid: the organization that the workspace belongs to. */
+  enterpriseId?: string;
 }
 
 export type Role = SeenPerson["role"];
@@ -22,6 +24,8 @@ export interface Person {
   email: string;
   /** Set on bots. */
   botId?: string;
+  /** On Enterprise Grid: the organization, and the workspaces of it that the person belongs to. `teamId` is the first. */
+  enterprise?: { id: string; teamIds: readonly string[] };
   timezone: string;
 }
 
@@ -39,7 +43,8 @@ export interface Channel {
   id: string;
   /** Without #; empty for a direct message. */
   name: string;
-  kind: "public" | "private" | "direct";
+  /** `group`: a group direct message. */
+  kind: "public" | "private" | "direct" | "group";
   memberIds: Set<string>;
   archived: boolean;
   createdAt: number;
@@ -63,6 +68,8 @@ export interface Message {
   /** Deleted, but shown as a tombstone because it has replies. */
   tombstone: boolean;
   fileIds: string[];
+  /** Set on a person's message with a file, and on a reply that was also sent to the channel. */
+  subtype?: "file_share" | "thread_broadcast";
   /** Emoji name to the people who reacted. */
 }
 

@@ -105,7 +105,8 @@ export function makeView(
 
 function currentOf(workspace: Workspace, userId: string): Current | undefined {
   const channel = workspace.channels.get(workspace.viewing.get(userId) ?? "");
-  return channel && { id: channel.id, kind: channel.kind === "direct" ? "im" : channel.kind };
+  const kinds = { public: "public", private: "private", direct: "im", group: "mpim" } as const;
+  return channel && { id: channel.id, kind: kinds[channel.kind] };
 }
 
 export function modalsOf(workspace: Workspace, userId: string): View[] {

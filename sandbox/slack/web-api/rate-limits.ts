@@ -4,12 +4,17 @@ export interface RateLimit {
   perMs: number;
   burst?: number;
   by: "workspace" | "channel";
+  /** Methods of one pool count together. */
+  pool?: string;
 }
 
 export type RateLimits = "slack" | "off" | Record<string, RateLimit>;
 
 const perMinute = (count: number): RateLimit => ({ count, perMs: 60_000, by: "workspace" });
 const [tier2, tier3, tier4] = [perMinute(20), perMinute(50), perMinute(100)];
+
+/** Measured: the methods about user groups have one limit together, whatever their pages say. */
+const userGroups: RateLimit = { ...tier2, pool: "usergroups" };
 
 /** https://docs.slack.dev/apis/web-api/rate-limits */
 const slack: Record<string, RateLimit> = {
@@ -32,8 +37,8 @@ const slack: Record<string, RateLimit> = {
   "files.delete": tier3,
   "files.getUploadURLExternal": tier4,
   "files.info": tier4,
-  "usergroups.list": tier2,
-  "usergroups.users.list": tier2,
+  "usergroups.list": userGroups,
+  "usergroups.users.list": userGroups,
   "users.info": tier4,
   "users.list": tier2,
   "views.open": tier4,
@@ -61,7 +66,8 @@ export class RateCounter {
   take(method: string, channel: string, now: number): number | undefined {
     const limit = this.#limits[method];
     if (!limit) return undefined;
-    const key = limit.by === "channel" ? `${method} ${channel}` : method;
+    const name = limit.pool ?? method;
+    const key = limit.by === "channel" ? `${name} ${channel}` : name;
     const rate = limit.count / limit.perMs;
     const most = limit.burst ?? limit.count;
     const before = this.#fill.get(key) ?? { used: 0, at: now };

@@ -1,5 +1,14 @@
 import * as z from "zod";
-import { duration, firstFew, hintOf, lines, md, name, sentence } from "../../messages/message.ts";
+import {
+  duration,
+  firstFew,
+  hintOf,
+  lines,
+  type Markdown,
+  md,
+  name,
+  sentence,
+} from "../../messages/message.ts";
 import {
   mayNeedApproval,
   type NeededApprovals,
@@ -43,7 +52,13 @@ export const canI = defineCommand({
     if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);
     const vmNames = await namesWithin(targets, context);
     const { refused, needed } = decide({ ...asked, targets, vmNames });
-    if (refused) return refusedAs(refused);
+    const isUrgent = command.class === "disrupt" || command.class === "destroy";
+    const mayBreakGlass =
+      isUrgent &&
+      !breakGlass &&
+      !several &&
+      decide({ ...asked, targets, vmNames, breakGlass: true }).refused === undefined;
+    if (refused) return refusedAs(refused, mayBreakGlass && emergencyLine);
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
     const { required, why, expiresMs } = needed;
@@ -55,6 +70,7 @@ export const canI = defineCommand({
           ? md`Yes, you can run ${asTyped} without approval.`
           : md`Yes, you can request ${asTyped}; ${await whoMust(needed, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
+        required > 0 && mayBreakGlass && emergencyLine,
         skipped.length > 0 &&
           md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
@@ -63,9 +79,12 @@ export const canI = defineCommand({
   },
 });
 
-function refusedAs(refused: PolicyRefusal | undefined) {
+/** For those whom `breakGlass` lists: what the rules for every day refuse or hold up. */
+const emergencyLine = md`🚨 In an emergency you can: add ${name('--break-glass "why"')} to the slash command. It runs at once without approval, the audit channel is told, and someone else signs a review.`;
+
+function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false = false) {
   const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
-  return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`));
+  return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`, also));
 }
 
 const maxNamed = 5;

@@ -20,7 +20,9 @@ import {
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
-import { askOnce, type Confirming, interruption } from "../../policy/refusal.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { rightsOver } from "../../policy/access.ts";
+import { askOnce, type Confirming, interruption, ownerOf } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
@@ -60,8 +62,8 @@ interface Place {
   note?: Markdown | undefined;
   /** Of any card: what is known of its VM by now. */
   after?: AfterNote | undefined;
-  /** Says whether a button asks by itself. */
-  policy?: Confirming;
+  /** Says whether a button asks by itself, and whether somebody may skip approvals. */
+  policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
 }
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
@@ -73,7 +75,7 @@ export function renderCard(
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
-  if (view === "asking") return askingCard(request, command, approvers, { from, note });
+  if (view === "asking") return askingCard(request, command, approvers, { from, note, policy });
   const { sign, text } = outcomeOf(request, command, after);
   const outcome = final ? md`${sign} ${text}` : undefined;
   const now = stateLine(request, command);
@@ -113,17 +115,33 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note }: Place,
+  { from, note, policy = { confirm: [] } }: Place,
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
+  if (canBreakGlass(request, command, policy)) by.push(emergencyLine);
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
     ...askingBlocks(request, command, { pressed, from, below }),
     note && context(note),
   );
+}
+
+/** Names no one: a name would notify, and whoever may knows. */
+const emergencyLine = md`🚨 In an emergency, people under ${name("breakGlass")} in gatehouse.yml can skip this: they add ${name('--break-glass "why"')} to the slash command.`;
+
+/** Whether gatehouse.yml lists somebody who may run it without approval. */
+function canBreakGlass(
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  { access, teams = {} }: NonNullable<Place["policy"]>,
+): boolean {
+  const isUrgent = command.class === "disrupt" || command.class === "destroy";
+  if (!access || !isUrgent || record.undoes !== undefined) return false;
+  const over = rightsOver({ access, teams }, ownerOf(record.target));
+  return over.every(({ rights }) => rights.breakGlass.length > 0);
 }
 
 /** `⏳ Restore db-1 in payments from nightly` */

@@ -346,9 +346,9 @@ async function vmsNamedIn(
   inventory: Act["gateway"]["inventory"],
 ): Promise<readonly KnownVm[]> {
   const found: KnownVm[] = [];
-  const asWords = text.slice(0, 10_000).match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
+  const asWords = text.match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
   const different = new Set(asWords.map((word) => word.replace(/[._-]+$/, "")));
-  for (const word of [...different].slice(0, 300)) {
+  for (const word of [...different].slice(0, 1_000)) {
     const match = await inventory.findVm(word, { onlyKnown: true });
     if ("found" in match) found.push(match.found);
     else if ("ambiguous" in match) found.push(...match.ambiguous);

@@ -87,7 +87,8 @@ export async function submitChange(
   const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
   const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
   const whole = { ...asked, ...more, ...children, ...labelsOf(facts) };
-  const submission = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
+  const approvable = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
+  const submission = { ...approvable, channelId: channelToTell(approvable, gateway) };
   const { store, policy } = gateway;
   const id = newRequestId();
   await takeTurn({ ...submission, id }, gateway);
@@ -210,20 +211,37 @@ export async function takeTurn(
 }
 
 /**
- * Approvals need a channel: what was requested on the Home tab goes to that of its team, else to the first that policy
- * allows, where that may see the target.
+ * Where others see it: the channel of its team, else the first that policy allows, or that of `alerts`, where that may see the
+ * target.
  */
-function channelForApproval({ channelId, target }: Submission, { policy }: GatewayContext): string {
+function channelOfOthers(target: Target, { policy }: GatewayContext): string | undefined {
   const { id, name: called = "" } = ownerOf(target);
   const project = { id, name: called };
-  if (/^[CG]/.test(channelId) || channelOfProject(policy, project)) return channelId;
+  const ofTeam = channelOfProject(policy, project);
+  if (ofTeam !== undefined) return ofTeam;
   const channel = policy.channels?.[0] ?? policy.alerts?.channel;
-  if (channel !== undefined && (scopeOfChannel(policy, channel)?.sees(project) ?? true))
-    return channel;
+  if (channel === undefined) return undefined;
+  return (scopeOfChannel(policy, channel)?.sees(project) ?? true) ? channel : undefined;
+}
+
+/** Approvals need a channel. What a team decides has its card there, and a message where it was requested. */
+function channelForApproval({ channelId, target }: Submission, gateway: GatewayContext): string {
+  const { id, name: called = "" } = ownerOf(target);
+  const isTeams = channelOfProject(gateway.policy, { id, name: called }) !== undefined;
+  if (/^[CG]/.test(channelId) || (isTeams && channelId !== "")) return channelId;
+  const channel = channelOfOthers(target, gateway);
+  if (channel !== undefined) return channel;
   throw new UserError(
     "This needs approval, and no one else can see it here.",
     "Request it in a channel.",
   );
+}
+
+/** The Home tab takes no messages: a change that is pressed there is told where others see it, or else its requester alone. */
+function channelToTell(submission: Submission, gateway: GatewayContext): string {
+  const { channelId, target, person, approval } = submission;
+  if (channelId !== "" || approval) return channelId;
+  return channelOfOthers(target, gateway) ?? person.id;
 }
 
 /** For a duplicate of a request, or the second press of a button. */

@@ -1,6 +1,6 @@
 import { inWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
-import { sharedOutside, type Message } from "../../messages/message.ts";
+import { sharedOutside, type Message, unseenGroup } from "../../messages/message.ts";
 import type { Outbox, shownIn } from "../../redis/due-list.ts";
 import {
   type SharedChannels,
@@ -97,6 +97,7 @@ export const closedChannel = new Set([
   "restricted_action_thread_only_channel",
   "no_permission",
   sharedOutside,
+  unseenGroup,
 ]);
 
 const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);

@@ -53,7 +53,7 @@ export function requestSource(options: {
   commands: readonly ChangeCommand[];
   web: Web;
   /** Says who may approve where nothing else does, and which buttons ask. Its policy is read at each use. */
-  config: { readonly policy: Pick<Policy, "access" | "confirm"> };
+  config: { readonly policy: Pick<Policy, "access" | "confirm" | "teams"> };
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Called at least once for each ended request, before its result is posted. */

@@ -2,7 +2,9 @@ import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
 import { everyoneNamed } from "../../policy/access.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
+import { at, textAt, textsAt, listAt, type Web, type WebAnswer, type WebData } from "../web.ts";
+import type { SharedAnswer } from "./shared-answer.ts";
+import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../log/log.ts";
 import { firstFew, type Message, notice, md, name as quoted } from "../../messages/message.ts";
@@ -25,6 +27,8 @@ interface PeopleOptions {
   /** At most 60 s. */
   cacheMs?: number;
   now?: () => number;
+  /** What other processes were told of the user groups; without it this process asks for itself. */
+  shared?: SharedAnswer;
 }
 
 /** Every user group that the policy names. */
@@ -33,7 +37,7 @@ export function groupsNamedIn(policy: Policy): string[] {
 }
 
 const longestCacheMs = 60_000;
-/** Fifty votes in a second must not be fifty calls: usergroups.users.list allows 20 a minute. */
+/** Fifty votes in a second must not be fifty calls: Slack allows 20 a minute about user groups, of all processes together. */
 const freshMs = 2_000;
 
 export function createPeople(options: PeopleOptions) {
@@ -43,21 +47,38 @@ export function createPeople(options: PeopleOptions) {
   const lookups = { now, limitedMs: cacheMs };
   const users = createLookups<unknown>(lookups, async (userId) => {
     const answer = await web.call("users.info", { user: userId });
-    if (answer.ok && at(answer.data, "user", "id") === userId) return at(answer.data, "user");
+    if (answer.ok && at(answer.data, "user", "id") === userId)
+      return { is: at(answer.data, "user") };
     // No such user visible: someone of another workspace.
     if (!answer.ok && answer.kind === "refused" && /^user_not_(found|visible)$/.test(answer.error))
-      return undefined;
+      return { is: undefined };
     throw new Unanswered(answer, "you");
   });
 
-  const groups = createLookups<ReadonlySet<string>>(lookups, async (groupId) => {
+  /** All groups in one call, by the IDs of those whose members count. */
+  const groups = createLookups<Groups>(lookups, async (ids, atMostMs) => {
     const { teamId, enterpriseId } = options.home();
     const args = enterpriseId === undefined ? {} : { team_id: teamId };
-    const answer = await web.call("usergroups.users.list", { usergroup: groupId, ...args });
-    if (answer.ok && Array.isArray(answer.data["users"]))
-      return new Set(textsAt(answer.data, "users"));
-    throw new Unanswered(answer, `the user group ${groupId}`);
+    const ask = () => listGroups(web, { ...args, include_users: true }, ids.split(","));
+    const id = hash("sha256", ids).slice(0, 16);
+    const { answer, ageMs } = options.shared
+      ? await options.shared.get({ id, atMostMs, limitedMs: cacheMs }, ask)
+      : { answer: await ask(), ageMs: 0 };
+    if (!answer.ok) throw new Unanswered(answer, "the user groups");
+    return { is: groupsIn(answer.data), ageMs };
   });
+
+  const groupsNow = (atMostMs: number) =>
+    groups.get([...new Set(options.groupIds())].toSorted().join(","), atMostMs);
+
+  /** Throws CannotTell for a group that is disabled, unknown, or listed without its members. */
+  function membersIn(all: Groups, groupId: string): readonly string[] {
+    const group = all.get(groupId);
+    if (group === undefined)
+      throw new CannotTell(`Slack lists no active user group ${groupId}`, groupsHint);
+    if (group.members) return group.members;
+    throw new CannotTell(`Slack doesn't say who is in the user group ${groupId}`, groupsHint);
+  }
 
   return {
     /** At most `cacheMs` old, `fresh` (for votes) two seconds. `teamId` is from the delivery. Throws CannotTell. */
@@ -70,28 +91,33 @@ export function createPeople(options: PeopleOptions) {
       const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
         throw new CannotTell("Slack named no one", "Try again in Slack.");
-      const [user, members] = await Promise.all([
+      const [user, known] = await Promise.all([
         users.get(userId, atMostMs),
-        Promise.all(groupIds.map((groupId) => groups.get(groupId, atMostMs))),
+        groupIds.length === 0 ? undefined : groupsNow(atMostMs),
       ]);
+      const isIn = (groupId: string) => known && membersIn(known, groupId).includes(userId);
+      const home = options.home();
       const outline = {
         id: userId,
-        teamId: teamId || textAt(user, "team_id"),
-        groups: groupIds.filter((_, index) => members[index]?.has(userId)),
+        // On Enterprise Grid a delivery names a person's first workspace, which may not be ours
+        teamId: isOfHome(user, teamId, home) ? home.teamId : teamId || textAt(user, "team_id"),
+        groups: groupIds.map((groupId) => (isIn(groupId) ? groupId : "")).filter(Boolean),
       };
       if (user === undefined) return { ...outline, name: userId, kind: "external" };
       const email = emailOfUser(user);
       return {
         ...outline,
         name: nameOfUser(user),
-        kind: kindOfUser(user, teamId, options.home()),
+        kind: kindOfUser(user, teamId, home),
         ...(email === "" ? {} : { email }),
       };
     },
     /** Throws CannotTell. */
-    members: async (groupId: string): Promise<readonly string[]> => [
-      ...(await groups.get(groupId, cacheMs)),
-    ],
+    members: async (groupId: string): Promise<readonly string[]> =>
+      membersIn(await groupsNow(cacheMs), groupId),
+    /** What every group is called, for messages only. Throws CannotTell. */
+    groupNames: async (atMostMs: number): Promise<ReadonlyMap<string, string>> =>
+      new Map([...(await groupsNow(atMostMs))].map(([id, { called }]) => [id, called])),
     /** Clears the cache of this person, or of everyone and every group. */
     forget(userId?: string): void {
       users.forget(userId);
@@ -100,6 +126,48 @@ export function createPeople(options: PeopleOptions) {
   };
 }
 
+const groupsHint =
+  "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.";
+
+/** An active user group; its members only where they are asked for and Slack says them. */
+interface Group {
+  called: string;
+  members?: readonly string[];
+}
+type Groups = ReadonlyMap<string, Group>;
+
+/**
+ * Slack's answer to `usergroups.list`, cut down to the names of active groups and the members of those that count
+ * (https://docs.slack.dev/reference/methods/usergroups.list).
+ */
+async function listGroups(
+  web: Web,
+  args: WebData,
+  counting: readonly string[],
+): Promise<WebAnswer> {
+  const answer = await web.call("usergroups.list", args);
+  if (!answer.ok) return answer;
+  const all = listAt(answer.data, "usergroups").filter((group) => !at(group, "date_delete"));
+  const groups = all.map((group) => {
+    const id = textAt(group, "id");
+    const users = counting.includes(id) && at(group, "users");
+    const members = Array.isArray(users) ? { members: textsAt(group, "users") } : {};
+    return { id, called: `@${textAt(group, "handle") || textAt(group, "name")}`, ...members };
+  });
+  return { ok: true, data: { groups } };
+}
+
+const groupsIn = (data: WebData): Groups =>
+  new Map(
+    listAt(data, "groups").map((group): [string, Group] => {
+      const called = textAt(group, "called");
+      const members = Array.isArray(at(group, "members"))
+        ? { members: textsAt(group, "members") }
+        : {};
+      return [textAt(group, "id"), { called, ...members }];
+    }),
+  );
+
 class Unanswered extends CannotTell {
   readonly isLimited: boolean;
 
@@ -107,7 +175,7 @@ class Unanswered extends CannotTell {
     const isScope = !answer.ok && answer.kind === "refused" && answer.error === "missing_scope";
     const hint = isScope
       ? "The app lacks a scope in Slack: reinstall it from manifest.yml."
-      : "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.";
+      : groupsHint;
     super(whyUnanswered(answer, what), !answer.ok && answer.kind === "refused" ? hint : undefined);
     this.isLimited = !answer.ok && answer.kind === "limited";
   }
@@ -128,10 +196,14 @@ const maxRemembered = 10_000;
  */
 function createLookups<T>(
   { now, limitedMs }: { now: () => number; limitedMs: number },
-  ask: (name: string) => Promise<T>,
+  /** `ageMs`: how old the answer is already, where it isn't new. */
+  ask: (name: string, atMostMs: number) => Promise<{ is: T; ageMs?: number }>,
 ) {
   const known = new Map<string, { at: number; is: T }>();
-  const asking = new Map<string, { at: number; answer: Promise<T> }>();
+  const asking = new Map<
+    string,
+    { at: number; atMostMs: number; answer: ReturnType<typeof ask> }
+  >();
 
   const recent = <A extends { at: number }>(one: A | undefined, atMostMs: number) =>
     one !== undefined && now() - one.at <= atMostMs ? one : undefined;
@@ -147,11 +219,13 @@ function createLookups<T>(
     async get(name: string, atMostMs: number): Promise<T> {
       const found = recent(known.get(name), atMostMs);
       if (found) return found.is;
-      let asked = recent(asking.get(name), atMostMs);
-      if (!asked) asking.set(name, (asked = { at: now(), answer: ask(name) }));
+      const inFlight = recent(asking.get(name), atMostMs);
+      // An answer that may be older is none for whoever needs a newer one
+      let asked = inFlight && inFlight.atMostMs <= atMostMs ? inFlight : undefined;
+      if (!asked) asking.set(name, (asked = { at: now(), atMostMs, answer: ask(name, atMostMs) }));
       try {
-        const is = await asked.answer;
-        if (asking.get(name) === asked) remember(name, { at: asked.at, is });
+        const { is, ageMs = 0 } = await asked.answer;
+        if (asking.get(name) === asked) remember(name, { at: asked.at - ageMs, is });
         return is;
       } catch (error) {
         const last = recent(known.get(name), limitedMs);
@@ -192,17 +266,19 @@ export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Perso
   return "member";
 }
 
+/**
+ * Whether users.info says that the person belongs to our workspace. On Enterprise Grid people have a workspace of their own
+ * and belong to several (`enterprise_user.teams`), and any of them may be the one that a delivery names.
+ */
 function isOfHome(user: unknown, saidTeamId: string, home: Home): boolean {
+  const enterpriseId = textAt(user, "enterprise_user", "enterprise_id");
+  const isSameEnterprise =
+    enterpriseId !== "" && enterpriseId === (home.enterpriseId ?? enterpriseId);
+  const isOnGrid =
+    isSameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId);
   const teamId = textAt(user, "team_id") || saidTeamId;
-  const sameEnterprise =
-    home.enterpriseId !== undefined &&
-    textAt(user, "enterprise_user", "enterprise_id") === home.enterpriseId;
-  // On Enterprise Grid people have a team of their own and belong to several.
-  const belongs =
-    teamId === home.teamId ||
-    (sameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId));
-  const agrees = saidTeamId === "" || saidTeamId === home.teamId || sameEnterprise;
-  return belongs && agrees;
+  if (saidTeamId === "" || saidTeamId === home.teamId) return teamId === home.teamId || isOnGrid;
+  return isOnGrid;
 }
 
 /** For display only. */
@@ -338,26 +414,33 @@ export function createNames(options: {
   web: Web;
   log: Log;
   person: (id: string) => ReturnType<People["person"]>;
+  /** Without it `web` is asked. */
+  groupNames?: People["groupNames"];
   /** Read at each use: the policy may change. */
   usual(): readonly string[];
 }) {
   const { web, log, person } = options;
-  let groups = new Map<string, string>();
+  let groups: ReadonlyMap<string, string> = new Map();
   const people = new Map<string, string>();
   let askedAt = -Infinity;
 
   const lookups = { now: () => performance.now(), limitedMs: againAfterMs };
-  const lists = createLookups<void>(lookups, async (method) => {
-    const answer = await web.call(method);
-    if (!answer.ok) return log.debug("slack.groups-unnamed", {});
-    groups = new Map(
-      listAt(answer.data, "usergroups").map((group) => [
-        textAt(group, "id"),
-        `@${textAt(group, "handle") || textAt(group, "name")}`,
-      ]),
-    );
+  const readGroups =
+    options.groupNames ??
+    (async () => {
+      const answer = await listGroups(web, {}, []);
+      if (!answer.ok) throw new Unanswered(answer, "the user groups");
+      return new Map([...groupsIn(answer.data)].map(([id, { called }]) => [id, called]));
+    });
+  const lists = createLookups<void>(lookups, async () => {
+    try {
+      groups = await readGroups(againAfterMs);
+    } catch {
+      log.debug("slack.groups-unnamed", {});
+    }
+    return { is: undefined };
   });
-  const groupsAgain = () => lists.get("usergroups.list", againAfterMs);
+  const groupsAgain = () => lists.get("groups", againAfterMs);
 
   async function learn(id: string): Promise<void> {
     const found = await person(id).catch(() => undefined);
@@ -393,7 +476,7 @@ export function createNames(options: {
 /** What these IDs are called, read now; what Slack doesn't say stays without a name. */
 export async function readNames(
   ids: readonly string[],
-  by: Pick<Parameters<typeof createNames>[0], "web" | "person" | "log">,
+  by: Pick<Parameters<typeof createNames>[0], "web" | "person" | "log" | "groupNames">,
 ): Promise<(id: string) => string | undefined> {
   const { learnNames, nameOf } = createNames({ ...by, usual: () => [] });
   await learnNames(ids);

@@ -25,7 +25,8 @@ import {
   type WebData,
 } from "../web.ts";
 import type { Log } from "../../log/log.ts";
-import { typedOf } from "../../registry/invocation.ts";
+import { textOfMessage } from "./message-text.ts";
+import { wordsToUs } from "./message-words.ts";
 import { showOrSay } from "../deliver/post-once.ts";
 import type { Announce } from "../deliver/deliver.ts";
 
@@ -221,7 +222,7 @@ function readShortcut(body: unknown, now: number): Interaction {
     ...base("shortcut", body, now),
     ...(threadTs === "" ? {} : { threadTs }),
     callback: textAt(body, "callback_id"),
-    ...(onMessage ? { messageText: textAt(body, "message", "text") } : {}),
+    ...(onMessage ? { messageText: textOfMessage(at(body, "message")) } : {}),
   };
 }
 
@@ -282,26 +283,23 @@ function base<Kind extends Interaction["kind"]>(
 }
 
 /**
- * The text of a mention, without the mention. Undefined unless a human wrote it as a new message: apps can post as a
- * person, so anything marked by an app is ignored, as are subtypes (edits, joins, topics).
+ * Subtypes of new messages that people write: one with a file, and a reply that is also sent to the channel
+ * (https://docs.slack.dev/reference/events/message).
+ */
+const writtenByPeople = new Set(["file_share", "thread_broadcast"]);
+
+/**
+ * The command in a message to us. Undefined unless a human wrote it as a new message: apps can post as a person, so
+ * anything marked by an app is ignored, as are other subtypes (edits, joins, topics).
  */
 function readMention(event: unknown, botUserId: string): string | undefined {
   const user = textAt(event, "user");
   if (user === "" || user === botUserId || user === "USLACKBOT") return undefined;
-  const marks = ["bot_id", "app_id", "bot_profile", "subtype", "workflow_id"];
+  const subtype = textAt(event, "subtype");
+  if (subtype !== "" && !writtenByPeople.has(subtype)) return undefined;
+  const marks = ["bot_id", "app_id", "bot_profile", "workflow_id"];
   if (marks.some((mark) => (at(event, mark) ?? "") !== "")) return undefined;
-  return wordsOf(textAt(event, "text"), botUserId);
-}
-
-/** People copy commands with their backticks. */
-function wordsOf(text: string, botUserId: string): string {
-  const words = text
-    .replaceAll(/<@([A-Z0-9]+)(?:\|[^>]*)?>/g, (mention, id: string) =>
-      id === botUserId ? " " : mention,
-    )
-    .replaceAll("`", "")
-    .replaceAll(/\s+/g, " ");
-  return typedOf(words).trim();
+  return wordsToUs(textAt(event, "text"), botUserId);
 }
 
 type InputValue = string | readonly string[] | undefined;

@@ -5,7 +5,7 @@ import { metBy } from "../../config/seats.ts";
 import { placesSeen, whoAre, channelsNamed, everyoneNamed } from "../../policy/access.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
 import { silentLog } from "../../log/log.ts";
-import { at, createWeb, textAt, textsAt } from "../../slack/web.ts";
+import { at, createWeb, listAt, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 import { wordOf } from "./slack.ts";
 
@@ -34,9 +34,15 @@ export async function lookAtPolicy({
       await Promise.all((isAsked ? ids : []).map(async (id) => [id, await one(id)] as const)),
     );
   const entries = everyoneNamed(policy);
-  const groups = await lookUp(entries.filter(isGroup), async (id) => {
-    const { word, data } = await ask("usergroups.users.list", { usergroup: id });
-    return word === "ok" ? textsAt(data, "users") : word;
+  const named = entries.filter(isGroup);
+  // One call for all: Slack allows 20 a minute about user groups
+  const list =
+    named.length > 0 ? await ask("usergroups.list", { include_users: "true" }) : undefined;
+  const listed = listAt(list?.data, "usergroups").filter((group) => !at(group, "date_delete"));
+  const groups = await lookUp(named, async (id) => {
+    if (list?.word !== "ok") return list?.word;
+    const group = listed.find((one) => textAt(one, "id") === id);
+    return group === undefined ? "no_such_subteam" : textsAt(group, "users");
   });
   const approvers = votersNamed(policy).flatMap((id) => groups.get(id) ?? []);
   const people = [...new Set([...entries, ...approvers])].filter((id) =>
@@ -57,7 +63,8 @@ export async function lookAtPolicy({
     /** By user ID: the kind of person, Slack's error, or undefined for silence. */
     people: await lookUp(people.slice(0, mostPeople), async (user): Promise<string | undefined> => {
       const { word, data } = await ask("users.info", { user });
-      const home = { teamId: textAt(us.data, "team_id") };
+      const enterpriseId = textAt(us.data, "enterprise_id");
+      const home = { teamId: textAt(us.data, "team_id"), ...(enterpriseId && { enterpriseId }) };
       return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
     /** By channel ID: `ok`, `shared` where nothing is posted for that, Slack's error, or undefined for silence. */

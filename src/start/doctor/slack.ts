@@ -17,6 +17,7 @@ export const botScopes = [
   "im:write",
   "metadata.message:read",
   "mpim:history",
+  "mpim:read",
   "usergroups:read",
   "users:read",
 ] as const;

@@ -120,27 +120,27 @@ describe("who somebody is", () => {
     const team = world.slack.workspace.team.id;
     const counts = () => [
       world.slack.calls("users.info").length,
-      world.slack.calls("usergroups.users.list").length,
+      world.slack.calls("usergroups.list").length,
     ];
     await Promise.all(Array.from({ length: 50 }, () => world.people.person("U0OLIVIA", team)));
     await world.people.person("U0AMIR", team);
-    expect(counts()).toEqual([2, 2]);
+    expect(counts()).toEqual([2, 1]);
     world.later(59_000);
     await world.people.person("U0OLIVIA", team);
-    expect(counts()).toEqual([2, 2]);
+    expect(counts()).toEqual([2, 1]);
     await Promise.all(
       Array.from({ length: 50 }, () => world.people.person("U0OLIVIA", team, { fresh: true })),
     );
-    expect(counts()).toEqual([3, 4]);
+    expect(counts()).toEqual([3, 2]);
     world.later(60_001);
     await world.people.person("U0OLIVIA", team);
-    expect(counts()).toEqual([4, 6]);
+    expect(counts()).toEqual([4, 3]);
     world.people.forget("U0OLIVIA");
     await world.people.person("U0OLIVIA", team);
-    expect(counts()).toEqual([5, 6]);
+    expect(counts()).toEqual([5, 3]);
     world.people.forget();
     await world.people.person("U0OLIVIA", team);
-    expect(counts()).toEqual([6, 8]);
+    expect(counts()).toEqual([6, 4]);
   });
 
   it("can't be told when Slack is away, limits us, or knows no such group: the answer is no", async () => {
@@ -151,9 +151,9 @@ describe("who somebody is", () => {
       { method: "users.info", kind: "lost-before" },
       { method: "users.info", kind: "server-error" },
       { method: "users.info", kind: "rate-limited", retryAfter: 30 },
-      { method: "usergroups.users.list", kind: "lost-before" },
-      { method: "usergroups.users.list", kind: "error", error: "subteam_disabled" },
-      { method: "usergroups.users.list", kind: "error", error: "missing_scope" },
+      { method: "usergroups.list", kind: "lost-before" },
+      { method: "usergroups.list", kind: "error", error: "subteam_disabled" },
+      { method: "usergroups.list", kind: "error", error: "missing_scope" },
     ] as const) {
       world.people.forget();
       const end = weather.add(storm);
@@ -168,6 +168,9 @@ describe("who somebody is", () => {
     await using unknown = await peopleOfSandbox(["S0NOSUCH"]);
     await expect(unknown.people.person("U0OLIVIA", team)).rejects.toThrow("S0NOSUCH");
     await expect(unknown.people.members("S0NOSUCH")).rejects.toThrow(CannotTell);
+    await world.slack.edit.disableGroup("leads");
+    world.people.forget();
+    await expect(world.people.person("U0OLIVIA", team)).rejects.toThrow("S02LEADS");
   });
 
   it("of a voter counts from memory, a minute at most, when Slack limits us; never when it is away", async () => {
@@ -176,7 +179,7 @@ describe("who somebody is", () => {
     await world.people.person("U0AMIR", team);
     world.later(10_000);
     const end = world.slack.weather.add({
-      method: "usergroups.users.list",
+      method: "usergroups.list",
       kind: "rate-limited",
       retryAfter: 30,
     });
@@ -189,7 +192,7 @@ describe("who somebody is", () => {
     world.people.forget();
     await world.people.person("U0AMIR", team);
     world.later(5_000);
-    world.slack.weather.add({ method: "usergroups.users.list", kind: "server-error" });
+    world.slack.weather.add({ method: "usergroups.list", kind: "server-error" });
     await expect(world.people.person("U0AMIR", team, { fresh: true })).rejects.toThrow(CannotTell);
   });
 

@@ -86,9 +86,7 @@ describe("what Slack delivered", () => {
     );
     expect(said("<@UBOT> vm show <https://a.example/x>")).toBe("vm show https://a.example/x");
     expect(said("<@UBOT> vm stop a&amp;b &lt;x&gt; &amp;lt;")).toBe("vm stop a&b <x> &lt;");
-    expect(said("I asked <@UBOT> vm restart web-1 yesterday")).toBe(
-      "I asked vm restart web-1 yesterday",
-    );
+    expect(said("hey <@UBOT>, could you *restart web-1* please?")).toBe("restart web-1");
     expect(said("<@UBOT> ask <@U2>")).toBe("ask @U2");
   });
 
@@ -99,6 +97,11 @@ describe("what Slack delivered", () => {
       { bot_profile: {} },
       { subtype: "bot_message" },
       { subtype: "message_changed" },
+      { subtype: "message_deleted" },
+      { subtype: "channel_join" },
+      { subtype: "me_message" },
+      { subtype: "file_share", bot_id: "B2" },
+      { subtype: "thread_broadcast", app_id: "A2" },
       { user: "UBOT" },
       { user: "USLACKBOT" },
       { user: "" },
@@ -114,6 +117,8 @@ describe("what Slack delivered", () => {
       }),
     ).toBeUndefined();
     expect(mention({ bot_id: null })).toBeDefined();
+    for (const subtype of ["file_share", "thread_broadcast"])
+      expect([subtype, mention({ subtype })]).toMatchObject([subtype, { kind: "mention" }]);
   });
 
   it("names the person's own team, not the one it happened in", () => {

@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, listOf, optionOf, textOf, wordsOf } from "../../../slack/fields.ts";
-import type { Seen, SeenOption, SeenValue } from "../../../slack/seen.ts";
+import type { Seen, SeenChannel, SeenOption, SeenValue } from "../../../slack/seen.ts";
 import { type ComboOption, createCombobox } from "./combobox.ts";
 import { choose, type Control, focusKeyOf, suggest, valueOf } from "./surface.ts";
 
@@ -38,6 +38,9 @@ async function suggestions(control: Control, typed: string): Promise<ComboOption
   return options?.map((option) => asCombo(option));
 }
 
+/** What Slack calls the kinds of conversations that the sandbox calls otherwise. */
+const nameOfKind: Partial<Record<SeenChannel["kind"], string>> = { direct: "im", group: "mpim" };
+
 function offeredBy(element: Fields, source: string, seen: Seen): ComboOption[] {
   if (source === "users")
     return seen.people.map((person) => ({
@@ -49,7 +52,7 @@ function offeredBy(element: Fields, source: string, seen: Seen): ComboOption[] {
     const kinds = fieldsOf(element["filter"])["include"];
     const wanted = source === "channels" ? ["public"] : Array.isArray(kinds) ? kinds : undefined;
     return seen.channels
-      .filter(({ kind }) => wanted?.includes(kind === "direct" ? "im" : kind) ?? true)
+      .filter(({ kind }) => wanted?.includes(nameOfKind[kind] ?? kind) ?? true)
       .map(({ id, kind, name }) => ({
         value: id,
         label: `${kind === "direct" ? "@" : "#"}${name}`,

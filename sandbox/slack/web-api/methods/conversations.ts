@@ -27,7 +27,12 @@ export const conversations: Record<string, Method> = {
     ...read,
     run: (call) => {
       const types = (call.text("types") || "public_channel").split(",").map((type) => type.trim());
-      const kinds = { public: "public_channel", private: "private_channel", direct: "im" };
+      const kinds = {
+        public: "public_channel",
+        private: "private_channel",
+        direct: "im",
+        group: "mpim",
+      };
       const shown = [...call.workspace.channels.values()].filter(
         (channel) =>
           types.includes(kinds[channel.kind]) &&

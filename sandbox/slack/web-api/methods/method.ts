@@ -134,7 +134,7 @@ export class Call {
 
 /** `channels:read`, `groups:history` and so on: the scope for this kind of channel. */
 export function channelScope(channel: Channel, right: "read" | "history" | "write"): string {
-  const kind = { public: "channels", private: "groups", direct: "im" }[channel.kind];
+  const kind = { public: "channels", private: "groups", direct: "im", group: "mpim" }[channel.kind];
   return `${kind}:${right}`;
 }
 

@@ -17,6 +17,7 @@ export const users: Record<string, Method> = {
       team_id: workspace.team.id,
       user_id: workspace.app.botUserId,
       bot_id: workspace.app.botId,
+      ...(workspace.team.enterpriseId ? { enterprise_id: workspace.team.enterpriseId } : {}),
       is_enterprise_install: false,
     }),
   },

@@ -1,0 +1,59 @@
+import { listAt, payloadOf, textAt } from "../web.ts";
+
+/** More isn't read: a message of Slack's has at most 40,000 characters of text. */
+const mostCharacters = 40_000;
+
+/** Fields whose text a reader sees, wherever they are in a message. Values of buttons, IDs, and addresses are no words. */
+const readable = [
+  "text",
+  "fallback",
+  "pretext",
+  "title",
+  "subtitle",
+  "body",
+  "description",
+  "footer",
+  "author_name",
+  "service_name",
+  "caption",
+  "alt_text",
+];
+/** What nobody reads in the message itself: what apps note in it, the message that it replies to, and its author. */
+const hidden = new Set(["metadata", "root", "user_profile", "bot_profile"]);
+/** Runs of text that follow each other without a space: `web` in bold and `-2` are `web-2`. */
+const inline = new Set(["rich_text_section", "rich_text_preformatted", "rich_text_quote"]);
+
+/**
+ * All that people read in a message: its text, blocks, attachments with their fields and blocks, and the titles of files. An
+ * alert often has nothing in `text`.
+ */
+export function textOfMessage(message: unknown): string {
+  const found: string[] = [];
+  let left = mostCharacters;
+  const take = (text: string) => {
+    if (text === "" || left <= 0) return;
+    found.push(text.slice(0, left));
+    left -= text.length + 1;
+  };
+  // A stack, because a body may be nested deeper than calls can be
+  const waiting: unknown[] = [message];
+  while (waiting.length > 0 && left > 0) {
+    const node = waiting.pop();
+    if (Array.isArray(node)) waiting.push(...node.toReversed());
+    else if (inline.has(textAt(node, "type"))) take(inlineText(node));
+    else if (typeof node === "object" && node !== null) {
+      for (const name of readable) take(textAt(node, name));
+      // `value` is what a field of an attachment says, and what a button hides
+      for (const field of listAt(node, "fields"))
+        if (textAt(field, "type") === "") take(textAt(field, "value"));
+      const inner = Object.entries(payloadOf(node)).toReversed();
+      for (const [name, value] of inner) if (!hidden.has(name)) waiting.push(value);
+    }
+  }
+  return found.join("\n");
+}
+
+const inlineText = (section: unknown) =>
+  listAt(section, "elements")
+    .map((element) => textAt(element, "text") || textAt(element, "url") || " ")
+    .join("");
