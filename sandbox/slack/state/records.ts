@@ -46,6 +46,8 @@ export interface Channel {
   /** Shared with another workspace (Slack Connect). */
   shared: boolean;
   topic: string;
+  /** Takes no replies. */
+  isNonThreadable?: boolean;
 }
 
 export interface Message {
@@ -63,6 +65,8 @@ export interface Message {
   /** Deleted, but shown as a tombstone because it has replies. */
   tombstone: boolean;
   fileIds: string[];
+  /** Its thread takes no replies. */
+  isLocked?: boolean;
   /** Emoji name to the people who reacted. */
 }
 

@@ -162,6 +162,8 @@ export interface StoredRequest {
 /** What Slack shows so far. Not under the revision: posting changes nothing. */
 export interface Delivered {
   card?: { channelId: string; ts: string };
+  /** The card before, which Slack no longer lets be edited: its buttons stay. */
+  formerCard?: { channelId: string; ts: string };
   /** `cardVersion` as last shown. */
   cardView?: string | undefined;
   /** Notice → its ts, or "posting <since>" while a post may be under way. */

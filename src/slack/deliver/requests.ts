@@ -1,6 +1,6 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { workOnRequest } from "../../log/log.ts";
+import { type Log, workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -30,6 +30,7 @@ import {
   cameFrom,
   renderAsked,
   renderExpired,
+  renderStaleCard,
   renderUnknownElsewhere,
   closedLine,
 } from "../../requests/render/render-card.ts";
@@ -62,6 +63,7 @@ export function requestSource(options: {
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
+  log: Log;
   at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
 }): Source {
   const { store } = options;
@@ -97,6 +99,21 @@ export function requestSource(options: {
       await outbox.remember(id, { "said:told-elsewhere": "1" });
     }
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
+  }
+
+  /** Whose press the card can't show any more reads it privately: Slack takes no edit of the card. */
+  async function tellDeciders(request: StoredRequest, command: ChangeCommand): Promise<void> {
+    const { card, formerCard } = request.delivered;
+    if (!card || !isChannel(card.channelId)) return;
+    const text = renderStaleCard(request, command, { isAnew: formerCard === undefined });
+    for (const user of decidersUnshown(request)) {
+      const posted = await options.web.call("chat.postEphemeral", {
+        channel: card.channelId,
+        user,
+        ...text,
+      });
+      if (!posted.ok) options.log.warn("slack.reply-failed", { user, ...posted });
+    }
   }
 
   /** Asked of Slack once: it never changes, and what waits for its turn is rendered each time. */
@@ -141,6 +158,8 @@ export function requestSource(options: {
         now: `${cardVersion(request)}${isLinked(request) ? " linked" : ""}`,
         standsAt: delivered.card,
         isLast,
+        asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,
+        onStale: () => tellDeciders(request, command),
       },
       urgency,
       covers: final ? ["result"] : [],
@@ -314,6 +333,17 @@ function placeIn(message: Delivered["card"], channelId: string, thread?: string)
 function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
   if (place?.threadTs === undefined || card === undefined) return undefined;
   return place.threadTs === card.ts ? "card" : "several";
+}
+
+/** What a card shows that asks people. While an edit is under way, or was, that isn't known. */
+const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
+
+/** Whose vote or decision its card doesn't show yet. */
+function decidersUnshown({ votes, delivered, progress }: StoredRequest): readonly string[] {
+  const shown = /^asking (\d+)/.exec(delivered.cardView ?? "")?.[1];
+  const voters = votes.slice(shown === undefined ? -1 : Number(shown)).map((one) => one.voterId);
+  const { decidedBy } = progress;
+  return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
 }
 
 /** Only its requester sees its card. */
