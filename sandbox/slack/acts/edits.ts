@@ -31,6 +31,8 @@ export interface WorkspaceEdits {
   setEditWindow(ms: number | undefined): void;
   /** Further messages are refused, until a minute is over; undefined for no such rule. */
   setMessageLimit(perMinute: number | undefined): void;
+  /** Every message with blocks is refused with this error; undefined for no such rule. */
+  refuseBlocks(error: string | undefined): void;
   /** The channel takes no replies. */
   setNonThreadable(channel: string, isNonThreadable?: boolean): void;
   /** The thread of a message takes no replies. */
@@ -128,6 +130,7 @@ export function workspaceEdits(workspace: Workspace, deliveries: Deliveries): Wo
     setEditWindow: (ms) => change(() => void (workspace.rules.editWindowMs = ms)),
     setMessageLimit: (perMinute) =>
       change(() => void (workspace.rules.messagesPerMinute = perMinute)),
+    refuseBlocks: (error) => change(() => void (workspace.rules.refusesBlocks = error)),
     setNonThreadable: (channel, isNonThreadable = true) =>
       change(() => void (channelOf(workspace, channel).isNonThreadable = isNonThreadable)),
     lockThread: (channel, ts) => change(() => void (message(channel, ts).isLocked = true)),

@@ -54,6 +54,8 @@ export class Workspace {
     editWindowMs?: number | undefined;
     /** How many messages the workspace may send in a minute. */
     messagesPerMinute?: number | undefined;
+    /** How a message with any blocks is refused, as by a Slack that takes a kind of block no more. */
+    refusesBlocks?: string | undefined;
   } = {};
 
   readonly changes: Changes;

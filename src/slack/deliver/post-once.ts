@@ -66,6 +66,8 @@ export interface Shows {
   isLast: boolean;
   /** What it shows asks somebody: where Slack takes no edit any more, it is posted anew, once. */
   asks?: boolean | undefined;
+  /** It has ended, and what its thread says counts on the card to say how: posted anew too, unless a person deleted it. */
+  tellsEnd?: boolean | undefined;
   /** Slack takes no edit any more: tells those privately whose press the edit would have shown. Must not throw. */
   onStale?: (() => Promise<void>) | undefined;
 }
@@ -243,12 +245,14 @@ export function createPostOnce(options: {
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: Owed, at: Place): Promise<number> {
+  async function post(subject: Subject, owed: Owed, wanted: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
+    const former = shows?.standsAt;
+    // Beside the former one, not in its thread
+    const at = former && wanted.threadTs === former.ts ? { channelId: wanted.channelId } : wanted;
     const join = mark === "" ? owed.join : undefined;
     const isUnclear = !notPosted.has(mark);
-    const former = shows?.standsAt;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
@@ -348,7 +352,8 @@ export function createPostOnce(options: {
         await shows.onStale?.();
         const { mark = "" } = owed;
         const field = `said:${owed.key}`;
-        if (shows.asks && (await subject.outbox.mark(subject.id, field, mark, anewMark)))
+        const isMissed = shows.asks || (shows.tellsEnd && answer.error !== "message_not_found");
+        if (isMissed && (await subject.outbox.mark(subject.id, field, mark, anewMark)))
           return readAgain;
       }
     }

@@ -159,6 +159,7 @@ export function requestSource(options: {
         standsAt: delivered.card,
         isLast,
         asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,
+        tellsEnd: final && delivered.formerCard === undefined,
         onStale: () => tellDeciders(request, command),
       },
       urgency,
@@ -171,7 +172,7 @@ export function requestSource(options: {
       async render(place) {
         await options.at?.("post", record.id);
         const noted = notice === "result" ? await note() : undefined;
-        return renderNotice(notice, request, command, noted, aboveAt(place, delivered.card));
+        return renderNotice(notice, request, command, noted, aboveIn(place, delivered));
       },
       urgency: notice === "result" ? "result" : "decision",
       onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
@@ -328,6 +329,10 @@ function placeIn(message: Delivered["card"], channelId: string, thread?: string)
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
 }
+
+/** Below a card that Slack lets nobody edit, everything is said: the card doesn't show it. */
+const aboveIn = (place: Place | undefined, { card, formerCard }: Delivered): Above =>
+  aboveAt(place, formerCard ? undefined : card);
 
 /** What a message there has above it: in a thread that isn't of its card, there may be others. */
 function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
