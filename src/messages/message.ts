@@ -343,7 +343,7 @@ export function rowsOverTable(
     const room = Math.max(leastForTable, roomBeside(section(head), shown));
     const rest = many < all ? tableFrom(many, room) : { block: undefined, shown: 0 };
     const said = many + rest.shown;
-    const cutHead = new Markdown(`${head.value}. The first ${said} are shown.`);
+    const cutHead = new Markdown(`${head.value.replace(/\.$/, "")}. The first ${said} are shown.`);
     return [section(said < all ? cutHead : head), shown, rest.block];
   });
   return message(readable(head), body);

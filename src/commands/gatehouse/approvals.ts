@@ -26,7 +26,7 @@ export const approvals = defineCommand({
     const isMine = (request: StoredRequest) => waitsFor(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
-    const head = md`${drafts.length} waiting for approval, ${mine} for you`;
+    const head = md`${drafts.length} waiting for approval, ${mine} for you.`;
     const known = requestable(commands);
     const commandOf = ({ record }: StoredRequest) =>
       known.find(({ name }) => name === record.command);
