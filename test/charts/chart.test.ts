@@ -213,7 +213,7 @@ describe("a chart or a table in words", () => {
     const few = inFewWords(message("m", made.block));
     expect(few && complaintsOf(few)).toEqual([]);
     const rows = few ? shownText(few).split("\n") : [];
-    const shown = rows.filter((row) => row.startsWith("vm-")).length;
+    const shown = rows.filter((line) => line.startsWith("vm-")).length;
     expect(shown).toBeGreaterThan(15);
     expect(rows.at(-1)).toBe(`… ${100 - shown} more`);
   });
@@ -224,7 +224,7 @@ describe("a chart or a table in words", () => {
     const { text, blocks } = asText(message("m", table("VMs", ["Name"], names).block, pressed));
     expect(blocks).toEqual([]);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(3_900);
-    const shown = text.split("\n").filter((row) => row.startsWith("vm-")).length;
+    const shown = text.split("\n").filter((line) => line.startsWith("vm-")).length;
     expect(text).toContain(`… ${100 - shown} more lines`);
     expect(text).toMatch(/its buttons are missing\. `\/gatehouse help` lists/);
   });

@@ -13,7 +13,6 @@ import {
 } from "../web.ts";
 import {
   createLookUp,
-  type Found,
   metadataOf,
   type Mark,
   type RateLimiter,
@@ -232,7 +231,7 @@ export function createPostOnce(options: {
 }) {
   const { web, rateLimiter, log } = options;
   const directs = createDirects(web);
-  const lookUp = createLookUp(options);
+  const lookUpIn = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
   return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
@@ -253,13 +252,14 @@ export function createPostOnce(options: {
     const at = former && wanted.threadTs === former.ts ? { channelId: wanted.channelId } : wanted;
     const join = mark === "" ? owed.join : undefined;
     const isUnclear = !notPosted.has(mark);
+    const lookUp = lookUpBut(former?.ts);
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
     if (channel === undefined && isUnclear) return unsureMs;
     const place = { ...at, channelId: channel ?? at.channelId };
     if (isUnclear) {
-      const found = await lookUpBoth(subject, key, place, former);
+      const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
       if (found) {
@@ -362,14 +362,11 @@ export function createPostOnce(options: {
   }
 
   /** In the thread where it belongs, and in the channel, where it is when the thread takes nothing. */
-  async function lookUpBoth(
-    subject: Subject,
-    key: string,
-    { channelId, threadTs }: Place,
-    former: { ts: string } | undefined,
-  ): Promise<Found | "unsure" | undefined> {
-    const inThread = threadTs && (await lookUp(subject, key, { channelId, threadTs }, former?.ts));
-    return inThread || lookUp(subject, key, { channelId }, former?.ts);
+  function lookUpBut(former: string | undefined) {
+    return async (subject: Subject, key: string, { channelId, threadTs }: Place) => {
+      const inThread = threadTs && (await lookUpIn(subject, key, { channelId, threadTs }, former));
+      return inThread || lookUpIn(subject, key, { channelId }, former);
+    };
   }
 
   async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
