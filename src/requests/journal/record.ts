@@ -172,6 +172,8 @@ export interface Delivered {
   closedBy?: string | undefined;
   /** Where it was requested, when its card is in the channel of its team. */
   asked?: { channelId: string; ts: string } | undefined;
+  /** The one before, which Slack no longer lets be edited. */
+  formerAsked?: { channelId: string; ts: string } | undefined;
   /** `cardVersion` as last shown there. */
   askedView?: string | undefined;
   /** The bot can't post in the channel of its team: the card is where it was requested. */
@@ -387,6 +389,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       cardView: fields["face"],
       closedBy: fields["fallback"],
       asked: placeIn(fields["asked"]),
+      formerAsked: placeIn(fields["was:asked"]),
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,

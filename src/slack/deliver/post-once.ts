@@ -351,9 +351,8 @@ export function createPostOnce(options: {
       if (uneditable.has(answer.error)) {
         await shows.onStale?.();
         const { mark = "" } = owed;
-        const field = `said:${owed.key}`;
         const isMissed = shows.asks || (shows.tellsEnd && answer.error !== "message_not_found");
-        if (isMissed && (await subject.outbox.mark(subject.id, field, mark, anewMark)))
+        if (isMissed && (await subject.outbox.mark(subject.id, `said:${owed.key}`, mark, anewMark)))
           return readAgain;
       }
     }

@@ -214,6 +214,7 @@ export function requestSource(options: {
         now: cardVersion(request),
         standsAt: delivered.asked,
         isLast,
+        tellsEnd: final && delivered.formerAsked === undefined,
       },
       urgency,
       covers: final ? ["answer"] : [],
@@ -222,7 +223,8 @@ export function requestSource(options: {
     const answer: Post = {
       key: "answer",
       async render(place) {
-        const above = aboveAt(place, delivered.asked);
+        const { asked: shownAt, formerAsked } = delivered;
+        const above = aboveAt(place, formerAsked ? undefined : shownAt);
         return renderResult(request, command, await note(), { isMentioned: true, above });
       },
       urgency: "result",
