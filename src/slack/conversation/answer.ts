@@ -188,20 +188,20 @@ async function postToChannel(posting: Message, act: Act): Promise<void> {
   const posted = await postIn(interaction, posting, gateway);
   if (posted.ok || posted.kind === "lost") return;
   await reply.privately(posting);
-  await reply.privately(say(md`${whyNotPosted(posted)}, so only you see this.`, wayOut(posted)));
+  await reply.privately(say(whyPrivately(posted)));
 }
 
 type No = Exclude<WebAnswer, { ok: true }>;
 
-/** Of the channel only where Slack refused for the channel's sake. */
-function whyNotPosted(no: No): Markdown {
-  if (no.kind !== "refused") return md`Slack isn't accepting channel messages right now`;
-  if (howToOpen(no.error)) return md`Gatehouse can't post in this channel`;
-  return md`Slack refused this message (${name(no.error)})`;
+/** About the channel only where Slack refused for the channel's sake. */
+function whyPrivately(no: No): Markdown {
+  if (no.kind !== "refused")
+    return md`Slack isn't accepting channel messages right now, so only you see this.`;
+  const way = howToOpen(no.error);
+  return way
+    ? md`Gatehouse can't post in this channel, so only you see this. ${way}`
+    : md`Slack refused this message (${name(no.error)}), so only you see this.`;
 }
-
-const wayOut = (no: No): Markdown | undefined =>
-  no.kind === "refused" ? howToOpen(no.error) : undefined;
 
 /** When the compute service names no expiry. */
 const shownForMs = 60_000;
