@@ -125,9 +125,11 @@ interface WebOptions {
 
 /** When Slack limits without Retry-After. */
 const unknownLimitMs = 30_000;
+/** A workspace that sends too many messages is let go on at any moment: Slack doesn't say when (s). */
+const messageLimitS = 5;
 
-/** Slack did nothing, and would a little later. The last is of a whole workspace that sends too much. */
-const limitErrors = new Set(["ratelimited", "rate_limited", "message_limit_exceeded"]);
+/** Slack did nothing, and would a little later. */
+const limitErrors = new Set(["ratelimited", "rate_limited"]);
 
 /** Slack's own failures: part of the call may have succeeded (https://docs.slack.dev/reference/methods/chat.postMessage#errors). */
 const unclearErrors = new Set([
@@ -248,6 +250,7 @@ function classify(error: unknown): WebAnswer {
     const name = textAt(error.data, "error");
     const { messages, retryAfter } = error.data.response_metadata ?? {};
     if (limitErrors.has(name)) return limited(retryAfter);
+    if (name === "message_limit_exceeded") return limited(retryAfter ?? messageLimitS);
     // A 200 whose body isn't JSON (a proxy's page), which the client passes on as an error code.
     if (!/^[\w.:-]{1,80}$/.test(name))
       return { ok: false, kind: "lost", reason: "no JSON in the answer" };

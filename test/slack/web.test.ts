@@ -56,7 +56,7 @@ describe("a call to Slack", () => {
       [json(200, { ok: false, error: "ratelimited" }), { kind: "limited", retryAfterMs: 30_000 }],
       [
         json(200, { ok: false, error: "message_limit_exceeded" }),
-        { kind: "limited", retryAfterMs: 30_000 },
+        { kind: "limited", retryAfterMs: 5_000 },
       ],
       [json(500, "oops"), { kind: "lost" }],
       [json(503, "<html>"), { kind: "lost" }],

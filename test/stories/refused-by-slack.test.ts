@@ -116,6 +116,38 @@ describe("a card that asks, and can't be edited any more", () => {
   });
 });
 
+describe("a card that can't show the end of its request", () => {
+  it("is posted anew, without a second mention, and the result is told once", async () => {
+    await using world = await startWorld({ compute: { transitionMs: 700 } });
+    world.slack.edit.setEditWindow(0);
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.olivia, "ops", /Restarting web-2|The result will be/);
+    expect((await world.ended("vm restart")).state).toBe("done");
+    const anew = await hears(world.olivia, "ops", /Restarted web-2 in/);
+    expect(anew.ts).not.toBe(card.ts);
+    await world.settled();
+    const said = posts(world).map(({ blocks }) => JSON.stringify(blocks));
+    expect(said.filter((blocks) => blocks.includes("<@U0OLIVIA>")).length).toBe(1);
+    expect(said.filter((blocks) => /Restarted `web-2/.test(blocks)).length).toBe(1);
+    expect(cardsOf(world).length).toBe(2);
+  });
+});
+
+describe("a workspace that sends too many messages", () => {
+  it("is waited for: what is owed goes once it may", async () => {
+    await using world = await startWorld();
+    world.slack.weather.add({
+      method: "chat.postMessage",
+      kind: "error",
+      error: "message_limit_exceeded",
+      times: 1,
+    });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/, 20_000);
+    expect(cardsOf(world).length).toBe(1);
+  });
+});
+
 describe("what belongs in a thread that takes no replies", () => {
   it("is posted in the channel: a thread that is locked", async () => {
     await using world = await startWorld({ policy: restartsNeed(1) });

@@ -116,15 +116,11 @@ const closedThread = new Set([
 export const isOfThread = (error: string): boolean => closedThread.has(error);
 
 /** A message that stands there and can no longer be changed. */
-const uneditable = new Set([
-  "edit_window_closed",
-  "cant_update_message",
-  "message_not_found",
-  "is_inactive",
-]);
+const uneditable = new Set(["edit_window_closed", "cant_update_message", "message_not_found"]);
 
-/** Nobody is there to read it. */
+/** Nobody is there to read it, or its channel was archived. */
 const noReader = new Set([
+  "is_inactive",
   "user_disabled",
   "user_not_found",
   "users_not_found",

@@ -37,7 +37,7 @@ import {
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
-import { isSaid, type Owed } from "./post-once.ts";
+import { isSaid, type Owed, showOrSay } from "./post-once.ts";
 
 const maxLinks = 1_000;
 
@@ -107,11 +107,10 @@ export function requestSource(options: {
     if (!card || !isChannel(card.channelId)) return;
     const text = renderStaleCard(request, command, { isAnew: formerCard === undefined });
     for (const user of decidersUnshown(request)) {
-      const posted = await options.web.call("chat.postEphemeral", {
-        channel: card.channelId,
-        user,
-        ...text,
-      });
+      const to = { channel: card.channelId, user };
+      const posted = await showOrSay(text, (one) =>
+        options.web.call("chat.postEphemeral", { ...to, ...one }),
+      );
       if (!posted.ok) options.log.warn("slack.reply-failed", { user, ...posted });
     }
   }
@@ -138,9 +137,9 @@ export function requestSource(options: {
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
     const isLast = cardViewOf(request) === "ended";
-    // One message says both: what is posted now, or was, and found again after its answer was lost
+    // One message says both: what is posted now, or was, and found again after its answer was lost. Posted anew, it repeats none
     const holds = (card: string, result: string) =>
-      !isSaid(said[card]) || said[card] === said[result];
+      isSaid(said[card]) ? said[card] === said[result] : !isSaid(said[result]);
     const card: Post = {
       key: "card",
       async render() {
@@ -163,7 +162,7 @@ export function requestSource(options: {
         onStale: () => tellDeciders(request, command),
       },
       urgency,
-      covers: final ? ["result"] : [],
+      covers: final && !isSaid(said["result"]) ? ["result"] : [],
       onSaid: final && !isElsewhere ? onTold : undefined,
       join: mayShare(request, command) ? () => joined(request, spot) : undefined,
     };
@@ -217,7 +216,7 @@ export function requestSource(options: {
         tellsEnd: final && delivered.formerAsked === undefined,
       },
       urgency,
-      covers: final ? ["answer"] : [],
+      covers: final && !isSaid(said["answer"]) ? ["answer"] : [],
       onSaid: final ? onTold : undefined,
     };
     const answer: Post = {
