@@ -31,6 +31,8 @@ export interface SandboxSlackOptions {
   weatherSeed?: number;
   /** Milliseconds since the epoch. */
   now?: () => number;
+  /** Told of every call, also of those that are forgotten later. */
+  onCall?: (record: CallRecord) => void;
 }
 
 export interface SandboxSlack extends AsyncDisposable {
@@ -76,7 +78,7 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
   const workspace = new Workspace(app, options.now ?? Date.now);
   const weather = new Weather(options.weatherSeed);
   const rates = new RateCounter(options.rateLimits ?? "slack");
-  const calls = new CallLog();
+  const calls = new CallLog(options.onCall);
   const socketMode = new SocketMode(workspace);
   const deliveries = new Deliveries(workspace, socketMode);
   const parts = { workspace, weather, rates, calls };

@@ -5,10 +5,13 @@ import {
   context,
   fields,
   firstFew,
+  leastForTable,
+  List,
   message,
   type Message,
   mostInCell,
   readable,
+  roomBeside,
   section,
   table,
   csv,
@@ -195,33 +198,36 @@ export function renderFleet(
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
   const waits = waitsIn(sorted);
   const told = toldOf(sorted);
-  const { block, shown } = table(
-    `Attestation of ${words}`,
-    ["VM", "Result", "Why", "Days left", "Measurement"],
-    sorted
-      .slice(told.length)
-      .map((row) => [
-        row.vm.name,
-        `${signs[rankOf(row)]} ${rankOf(row)}`,
-        whyOf(row),
-        daysLeft(row, now),
-        row.appraisal ? shortMeasurement(row.appraisal) : "",
-      ]),
+  const cells = sorted.map((row) => [
+    row.vm.name,
+    `${signs[rankOf(row)]} ${rankOf(row)}`,
+    whyOf(row),
+    daysLeft(row, now),
+    row.appraisal ? shortMeasurement(row.appraisal) : "",
+  ]);
+  const above = [section(head), ...(waits.length > 0 ? [section(lines(...waits))] : [])];
+  const lineRows = told.map((row) =>
+    section(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`),
   );
-  const seen = told.length + shown;
-  return {
-    message: message(
-      readable(head),
-      section(head),
-      waits.length > 0 ? section(lines(...waits)) : undefined,
-      told.map((row) => section(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`)),
-      block,
-      context(
-        md`Checked by Gatehouse.${block ? " Days left: until the vendors' lists and certificates behind a result end." : ""}${seen < sorted.length ? md` ${seen} of ${sorted.length} are shown.` : ""}`,
-        md`${file}`,
-      ),
-      buttons(actions),
+  const below = (hasTable: boolean, seen: number) => [
+    context(
+      md`Checked by Gatehouse.${hasTable ? " Days left: until the vendors' lists and certificates behind a result end." : ""}${seen < sorted.length ? md` ${seen} of ${sorted.length} are shown.` : ""}`,
+      md`${file}`,
     ),
+    ...buttons(actions),
+  ];
+  const body = new List(lineRows.length, (many) => {
+    const shown = [...above, ...lineRows.slice(0, many)];
+    const rest = table(
+      `Attestation of ${words}`,
+      ["VM", "Result", "Why", "Days left", "Measurement"],
+      cells.slice(many),
+      Math.max(leastForTable, roomBeside(...shown, ...below(true, 0))),
+    );
+    return [...shown, rest.block, ...below(rest.block !== undefined, many + rest.shown)];
+  });
+  return {
+    message: message(readable(head), body),
     content: csv([csvHeads, ...sorted.map((row) => csvRow(row, now))]),
   };
 }

@@ -6,6 +6,7 @@ import {
   context,
   divider,
   header,
+  list,
   listing,
   message,
   type Message,
@@ -64,7 +65,6 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
     );
   }
   const shown = chosen(heard);
-  const rest = heard.filter((item) => !shown.includes(item));
   const rows = shown.map((item) => {
     const isPlain = isPrivate || item.isLasting;
     return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
@@ -75,8 +75,16 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
     header(title),
     late && context(late),
     intro && section(intro),
-    heard.length === 0 ? section(md`☀️ Nothing else new since ${since}.`) : rows,
-    rest.length === 0 ? undefined : section(md`… and ${summaryOf(rest)} more.`),
+    heard.length === 0
+      ? section(md`☀️ Nothing else new since ${since}.`)
+      : list(rows, {
+          beyond: heard.length - shown.length,
+          rest(_left, many) {
+            const told = new Set(shown.slice(0, many));
+            const rest = heard.filter((item) => !told.has(item));
+            return section(md`… and ${summaryOf(rest)} more.`);
+          },
+        }),
     divider,
     missing && section(missing),
     // A handover is for one person, and about what runs now; two counts are words already

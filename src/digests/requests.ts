@@ -11,6 +11,7 @@ import {
   news,
   section,
   counted,
+  list,
   name as code,
 } from "../messages/message.ts";
 import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
@@ -279,16 +280,16 @@ export function renderFeed(lines: readonly Line[]): Message {
   const rows = shown.map(({ text, link, button }) =>
     section(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
   );
-  const more = lines.length - shown.length;
   const first = new Markdown(shown[0]?.text ?? "");
   const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;
   return message(
     news(lines.length === 1 ? first : md`${head} ${first}`),
     lines.length === 1 ? undefined : section(head),
-    rows,
-    context(
-      md`${more > 0 ? `… and ${more.toLocaleString("en-US")} more. ` : ""}${code("/gatehouse subscribe")} shows what this channel is subscribed to.`,
-    ),
+    list(rows, {
+      beyond: lines.length - shown.length,
+      rest: (left) => md`… and ${left.toLocaleString("en-US")} more.`,
+    }),
+    context(md`${code("/gatehouse subscribe")} shows what this channel is subscribed to.`),
   );
 }
 

@@ -9,6 +9,7 @@ import {
   section,
   duration,
   lines,
+  list,
   type Markdown,
   md,
 } from "../messages/message.ts";
@@ -82,19 +83,19 @@ async function tell(
 
 export function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
   const shown = changes.slice(0, maxNamed);
-  const more = changes.length - shown.length;
   const many = md`*${changes.length} VMs changed without a request to Gatehouse:*`;
   const isOne = changes.length === 1;
   return message(
     news(isOne ? lines(...shown.map(sentenceOf)) : many),
     isOne ? undefined : section(many),
-    shown.map((change) => section(sentenceOf(change), showVm(change.vm.id))),
-    context(
-      lines(
-        more > 0 && md`… and ${more} more. ${"/vm list"} shows all, problems first.`,
-        md`No Gatehouse request did this. Detected within about ${duration(everyMs)}.`,
-      ),
+    list(
+      shown.map((change) => section(sentenceOf(change), showVm(change.vm.id))),
+      {
+        beyond: changes.length - shown.length,
+        rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,
+      },
     ),
+    context(md`No Gatehouse request did this. Detected within about ${duration(everyMs)}.`),
   );
 }
 

@@ -43,13 +43,14 @@ export function proposalSource(options: {
     if (isOver && (await proposals.expire(proposal))) return read(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
-    const { card: standsAt, shown: before, said } = delivered;
+    const { card: standsAt, formerCard, shown: before, said } = delivered;
     const shows = {
       field: "shown",
       before,
       now: isOpen ? `open ${frozen?.at ?? ""}` : state,
       standsAt,
       isLast: true,
+      asks: /^(open|editing)/.test(before) && formerCard === undefined,
     };
     const place = { channelId: record.channelId };
     const render = async () => {

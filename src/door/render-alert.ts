@@ -8,6 +8,8 @@ import {
   fitsMenu,
   limits,
   lines,
+  list,
+  type List,
   type Markdown,
   md,
   message,
@@ -150,7 +152,7 @@ function statusLine({ target, readAt }: Vm): Markdown {
 }
 
 /** A line with a menu for each of several VMs that can be told; the rest in words. */
-function rowsOf(view: View, labels: readonly string[]) {
+function rowsOf(view: View, labels: readonly string[]): List {
   const controlled = labels.filter((label) => view.vms.has(label)).slice(0, mostWithControls);
   const rows = controlled.flatMap((label) => {
     const vm = view.vms.get(label);
@@ -158,13 +160,16 @@ function rowsOf(view: View, labels: readonly string[]) {
     const what = summariesOf(theirs, true);
     return vm ? [section(lines(statusLine(vm), ...what), menuOf(view, vm))] : [];
   });
-  const others = labels.filter((label) => !controlled.includes(label));
-  if (labels.length < 2 || others.length === 0) return rows;
-  const rest = firstFew(
-    others.map((label) => calledOf(label, view)),
-    mostInWords,
-  );
-  return [...rows, section(md`${rows.length > 0 ? "Also on" : "On"} ${rest}.`)];
+  return list(rows, {
+    beyond: labels.length - controlled.length,
+    rest(_left, shown) {
+      const told = new Set(controlled.slice(0, shown));
+      const others = labels.filter((label) => !told.has(label));
+      if (labels.length < 2 || others.length === 0) return undefined;
+      const names = others.map((label) => calledOf(label, view));
+      return section(md`${shown > 0 ? "Also on" : "On"} ${firstFew(names, mostInWords)}.`);
+    },
+  });
 }
 
 /** What a press has confirmed already, as buttons that run commands say it. */
@@ -250,13 +255,14 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
     );
     return section(text, only && n < mostWithControls ? menuOf(view, only) : undefined);
   });
-  const more = firing - rows.length;
   const over = ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : "";
   const all = md`🔥 *${groups} firing*${over}. They came faster than this channel takes messages, so they share this one.`;
   return message(
     news(md`🔥 ${groups} firing: ${headline(top)}`),
     section(lines(all, frozenWords(top.frozen))),
-    rows,
-    more > 0 ? context(md`… and ${more.toLocaleString("en-US")} more firing.`) : undefined,
+    list(rows, {
+      beyond: firing - rows.length,
+      rest: (left) => md`… and ${left.toLocaleString("en-US")} more firing.`,
+    }),
   );
 }

@@ -42,7 +42,31 @@ export const limits = {
   menu: 5,
   menuValue: 75,
   text: 4000,
+  weight: 12_000,
 } as const;
+
+/** What each block weighs besides its characters. */
+const blockWeight = 125;
+/** Left by lists for what is added to their message: a note, a button that shares it. */
+const addedWeight = 800;
+
+/**
+ * Slack refuses a message (`msg_blocks_too_long`) above about 12,000 characters in all blocks together, plus about 125 for each
+ * block. That is documented nowhere; people measured it (https://github.com/slackapi/bolt-js/issues/2509 and 2867). Which characters
+ * count isn't known either, so all do, of values and IDs too.
+ */
+export function weightOf(blocks: readonly object[]): number {
+  const characters = (value: unknown, key = ""): number => {
+    if (typeof value === "string") return key === "type" ? 0 : value.length;
+    if (typeof value !== "object" || value === null) return 0;
+    return Object.entries(value).reduce((sum, [field, one]) => sum + characters(one, field), 0);
+  };
+  return blocks.length * blockWeight + characters(blocks);
+}
+
+/** How many characters one more block may have beside these, and what is added later. */
+export const roomBeside = (...parts: Parts): number =>
+  limits.weight - addedWeight - blockWeight - weightOf(blocksIn(parts));
 
 const cut = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
@@ -201,18 +225,93 @@ export function answered(
   return message(new Markdown(text), ...shown);
 }
 
-type Parts = readonly (Block | Block[] | undefined)[];
+/**
+ * A list that is cut to the room that the rest of its message leaves: `blocksOf(n)` shows the first `n` of `count`, and says how
+ * many more there are.
+ */
+export class List {
+  readonly count: number;
+  readonly blocksOf: (shown: number) => readonly Block[];
+  constructor(count: number, blocksOf: (shown: number) => Parts) {
+    this.count = count;
+    this.blocksOf = (shown) => blocksIn(blocksOf(shown));
+  }
+}
 
-/** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
-export function message(text: string | Markdown, ...blocks: Parts): Message {
-  const all = blocks.flat().filter((block) => block !== undefined);
-  const over = all.length - limits.blocks + 1;
-  if (over > 1)
-    all.splice(limits.blocks - 1, over, context(new Markdown(`… ${over} more not shown`)));
+type Parts = readonly (Block | readonly Block[] | List | undefined)[];
+
+/** Rows of one or more blocks, the most important first. `rest` stands for those that are not shown, and for `beyond` others. */
+export function list(
+  rows: readonly (Block | readonly Block[])[],
+  {
+    beyond = 0,
+    rest = moreWords,
+  }: { beyond?: number; rest?: (left: number, shown: number) => Block | Markdown | undefined } = {},
+): List {
+  return new List(rows.length, (shown) => {
+    const left = rows.length - shown + beyond;
+    const more = left > 0 ? rest(left, shown) : undefined;
+    return [...rows.slice(0, shown).flat(), more instanceof Markdown ? context(more) : more];
+  });
+}
+
+const moreWords = (left: number) => new Markdown(`… ${left.toLocaleString("en-US")} more`);
+
+/** The same of lines, in as few sections as Slack's limit allows. */
+export function lineList(
+  rows: readonly Markdown[],
+  { beyond = 0, rest = moreWords }: { beyond?: number; rest?: (left: number) => Markdown } = {},
+): List {
+  return new List(rows.length, (shown) => {
+    const left = rows.length - shown + beyond;
+    return [sections(rows.slice(0, shown)), left > 0 ? context(rest(left)) : undefined];
+  });
+}
+
+/** Their blocks, lists as short as they can be. */
+const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): Block[] =>
+  parts
+    .flatMap((part) => (part instanceof List ? part.blocksOf(shown.get(part) ?? 0) : part))
+    .filter((block) => block !== undefined);
+
+const isWithin = (blocks: readonly Block[], weight: number) =>
+  blocks.length <= limits.blocks && weightOf(blocks) <= weight;
+
+/**
+ * Joins blocks into a message that Slack takes: lists are cut to the room there is, the first has what it needs before the next.
+ * A string as `text` is untrusted and made inert.
+ */
+export function message(text: string | Markdown, ...parts: Parts): Message {
+  const shown = new Map<List, number>();
+  for (const part of parts) {
+    if (!(part instanceof List)) continue;
+    const fits = (many: number) =>
+      isWithin(blocksIn(parts, new Map([...shown, [part, many]])), limits.weight - addedWeight);
+    let many = part.count;
+    while (many > 0 && !fits(many)) many -= 1;
+    shown.set(part, many);
+  }
   return {
     text: cut(text instanceof Markdown ? text.value : inert(text), limits.text),
-    blocks: all,
+    blocks: fitting(blocksIn(parts, shown)),
   };
+}
+
+/**
+ * As many of the blocks as Slack takes in one message, with the number of the others in their place; buttons at the end stay. For
+ * what no list has cut: nothing is refused for its size, whoever made it.
+ */
+export function fitting<B extends object>(blocks: readonly B[]): (B | Block)[] {
+  const all = [...blocks] as unknown as Block[];
+  if (isWithin(all, limits.weight)) return [...blocks];
+  const end = all.slice(all.at(-1)?.type === "actions" ? -1 : all.length);
+  const body = all.slice(0, all.length - end.length);
+  for (let shown = body.length - 1; shown > 0; shown -= 1) {
+    const more = context(new Markdown(`… ${body.length - shown} more not shown`));
+    const some = [...body.slice(0, shown), more, ...end];
+    if (isWithin(some, limits.weight)) return some;
+  }
+  return [context(new Markdown(`… ${all.length} blocks not shown`))];
 }
 
 /** A paragraph, which is the notification too, and what stands below it. */
@@ -224,6 +323,30 @@ export function sentence(text: Markdown, ...below: Parts): Message {
 export function listing(head: Markdown, all: number, shown: number, ...below: Parts): Message {
   const said = new Markdown(`${head.value}. The first ${shown} are shown.`);
   return message(readable(head), section(shown < all ? said : head), ...below);
+}
+
+/** At least so many characters are left for a table below rows. */
+export const leastForTable = 3000;
+
+/**
+ * The first of all as rows, as many as leave room for a table of the others, which is made from a place on and for so many
+ * characters; the head says where not all are shown.
+ */
+export function rowsOverTable(
+  head: Markdown,
+  all: number,
+  rows: readonly (readonly Block[])[],
+  tableFrom: (from: number, room: number) => ReturnType<typeof table>,
+): Message {
+  const body = new List(rows.length, (many) => {
+    const shown = rows.slice(0, many).flat();
+    const room = Math.max(leastForTable, roomBeside(section(head), shown));
+    const rest = many < all ? tableFrom(many, room) : { block: undefined, shown: 0 };
+    const said = many + rest.shown;
+    const cutHead = new Markdown(`${head.value.replace(/\.$/, "")}. The first ${said} are shown.`);
+    return [section(said < all ? cutHead : head), shown, rest.block];
+  });
+  return message(readable(head), body);
 }
 
 /** The same for a message that notifies people. */
@@ -246,12 +369,14 @@ export function table(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly string[])[],
+  /** Characters that the rest of the message leaves. */
+  most = maxCharacters,
 ): { block: DataTableBlock | undefined; shown: number } {
   // Slack refuses empty cells
   const texts = rows
     .slice(0, maxRows)
     .map((row) => columns.map((_, index) => plain(row[index] ?? "", mostInCell) || "–"));
-  let room = maxCharacters;
+  let room = Math.min(most, maxCharacters) - [caption, ...columns].join("").length;
   const end = texts.findIndex((row) => (room -= row.join("").length) < 0);
   const shown = end < 0 ? texts : texts.slice(0, end);
   if (shown.length === 0) return { block: undefined, shown: 0 };

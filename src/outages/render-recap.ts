@@ -6,11 +6,10 @@ import {
   md,
   name,
   when,
-  context,
+  lineList,
   type Message,
   message,
   section,
-  sections,
 } from "../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
@@ -52,10 +51,10 @@ export function renderRecap(
   const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
-  const more = told.length - shown.length;
-  const moreWords = md`… and ${more} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
-  const below = more > 0 ? context(moreWords) : undefined;
-  return message(news(short), section(head), sections(shown), below);
+  const rest = (left: number) =>
+    md`… and ${left} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
+  const rows = lineList(shown, { beyond: told.length - shown.length, rest });
+  return message(news(short), section(head), rows);
 }
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {

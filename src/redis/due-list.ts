@@ -85,15 +85,16 @@ export function placeIn(field = ""): { channelId: string; ts: string } | undefin
 
 /**
  * What Slack shows, as a hash says: the marks of its messages by their keys, where its card is, and, of one that is edited as things
- * go on, what that shows.
+ * go on, what that shows. `formerCard`: the one before, where it was posted anew because Slack no longer lets it be edited.
  */
 export function shownIn(fields: Fields) {
-  const { card: at, shown = "" } = fields;
-  const card = placeIn(at);
+  const { card: at, "was:card": was, shown = "" } = fields;
+  const [card, formerCard] = [placeIn(at), placeIn(was)];
   return {
     said: Object.fromEntries(fieldsNamed("said:", fields)),
     shown,
     ...(card ? { card } : {}),
+    ...(formerCard ? { formerCard } : {}),
   };
 }
 

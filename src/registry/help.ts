@@ -8,10 +8,11 @@ import {
   type ButtonSpec,
   divider,
   header,
+  lineList,
+  type List,
   message,
   type Message,
   section,
-  sections,
   sentence,
 } from "../messages/message.ts";
 import { nearest } from "../text/nearest.ts";
@@ -80,11 +81,14 @@ function everyday(commands: readonly Command[], help: Command, exampleOf: Exampl
 }
 
 /** By their first words, with a button for each whose usage has no room. */
-function inFull(shown: readonly Command[], help: Command | undefined): Block[] {
-  const byRoot = rootsOf(shown).flatMap((root) => {
+function inFull(shown: readonly Command[], help: Command | undefined): (List | Block)[] {
+  const byRoot = rootsOf(shown).map((root) => {
     const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
     const rows = ofRoot.map((command) => described(shortUsage(command), command));
-    return sections([md`*/${root}*`, ...rows]);
+    return lineList([md`*/${root}*`, ...rows], {
+      rest: (left) =>
+        md`… ${Math.min(left, rows.length)} more of /${root}: ${name(`/gatehouse help ${root}`)} lists them.`,
+    });
   });
   const more = shown
     .filter((command) => shortUsage(command).endsWith("…"))

@@ -5,6 +5,7 @@ import {
   message,
   type Message,
   news,
+  roomBeside,
   section,
   table,
   counted,
@@ -42,18 +43,28 @@ const maxCells = 20;
 
 /** `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
 function progressLine(rollout: StoredRollout): Markdown {
-  const { record, progress } = rollout;
+  const { record } = rollout;
   const cells = Math.min(maxCells, record.total);
-  const full = Math.floor(((progress.ok + progress.failed) / Math.max(1, record.total)) * cells);
+  const full = Math.floor((endedIn(rollout) / Math.max(1, record.total)) * cells);
   return md`${"▓".repeat(full) + "░".repeat(cells - full)} ${progressWords(rollout)}`;
 }
 
-/** Without the bar, which is nothing to read aloud. Failed and unknown ones count as ended. */
-function progressWords({ record, progress }: StoredRollout): string {
+/** Those that failed before they were touched: nothing was done to them, as to those that did not begin. */
+const refusedUntouched = ({ outcomes }: StoredRollout): number =>
+  [...outcomes.values()].filter(isUntouched).length;
+const isUntouched = ({ is, request }: Outcome) => is === "failed" && request === "";
+
+/** How many it has done something to, with failed and unknown ones. */
+const endedIn = (rollout: StoredRollout): number =>
+  rollout.progress.ok + rollout.progress.failed - refusedUntouched(rollout);
+
+/** Without the bar, which is nothing to read aloud. */
+function progressWords(rollout: StoredRollout): string {
+  const { record, progress } = rollout;
   const { unknown = 0 } = progress;
-  const failed = progress.failed - unknown;
+  const failed = progress.failed - unknown - refusedUntouched(rollout);
   const parts = [
-    `${progress.ok + progress.failed} of ${record.total}`,
+    `${endedIn(rollout)} of ${record.total}`,
     failed > 0 ? `${failed} failed` : "",
     unknown > 0 ? `${unknown} unknown` : "",
     progress.already > 0 ? `${progress.already} already done` : "",
@@ -101,14 +112,13 @@ function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   const { outcomes, progress, record, targets } = rollout;
   const { culprit = -1 } = progress;
   const stopping = outcomes.get(culprit);
-  const isUntouched = stopping?.request === "";
   const reason = stopping?.is === "unknown" ? "its outcome is unknown" : stopping?.why;
   const role = record.options.canary && culprit === 0 ? "the canary " : "";
-  const where = md`${isUntouched ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untried).at(-1) ?? "it failed"}`;
+  const where = md`${stopping?.request === "" ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untried).at(-1) ?? "it failed"}`;
   const well = targets.filter((_, n) => outcomes.get(n)?.is === "ok").map(calledName);
   const names = well.length > mostNamed ? counted(well.length, "VM") : well.join(", ");
   const done = / /.test(say.done) ? `${say.done} ${names}` : `${names} ${say.done.toLowerCase()}`;
-  const left = record.total - progress.ok - progress.failed + (isUntouched ? 1 : 0);
+  const left = record.total - endedIn(rollout);
   const what = [well.length > 0 && done, left > 0 && `${left} not touched`].filter(Boolean);
   return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
 }
@@ -161,14 +171,18 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
       : md`was stopped${stopWords(rollout, command)}`;
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
   const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
-  const { block, shown } = table(what.value, columns, rows);
+  const skippedLine =
+    skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
   const all = `List of ${counted(rows.length, "VM")}`;
   const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
+  const head = section(lines(said, progressLine(rollout)));
+  const room = roomBeside(head, skippedLine, context(md`${all}`), buttons([list]));
+  const { block, shown } = table(what.value, columns, rows, room);
   return message(
     news(md`${what} ${how} ${progressWords(rollout)}`),
-    section(lines(said, progressLine(rollout))),
+    head,
     block,
-    skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined,
+    skippedLine,
     rows.length > shown
       ? [context(md`${rows.length - shown} more:`), ...buttons([list])]
       : undefined,

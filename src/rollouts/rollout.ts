@@ -116,6 +116,8 @@ export interface StoredRollout {
   delivered: {
     said: Record<string, string>;
     card?: { channelId: string; ts: string };
+    /** The one before, which Slack no longer lets be edited. */
+    formerCard?: { channelId: string; ts: string };
     shown?: string;
     /** The bot can't post in the channel. */
     isElsewhere: boolean;

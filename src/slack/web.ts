@@ -125,6 +125,11 @@ interface WebOptions {
 
 /** When Slack limits without Retry-After. */
 const unknownLimitMs = 30_000;
+/** A workspace that sends too many messages is let go on at any moment: Slack doesn't say when (s). */
+const messageLimitS = 5;
+
+/** Slack did nothing, and would a little later. */
+const limitErrors = new Set(["ratelimited", "rate_limited"]);
 
 /** Slack's own failures: part of the call may have succeeded (https://docs.slack.dev/reference/methods/chat.postMessage#errors). */
 const unclearErrors = new Set([
@@ -185,8 +190,9 @@ export function createWeb(options: WebOptions): Web {
       );
 
   return {
-    async call(method, args = {}) {
+    async call(method, given = {}) {
       const began = performance.now();
+      const args = withinLimits(method, given);
       let token = valueOf(options.token);
       let answer = await send(method, args);
       while (isShutOut(answer)) {
@@ -201,6 +207,12 @@ export function createWeb(options: WebOptions): Web {
       return answer;
     },
   };
+}
+
+/** A message is never refused for the sum of its blocks, whoever made it. */
+function withinLimits(method: string, args: WebData): WebData {
+  const blocks = method.startsWith("chat.") ? args["blocks"] : undefined;
+  return Array.isArray(blocks) ? { ...args, blocks: fitting(blocks as object[]) } : args;
 }
 
 /** Slack takes nothing from this app until somebody gives it another token, or lets it in again. */
@@ -237,7 +249,8 @@ function classify(error: unknown): WebAnswer {
   if (error instanceof WebAPIPlatformError) {
     const name = textAt(error.data, "error");
     const { messages, retryAfter } = error.data.response_metadata ?? {};
-    if (name === "ratelimited" || name === "rate_limited") return limited(retryAfter);
+    if (limitErrors.has(name)) return limited(retryAfter);
+    if (name === "message_limit_exceeded") return limited(retryAfter ?? messageLimitS);
     // A 200 whose body isn't JSON (a proxy's page), which the client passes on as an error code.
     if (!/^[\w.:-]{1,80}$/.test(name))
       return { ok: false, kind: "lost", reason: "no JSON in the answer" };
@@ -394,7 +407,7 @@ export async function postResponse(
         response_type: "ephemeral",
         replace_original: replace,
         text,
-        blocks,
+        blocks: fitting(blocks),
         unfurl_links: false,
         unfurl_media: false,
         thread_ts: threadTs,

@@ -1,10 +1,11 @@
 import type { Message } from "../../src/messages/message.ts";
-import { complaintsAbout } from "../../sandbox/slack/blocks/check.ts";
+import { complaintsAbout, mostWeight, weightOf } from "../../sandbox/slack/blocks/check.ts";
 
 /** What Slack would refuse about a message, in its own words; empty when it would take it. */
 export function complaintsOf(message: Message): string[] {
   return [
     ...complaintsAbout(message.blocks, "message", "/blocks", () => false),
+    ...(weightOf({ blocks: message.blocks }) > mostWeight ? ["msg_blocks_too_long"] : []),
     ...(message.text.length > 4000 ? ["the text is too long"] : []),
   ];
 }

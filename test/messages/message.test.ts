@@ -7,12 +7,17 @@ import {
   divider,
   fields,
   fitsMenu,
+  fitting,
   header,
+  howToOpen,
   limits,
+  lineList,
+  list,
   message,
   type Message,
   plainText,
   readable,
+  rowsOverTable,
   section,
   sentence,
   table,
@@ -20,10 +25,13 @@ import {
   md,
   mention,
   name,
+  weightOf,
   when,
 } from "../../src/messages/message.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "./hostile.ts";
+
+const again = { label: "Again", action: "run:vm.list", value: "{}" };
 
 /** Every builder there is, with this text in every place that takes one. */
 function everything(text: string): Message {
@@ -93,6 +101,53 @@ describe("a message", () => {
         ),
       ),
     ).toEqual([]);
+  });
+
+  it("weighs no more than Slack takes: a list is cut to the room the rest leaves, and counts what is left", () => {
+    const rows = Array.from({ length: 30 }, (_, n) => section(md`row ${n} ${"x".repeat(900)}`));
+    const shownIn = (made: Message) =>
+      made.blocks.filter((block) => JSON.stringify(block).includes("row ")).length;
+    const made = message("many", section(md`head`), list(rows, { beyond: 12 }), buttons([again]));
+    expect(complaintsOf(made)).toEqual([]);
+    const shown = shownIn(made);
+    expect(shown).toBeGreaterThan(5);
+    expect(JSON.stringify(made.blocks.at(-2))).toContain(`… ${42 - shown} more`);
+    expect(made.blocks.at(-1)?.type).toBe("actions");
+    // What is longer beside it leaves it less, and a note added later fits too
+    const less = message("many", section(md`${"y".repeat(2900)}`), list(rows));
+    expect(shownIn(less)).toBeLessThan(shown);
+    const noted = message("noted", made.blocks, context(md`${"z".repeat(500)}`));
+    expect(noted.blocks).toHaveLength(made.blocks.length + 1);
+    // Lines and a table below rows
+    const lines = message("lines", lineList(rows.map((_, n) => md`${n} ${"l".repeat(600)}`)));
+    expect(complaintsOf(lines)).toEqual([]);
+    expect(JSON.stringify(lines.blocks.at(-1))).toMatch(/… \d+ more/);
+    const cells = rows.map((_, n) => [`r-${n}`]);
+    const both = rowsOverTable(
+      md`*30 open*`,
+      30,
+      rows.slice(0, 20).map((row) => [row, row]),
+      (from, room) => table("Others", ["Request"], cells.slice(from), room),
+    );
+    expect(complaintsOf(both)).toEqual([]);
+    expect(JSON.stringify(both.blocks.at(-1))).toContain("r-29");
+  });
+
+  it("weighs no more than Slack takes where no list was cut, and keeps the buttons at its end", () => {
+    const heavy = Array.from({ length: 9 }, () => section(md`${"x".repeat(2000)}`));
+    const made = message("heavy", heavy, buttons([again]));
+    expect(complaintsOf(made)).toEqual([]);
+    expect(JSON.stringify(made.blocks.at(-2))).toMatch(/… \d more not shown/);
+    expect(made.blocks.at(-1)?.type).toBe("actions");
+    expect(weightOf(fitting([...heavy, ...heavy]))).toBeLessThanOrEqual(limits.weight);
+  });
+
+  it("says how a channel is opened only where the channel is why", () => {
+    expect(howToOpen("not_in_channel")?.value).toContain("/invite");
+    expect(howToOpen("is_archived")?.value).not.toContain("/invite");
+    expect(howToOpen("restricted_action_read_only_channel")?.value).not.toContain("/invite");
+    for (const error of ["msg_blocks_too_long", "invalid_blocks", "edit_window_closed", "limited"])
+      expect(howToOpen(error)).toBeUndefined();
   });
 
   it("has no table without rows, and sorts a column by number where all of it are numbers", () => {

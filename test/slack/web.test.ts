@@ -54,6 +54,10 @@ describe("a call to Slack", () => {
       [json(429, "", { "retry-after": "7" }), { kind: "limited", retryAfterMs: 7000 }],
       [json(429, ""), { kind: "limited", retryAfterMs: 30_000 }],
       [json(200, { ok: false, error: "ratelimited" }), { kind: "limited", retryAfterMs: 30_000 }],
+      [
+        json(200, { ok: false, error: "message_limit_exceeded" }),
+        { kind: "limited", retryAfterMs: 5_000 },
+      ],
       [json(500, "oops"), { kind: "lost" }],
       [json(503, "<html>"), { kind: "lost" }],
       [json(404, "not here"), { kind: "refused", error: "http_404" }],

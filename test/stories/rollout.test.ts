@@ -119,7 +119,11 @@ describe("several VMs in one command", () => {
     expect(end).toContain(
       "was stopped before vm-0000-002: debugging is on: the host can read the VM's memory. vm-0000-000, vm-0000-001 restarted; 2 not touched.",
     );
-    expect(end).toContain("3 of 4 · 1 failed");
+    // 2 of 4, and 2 not touched: on the card too
+    expect(end).toMatch(/ 2 of 4$/m);
+    const stopped = wordsOf(await hears(world.olivia, "ops", /Stopped before vm-0000-002/));
+    expect(stopped).toMatch(/ 2 of 4$/m);
+    expect(stopped).toContain("2 not touched");
     expect(end).toMatch(/vm-0000-002 \| ❌ Not touched, stopped here \| .*debugging is on/);
     expect(touched(world)).toEqual(numbered(0, 2));
     // Tried again as it is, the rollout stops before it again; then it is skipped

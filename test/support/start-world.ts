@@ -11,6 +11,7 @@ import {
   type World,
   type WorldOptions,
 } from "../../sandbox/world.ts";
+import { keepRendered } from "./keep-rendered.ts";
 import { pendingDeliveries } from "./pending-deliveries.ts";
 
 /** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
@@ -81,7 +82,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     ...options,
     pace: { ...testPace, ...options.pace },
     compute: { transitionMs: 60, ...options.compute },
-    slack: { rateLimits: "off", ...options.slack },
+    slack: { rateLimits: "off", onCall: keepRendered, ...options.slack },
     onLog: (line) => {
       lines.push(line);
       options.onLog?.(line);

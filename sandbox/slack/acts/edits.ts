@@ -27,6 +27,16 @@ export interface WorkspaceEdits {
   /** Takes the app's bot out of a channel. */
   removeBot(channel: string): void;
   deleteMessage(channel: string, ts: string): void;
+  /** Older messages can't be edited any more; undefined for no such rule. */
+  setEditWindow(ms: number | undefined): void;
+  /** Further messages are refused, until a minute is over; undefined for no such rule. */
+  setMessageLimit(perMinute: number | undefined): void;
+  /** Every message with blocks is refused with this error; undefined for no such rule. */
+  refuseBlocks(error: string | undefined): void;
+  /** The channel takes no replies. */
+  setNonThreadable(channel: string, isNonThreadable?: boolean): void;
+  /** The thread of a message takes no replies. */
+  lockThread(channel: string, ts: string): void;
   /** Another app, or an attacker, changes a message behind the app's back. */
   tamper(
     channel: string,
@@ -117,6 +127,13 @@ export function workspaceEdits(workspace: Workspace, deliveries: Deliveries): Wo
     removeBot: (channel) =>
       change(() => void channelOf(workspace, channel).memberIds.delete(workspace.app.botUserId)),
     deleteMessage: (channel, ts) => deleteMessage(workspace, message(channel, ts)),
+    setEditWindow: (ms) => change(() => void (workspace.rules.editWindowMs = ms)),
+    setMessageLimit: (perMinute) =>
+      change(() => void (workspace.rules.messagesPerMinute = perMinute)),
+    refuseBlocks: (error) => change(() => void (workspace.rules.refusesBlocks = error)),
+    setNonThreadable: (channel, isNonThreadable = true) =>
+      change(() => void (channelOf(workspace, channel).isNonThreadable = isNonThreadable)),
+    lockThread: (channel, ts) => change(() => void (message(channel, ts).isLocked = true)),
     tamper: (channel, ts, { text, blocks }) =>
       change(() => {
         const edited = message(channel, ts);

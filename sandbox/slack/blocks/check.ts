@@ -12,7 +12,7 @@ const surfaces: Partial<Record<string, readonly Surface[]>> = {
   container: ["message", "home"],
   context_actions: ["message"],
   data_table: ["message", "home"],
-  data_visualization: ["message", "home"],
+  data_visualization: ["message"],
   file: ["message"],
   markdown: ["message"],
   plan: ["message"],
@@ -130,6 +130,22 @@ function aboutSums(blocks: readonly Fields[], at: string): string[] {
       complaints.push(`${type} must be less than ${limit + 1} characters [json-pointer:${at}]`);
   }
   return complaints;
+}
+
+/** Slack's, as people measured it: bolt-js issues 2509 and 2867. It is documented nowhere. */
+export const mostWeight = 12_000;
+const blockWeight = 125;
+const namesOnly = new Set(["type", "block_id", "action_id", "style", "value", "url"]);
+
+/** The characters that these blocks show, and what each block weighs by itself, in a container too. */
+export function weightOf(value: unknown, key = ""): number {
+  if (typeof value === "string") return namesOnly.has(key) ? 0 : value.length;
+  if (Array.isArray(value)) {
+    const own = key === "blocks" || key === "child_blocks" ? value.length * blockWeight : 0;
+    return value.reduce<number>((sum, item) => sum + weightOf(item), own);
+  }
+  if (!isFields(value)) return 0;
+  return Object.entries(value).reduce((sum, [name, item]) => sum + weightOf(item, name), 0);
 }
 
 /** An image may only show a file that was completed, processed, and is a picture. */

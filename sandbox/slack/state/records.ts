@@ -51,6 +51,8 @@ export interface Channel {
   /** Shared with another workspace (Slack Connect). */
   shared: boolean;
   topic: string;
+  /** Takes no replies. */
+  isNonThreadable?: boolean;
 }
 
 export interface Message {

@@ -48,6 +48,16 @@ export class Workspace {
   /** The channel that each person looks at: where they did something last. */
   readonly viewing = new Map<string, string>();
 
+  /** What administrators have set. */
+  readonly rules: {
+    /** For how long a message can be edited (ms). */
+    editWindowMs?: number | undefined;
+    /** How many messages the workspace may send in a minute. */
+    messagesPerMinute?: number | undefined;
+    /** How a message with any blocks is refused, as by a Slack that takes a kind of block no more. */
+    refusesBlocks?: string | undefined;
+  } = {};
+
   readonly changes: Changes;
   #lastTs = 0;
   #ids = 0;

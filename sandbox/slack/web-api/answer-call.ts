@@ -128,6 +128,7 @@ function outcomeOf({ workspace }: ApiParts, name: string, token: string, args: F
 
 function tokenRefusal(workspace: Workspace, method: Method, token: string): Fields | undefined {
   const { app } = workspace;
+  if (method.token === "none") return undefined;
   if (token === "") return { error: "not_authed" };
   if (token !== app.botToken && token !== app.appToken) return { error: "invalid_auth" };
   if (workspace.people.get(app.botUserId)?.active !== true) return { error: "account_inactive" };

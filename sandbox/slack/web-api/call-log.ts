@@ -17,9 +17,16 @@ export interface CallRecord {
 /** The ground truth of what the app asked for. */
 export class CallLog {
   readonly #records: CallRecord[] = [];
+  readonly #onCall: (record: CallRecord) => void;
+
+  constructor(onCall: (record: CallRecord) => void = () => undefined) {
+    this.#onCall = onCall;
+  }
 
   add(record: CallRecord): void {
-    this.#records.push({ ...record, args: copyOf(record.args) });
+    const kept = { ...record, args: copyOf(record.args) };
+    this.#records.push(kept);
+    this.#onCall(kept);
   }
 
   /** Oldest first; only those of one method when named. */

@@ -1,13 +1,14 @@
 import * as z from "zod";
-import { news, md, context, message, section, sentence } from "../../messages/message.ts";
+import { md, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { askingRow } from "../../requests/render/asking.ts";
+import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import type { ReadContext } from "../context.ts";
 
-/** Three blocks for each. */
-const maxShown = 15;
+/** More have no room in a message: each has three blocks or more. */
+const maxWithButtons = 15;
+const columns = ["Request", "What", "Requested by", "Expires"];
 
 export const approvals = defineCommand({
   name: "gatehouse approvals",
@@ -25,22 +26,26 @@ export const approvals = defineCommand({
     const isMine = (request: StoredRequest) => waitsFor(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
-    const title = md`${drafts.length} waiting for approval, ${mine} for you.`;
+    const head = md`${drafts.length} waiting for approval, ${mine} for you.`;
     const known = requestable(commands);
+    const commandOf = ({ record }: StoredRequest) =>
+      known.find(({ name }) => name === record.command);
     const rows = await Promise.all(
-      sorted.slice(0, maxShown).map(async (request) => {
-        const command = known.find(({ name }) => name === request.record.command);
+      sorted.slice(0, maxWithButtons).map(async (request) => {
+        const command = commandOf(request);
         if (!command) return [];
         const link = await linkTo(request.delivered.card);
         return askingRow(request, command, { mayVote: isMine(request), link });
       }),
     );
-    const more = drafts.length - maxShown;
-    return message(
-      news(title),
-      section(title),
-      ...rows,
-      more > 0 ? context(md`${more} more are not shown: decide these first.`) : undefined,
+    const cells = sorted.map((request) => {
+      const { record } = request;
+      const command = commandOf(request);
+      const what = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
+      return [record.id, what, record.requester.name, utc(record.approval?.expiresAt ?? 0)];
+    });
+    return rowsOverTable(head, drafts.length, rows, (from, room) =>
+      table("More that wait", columns, cells.slice(from), room),
     );
   },
 });

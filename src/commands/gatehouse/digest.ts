@@ -94,9 +94,11 @@ async function turnOn(
 async function postNow(channel: string, { digests, post }: ReadContext): Promise<Message> {
   const closed = await post(channel, await digests.build(channel));
   if (closed === undefined) return sentence(md`The digest is in ${channelLink(channel)}.`);
-  return sentence(
-    md`Can't post in ${channelLink(channel)} (${closed}). ${howToOpen(closed)} ${name("/gatehouse digest handover")} shows it only to you.`,
-  );
+  const way = howToOpen(closed);
+  const why = way
+    ? md`Can't post in ${channelLink(channel)} (${closed}). ${way}`
+    : md`The digest was not posted in ${channelLink(channel)}: Slack didn't take the message (${closed}). Try again in a minute.`;
+  return sentence(md`${why} ${name("/gatehouse digest handover")} shows it only to you.`);
 }
 
 async function showSchedule(channel: string, { digests, now }: ReadContext): Promise<Message> {

@@ -5,7 +5,7 @@ import {
   md,
   name,
   buttons,
-  listing,
+  rowsOverTable,
   section,
   sentence,
   table,
@@ -19,8 +19,9 @@ import { cardButtons } from "../../requests/render/render-card.ts";
 import type { ReadContext } from "../context.ts";
 
 const most = 60;
-/** Three blocks for each of the 50 that a message may have. */
+/** More have no room in a message: each has three blocks or more. */
 const maxWithButtons = 10;
+const columns = ["Target", "Command", "State", "Age", "Request"];
 
 export const jobs = defineCommand({
   name: "gatehouse jobs",
@@ -41,22 +42,19 @@ export const jobs = defineCommand({
     if (open.length === 0) return sentence(md`No requests are running or waiting.`);
     const first = open.slice(0, maxWithButtons);
     const rows = await Promise.all(first.map((request) => rowOf(request, context)));
-    const rest = open.slice(maxWithButtons);
-    const { block, shown } = table(
-      "More open requests",
-      ["Target", "Command", "State", "Age", "Request"],
-      rest.map(({ record, state }) => [
-        calledName(record.target),
-        record.command,
-        stateWords(state),
-        duration(now() - record.createdAt),
-        record.id,
-      ]),
-    );
+    const cells = open.map(({ record, state }) => [
+      calledName(record.target),
+      record.command,
+      stateWords(state),
+      duration(now() - record.createdAt),
+      record.id,
+    ]);
     const isMore = mine.length === most || newest.length === most;
     const yours = context.isShared ? "" : `, ${mine.length} of them yours`;
     const head = md`*${open.length}${isMore ? " or more" : ""} open*${yours}`;
-    return listing(head, open.length, first.length + shown, ...rows, block);
+    return rowsOverTable(head, open.length, rows, (from, room) =>
+      table("More open requests", columns, cells.slice(from), room),
+    );
   },
 });
 

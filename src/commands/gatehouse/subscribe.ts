@@ -7,6 +7,7 @@ import {
   channelLink,
   counted,
   lines,
+  list,
   type Markdown,
   md,
   name,
@@ -116,7 +117,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
       runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }),
     ),
   );
-  return sentence(head, rows);
+  return sentence(head, list(rows));
 }
 
 const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";

@@ -10,6 +10,7 @@ import {
   type ButtonSpec,
   context,
   fields,
+  List,
   section,
   sentence,
   table,
@@ -23,6 +24,7 @@ import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
+const columns = ["Name", "Status", "CPU", "Memory", "IP address"];
 
 export const show = defineCommand({
   name: "project show",
@@ -42,17 +44,25 @@ export const show = defineCommand({
     await inventory.note({ project });
     const failing = await digests.drift.failing(vms.map(({ id }) => id));
     const some = firstOf(vms, maxRows, redFirst(failing));
-    const { block, shown } = table(
-      `VMs of ${project.name}`,
-      ["Name", "Status", "CPU", "Memory", "IP address"],
-      some.map((vm) => [
-        vm.name,
-        signed(vm, failing),
-        String(vm.specs?.cpu ?? ""),
-        String(vm.specs?.memory ?? ""),
-        vm.ipAddress ?? "",
-      ]),
-    );
+    const rows = some.map((vm) => [
+      vm.name,
+      signed(vm, failing),
+      String(vm.specs?.cpu ?? ""),
+      String(vm.specs?.memory ?? ""),
+      vm.ipAddress ?? "",
+    ]);
+    const vmList = new List(rows.length, (many) => {
+      const { block, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
+      return [
+        block,
+        showOneOf(some.slice(0, shown)),
+        context(
+          vms.length > shown
+            ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
+            : md`Read at ${when(now())} · ID ${name(project.id)}`,
+        ),
+      ];
+    });
     const head = md`${statusSign(project.status)} *${plain(project.name)}* is *${plain(project.status)}*`;
     return sentence(
       head,
@@ -67,13 +77,7 @@ export const show = defineCommand({
           ? md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`
           : md`${project.type === "TEE_VM" ? "It has" : "Projects of this type have"} no VMs.`,
       ),
-      block,
-      showOneOf(some.slice(0, shown)),
-      context(
-        vms.length > shown
-          ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
-          : md`Read at ${when(now())} · ID ${name(project.id)}`,
-      ),
+      vmList,
       buttons(lookButtons(project)),
       buttons(changeButtons(project, context_)),
     );

@@ -3,6 +3,7 @@ import type { KnownVm } from "../../inventory/inventory.ts";
 import {
   counted,
   lines,
+  List,
   md,
   name,
   plain,
@@ -92,18 +93,20 @@ export const list = defineCommand({
       // As people type it: where names repeat, only the project tells which is which
       return [named.get(called)?.length === 1 ? called : `${vm.projectName}/${called}`, ...rest];
     });
-    const { block, shown } = table("VMs", columns, rows);
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
     const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")}`;
     const { project, status, sort = "trouble" } = given;
     const whole = runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort });
-    return sentence(
-      head,
-      block,
-      showOneOf(page.rows.slice(0, shown)),
-      context(lines(shownOf(page, shown, narrower), age)),
-      buttons(shown < vms.length ? [whole] : []),
-    );
+    const body = new List(rows.length, (many) => {
+      const { block, shown } = table("VMs", columns, rows.slice(0, many));
+      return [
+        block,
+        showOneOf(page.rows.slice(0, shown)),
+        context(lines(shownOf(page, shown, narrower), age)),
+        buttons(shown < vms.length ? [whole] : []),
+      ];
+    });
+    return sentence(head, body);
   },
   data: {
     at: "/v1/vms",

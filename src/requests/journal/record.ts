@@ -162,6 +162,8 @@ export interface StoredRequest {
 /** What Slack shows so far. Not under the revision: posting changes nothing. */
 export interface Delivered {
   card?: { channelId: string; ts: string };
+  /** The card before, which Slack no longer lets be edited: its buttons stay. */
+  formerCard?: { channelId: string; ts: string };
   /** `cardVersion` as last shown. */
   cardView?: string | undefined;
   /** Notice → its ts, or "posting <since>" while a post may be under way. */
@@ -170,6 +172,8 @@ export interface Delivered {
   closedBy?: string | undefined;
   /** Where it was requested, when its card is in the channel of its team. */
   asked?: { channelId: string; ts: string } | undefined;
+  /** The one before, which Slack no longer lets be edited. */
+  formerAsked?: { channelId: string; ts: string } | undefined;
   /** `cardVersion` as last shown there. */
   askedView?: string | undefined;
   /** The bot can't post in the channel of its team: the card is where it was requested. */
@@ -385,6 +389,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       cardView: fields["face"],
       closedBy: fields["fallback"],
       asked: placeIn(fields["asked"]),
+      formerAsked: placeIn(fields["was:asked"]),
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,

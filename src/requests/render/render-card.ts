@@ -6,8 +6,10 @@ import {
   type Message,
   news,
   section,
+  sentence,
   menu,
   lines,
+  lineList,
   dotted,
   firstFew,
   Markdown,
@@ -279,8 +281,6 @@ export interface Member {
   note?: AfterNote | undefined;
 }
 
-/** So many lines fit into one block. */
-const linesPerBlock = 20;
 /** In a result, those that were not done. */
 const mostNamed = 20;
 /** Notes, and the names before each. */
@@ -301,9 +301,6 @@ export function renderSharedCard(
       : md`*${members.length} requests*: ${countsOf(members)}`;
   const rows = members.map(lineOf);
   const notes = noteLines(told.flat());
-  const blocks = [];
-  for (let from = 0; from < rows.length; from += linesPerBlock)
-    blocks.push(section(lines(...rows.slice(from, from + linesPerBlock))));
   const choices = members.map(({ request, command, note }): [string, string] => [
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
@@ -311,7 +308,7 @@ export function renderSharedCard(
   return message(
     news(title(false)),
     section(title(true)),
-    ...blocks,
+    lineList(rows, { rest: (left) => md`… ${left} more: choose one below for its details.` }),
     notes.length > 0 ? section(lines(...notes)) : undefined,
     menu({ label: "Details of one…", action: "request:show", options: choices }),
   );
@@ -444,9 +441,23 @@ export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
 export function closedLine({ record, delivered }: StoredRequest): Markdown | undefined {
   const { closedBy, isTeamClosed } = delivered;
   if (closedBy !== undefined)
-    return md`Gatehouse can't post in ${channelLink(record.channelId)}, so only you see this. ${howToOpen(closedBy)}`;
+    return md`Gatehouse can't post in ${channelLink(record.channelId)}, so only you see this. ${howToOpen(closedBy) ?? md`Slack refused it (${name(closedBy)}).`}`;
   if (isTeamClosed !== true) return undefined;
   return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
+}
+
+/** For whoever pressed a button of a card that Slack doesn't let Gatehouse change any more. */
+export function renderStaleCard(
+  request: StoredRequest,
+  command: ChangeCommand,
+  { isAnew }: { isAnew: boolean },
+): Message {
+  const { record, state } = request;
+  const now = state === "draft" ? askingLine(request) : md`It is ${stateWords(state)}.`;
+  const where = isAnew
+    ? md`Slack doesn't let Gatehouse change its card any more, so a new one follows in this channel.`
+    : md`Slack doesn't let Gatehouse change its card any more: ${name(`/gatehouse why ${record.id}`)} shows how it stands.`;
+  return sentence(lines(md`*${deedOf(record, command)}*: what you pressed counts. ${now}`, where));
 }
 
 /** A direct message to the requester, who may have stopped looking. */

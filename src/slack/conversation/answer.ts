@@ -27,7 +27,7 @@ import {
 } from "../../registry/invocation.ts";
 import { resolveTarget, resolveOne } from "../../requests/submit/submit.ts";
 import { linkTo } from "../deliver/rate-limiter.ts";
-import { showOrSay } from "../deliver/post-once.ts";
+import { isOfThread, showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { type Place, postMessage, textAt, type WebAnswer, whyOf } from "../web.ts";
@@ -130,7 +130,10 @@ async function postIn(
   posting: Message,
   { web, digests, announce }: GatewayContext,
 ): Promise<WebAnswer> {
-  const posted = await showOrSay(posting, (one) => postMessage(web, place, one));
+  const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
+  let posted = await postAt(place);
+  const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
+  if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });
   if (!posted.ok || !asksToSign(posting)) return posted;
   const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
   const id = `digest-${channelId}-${ts}`;
@@ -185,11 +188,19 @@ async function postToChannel(posting: Message, act: Act): Promise<void> {
   const posted = await postIn(interaction, posting, gateway);
   if (posted.ok || posted.kind === "lost") return;
   await reply.privately(posting);
-  const why =
-    posted.kind === "refused"
-      ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(posted.error)}`
-      : md`Slack isn't accepting channel messages right now, so only you see this.`;
-  await reply.privately(say(why));
+  await reply.privately(say(whyPrivately(posted)));
+}
+
+type No = Exclude<WebAnswer, { ok: true }>;
+
+/** About the channel only where Slack refused for the channel's sake. */
+function whyPrivately(no: No): Markdown {
+  if (no.kind !== "refused")
+    return md`Slack isn't accepting channel messages right now, so only you see this.`;
+  const way = howToOpen(no.error);
+  return way
+    ? md`Gatehouse can't post in this channel, so only you see this. ${way}`
+    : md`Slack refused this message (${name(no.error)}), so only you see this.`;
 }
 
 /** When the compute service names no expiry. */

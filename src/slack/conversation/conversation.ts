@@ -31,6 +31,8 @@ import {
   type Suggestion,
 } from "../receive/interaction.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
+import { blocksInWords } from "../../charts/in-words.ts";
+import { showOrSay } from "../deliver/post-once.ts";
 import { answerWithoutRedis } from "./answer.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
@@ -184,8 +186,9 @@ function replyWhereOpened({ interaction, reply, gateway }: Act<Submission>): Rep
       const chosen = String(interaction.values["channel"] ?? "");
       const channel = textAt(parseJson(interaction.privateMetadata), "channelId") || chosen;
       if (channel !== "") {
-        const shown = { channel, user: interaction.userId, ...message };
-        const posted = await gateway.web.call("chat.postEphemeral", shown);
+        const posted = await showOrSay(message, (shown) =>
+          gateway.web.call("chat.postEphemeral", { channel, user: interaction.userId, ...shown }),
+        );
         if (posted.ok || posted.kind === "lost") return;
       } else if (await showHome({ interaction, gateway }, { said: message })) return;
       await reply.privately(message);
@@ -255,10 +258,15 @@ export async function showHome(
     person.kind === "member"
       ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
       : [section(md`Only full members of the workspace can use this.`)];
-  const answer = await gateway.web.call("views.publish", {
-    user_id: act.interaction.userId,
-    view: { type: "home", blocks: blocks.slice(0, 100) },
-  });
+  const publish = (some: readonly Block[]) =>
+    gateway.web.call("views.publish", {
+      user_id: act.interaction.userId,
+      view: { type: "home", blocks: some.slice(0, 100) },
+    });
+  let answer = await publish(blocks);
+  const words = blocksInWords(blocks);
+  // Charts and tables that Slack refuses there
+  if (!answer.ok && answer.kind === "refused" && words) answer = await publish(words);
   if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
   return answer.ok;
 }

@@ -363,6 +363,7 @@ function vmTable(vms: readonly KnownVm[]): Message {
     return say(md`That message names no known VM.`, md`${name("/vm list")} lists all VMs.`);
   const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
   const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
-  const { block } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
-  return message(what, section(md`${what}:`), block);
+  const { block, shown } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
+  const first = shown < vms.length ? `, the first ${shown} of them here` : "";
+  return message(what, section(md`${what}${first}:`), block);
 }

@@ -52,13 +52,15 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const forged =
     "This button doesn't belong to a request that can be voted on. No vote was counted.";
   if (!request?.record.approval) return refuse("unknown-request", forged);
-  const { card } = request.delivered;
+  const { card, formerCard } = request.delivered;
   // A button copied into another message isn't the card that shows the facts; Home and what only the voter sees show them too
   const isItsCard =
     interaction.viewId !== undefined ||
     interaction.ephemeral ||
     isDirect(interaction) ||
-    (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
+    [card, formerCard].some(
+      (one) => one?.channelId === interaction.channelId && one.ts === interaction.messageTs,
+    );
   if (!isItsCard) return refuse("another-message", forged, request);
   if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
   const voter = await personOf(act, { fresh: true });

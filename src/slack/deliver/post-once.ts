@@ -1,4 +1,4 @@
-import { inWords } from "../../charts/in-words.ts";
+import { asText, inFewWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
 import { sharedOutside, type Message, unseenGroup } from "../../messages/message.ts";
 import type { Outbox, shownIn } from "../../redis/due-list.ts";
@@ -63,6 +63,12 @@ export interface Shows {
   /** Where the message is, once it was posted. */
   standsAt: { channelId: string; ts: string } | undefined;
   isLast: boolean;
+  /** What it shows asks somebody: where Slack takes no edit any more, it is posted anew, once. */
+  asks?: boolean | undefined;
+  /** It has ended, and what its thread says counts on the card to say how: posted anew too, unless a person deleted it. */
+  tellsEnd?: boolean | undefined;
+  /** Slack takes no edit any more: tells those privately whose press the edit would have shown. Must not throw. */
+  onStale?: (() => Promise<void>) | undefined;
 }
 
 /** The minimum between edits that only show progress (ms): Slack allows 50 edits a minute for the workspace. */
@@ -100,30 +106,73 @@ export const closedChannel = new Set([
   unseenGroup,
 ]);
 
-const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
+/** What belongs in the thread goes into its channel. */
+const closedThread = new Set([
+  "thread_not_found",
+  "cannot_reply_to_message",
+  "restricted_action_thread_locked",
+  "restricted_action_non_threadable_channel",
+]);
+
+export const isOfThread = (error: string): boolean => closedThread.has(error);
+
+/** A message that stands there and can no longer be changed. */
+const uneditable = new Set(["edit_window_closed", "cant_update_message", "message_not_found"]);
+
+/** Nobody is there to read it, or its channel was archived. */
+const noReader = new Set([
+  "is_inactive",
+  "user_disabled",
+  "user_not_found",
+  "users_not_found",
+  "user_not_in_channel",
+  "cannot_dm_bot",
+  "messages_tab_disabled",
+]);
 
 /** Whether Slack refused the message, not the app. */
 const isRefused = (answer: WebAnswer): answer is Extract<WebAnswer, { kind: "refused" }> =>
   !answer.ok && answer.kind === "refused" && !isBecauseOfUs(answer.error);
 
-/** Whether Slack refused what a message holds, not its place either. */
-function isOfContent(answer: WebAnswer): boolean {
-  if (!isRefused(answer)) return false;
-  return !closedChannel.has(answer.error) && !goneThread.has(answer.error);
-}
+const notOfContent = [closedChannel, closedThread, uneditable, noReader];
 
-/** Shows a message at once; where Slack refuses its charts or tables, which shows nothing, once more in words. */
+/** Whether Slack refused what a message holds, not its place either. */
+const isOfContent = (answer: WebAnswer): boolean =>
+  isRefused(answer) && !notOfContent.some((errors) => errors.has(answer.error));
+
+/**
+ * Shows a message at once. Where Slack refuses its form, which shows nothing, it goes with words in place of its charts and tables,
+ * and then as text alone.
+ */
 export async function showOrSay(
   message: Message,
   show: (message: Message) => Promise<WebAnswer>,
 ): Promise<WebAnswer> {
-  const answer = await show(message);
-  const words = isOfContent(answer) ? inWords(message) : undefined;
-  return words ? show(words) : answer;
+  let answer = await show(message);
+  const words = inFewWords(message);
+  if (words && isOfContent(answer)) answer = await show(words);
+  return isOfContent(answer) ? show(asText(message)) : answer;
 }
 
 /** The mark of a message whose charts or tables Slack has refused: it is provably not posted, and goes in words. */
-const refusedBlocks = "posting words";
+const wordsMark = "posting words";
+/** The same where Slack has refused any of its blocks: it goes as text alone. */
+const textMark = "posting text";
+/** The mark of a message that stands there, can't be edited any more, and is posted anew. */
+const anewMark = "posting anew";
+const notPosted = new Set(["", wordsMark, textMark, anewMark]);
+
+/** As its mark says. */
+function formOf(whole: Message, mark: string): Message {
+  if (mark === textMark) return asText(whole);
+  return mark === wordsMark ? (inFewWords(whole) ?? whole) : whole;
+}
+
+/** The mark of the form to try after this was refused; undefined where there is none. */
+function nextForm(whole: Message, mark: string): string | undefined {
+  if (mark === textMark) return undefined;
+  return mark !== wordsMark && inFewWords(whole) ? wordsMark : textMark;
+}
 
 /** A mark is the message's ts, or since when a post may be in flight. */
 export function isSaid(mark: string | undefined): boolean {
@@ -157,7 +206,10 @@ const readAgain = -1;
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""             provably not posted, also because Slack refuses the app itself
  *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
+ *                     ├──► posting text   provably not posted: Slack refuses its blocks, so it goes as text alone
  *                     └──► posting 0      its answer was lost: looked up in Slack, and resent only when it isn't there
+ *
+ *     <ts> ──► posting anew   Slack takes no edit of it any more, and it asks somebody: posted once more, as above
  *
  *     <what it shows> ──► editing <since> ──► <what it shows now>
  *                                └──► editing 0    not edited, or its answer was lost: resent, since an edit is idempotent
@@ -176,26 +228,28 @@ export function createPostOnce(options: {
 }) {
   const { web, rateLimiter, log } = options;
   const directs = createDirects(web);
-  const lookUp = createLookUp(options);
+  const lookUpIn = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
   return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
-    const { shows } = owed;
-    const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
+    const { shows, mark = "" } = owed;
+    // One that is posted anew has a place, and no mark of its post
+    const standsAt = isSaid(mark) ? shows?.standsAt : undefined;
+    const leftMs = await leftOf(shows && standsAt ? shows.before : mark);
     if (leftMs > 0) return leftMs;
-    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
+    if (shows && standsAt) return edit(subject, owed, shows, standsAt);
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: Owed, at: Place): Promise<number> {
+  async function post(subject: Subject, owed: Owed, wanted: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
+    const former = shows?.standsAt;
+    // Beside the former one, not in its thread
+    const at = former && wanted.threadTs === former.ts ? { channelId: wanted.channelId } : wanted;
     const join = mark === "" ? owed.join : undefined;
-    const isUnclear = mark !== "" && mark !== refusedBlocks;
-    const render = async () => {
-      const whole = await owed.render(at);
-      return mark === refusedBlocks ? (inWords(whole) ?? whole) : whole;
-    };
+    const isUnclear = !notPosted.has(mark);
+    const lookUp = lookUpBut(former?.ts);
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
@@ -215,7 +269,7 @@ export function createPostOnce(options: {
       return no.kind === "refused"
         ? closed(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
-    const early = owed.growsUntilMarked ? undefined : await render();
+    const early = owed.growsUntilMarked ? undefined : await owed.render(at);
     const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
     const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
       rateLimiter.post(place.channelId, { ...turn, mark: marked }),
@@ -224,25 +278,30 @@ export function createPostOnce(options: {
       const isJoined = mine.waitMs > 0 && (await join?.()) === true;
       return isJoined ? readAgainMs : mine.waitMs || readAgainMs;
     }
-    const message = early ?? (await render());
+    const whole = early ?? (await owed.render(at));
     if (!(await mine.isInTime())) return readAgainMs;
     await subject.at?.("posting", id);
-    const answer = await postMessage(web, place, message, metadataOf(id, owed));
+    const answer = await postMessage(web, place, formOf(whole, mark), metadataOf(id, owed));
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
       return said(textAt(answer.data, "ts"), channelId, shown, covers);
     }
-    const words = mark !== refusedBlocks && isOfContent(answer) ? inWords(message) : undefined;
+    const next = isOfContent(answer) ? nextForm(whole, mark) : undefined;
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
-    await mine.becomes(answer.kind === "lost" ? "posting 0" : words ? refusedBlocks : "");
-    if (words) return readAgain;
+    const unposted = notPosted.has(mark) ? mark : former ? anewMark : "";
+    await mine.becomes(answer.kind === "lost" ? "posting 0" : (next ?? unposted));
+    if (next !== undefined) {
+      const refusal = isRefused(answer) ? { error: answer.error, detail: answer.detail } : {};
+      log.warn("slack.refused-form", { [kind]: id, what: key, ...refusal });
+      return readAgain;
+    }
     if (!isRefused(answer)) return waitAfter(answer, { post: place.channelId });
     const { error, detail } = answer;
     if (owed.isFragile || closedChannel.has(error)) return closed(subject, owed, error);
-    // Its thread was deleted: post in the channel
-    if (place.threadTs && goneThread.has(error))
-      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
+    // Its thread was deleted, or takes nothing: post in the channel
+    if (place.threadTs && isOfThread(error))
+      return post(subject, { ...owed, mark: unposted }, { channelId: place.channelId });
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
     return said("refused", place.channelId, shown, covers);
 
@@ -255,8 +314,9 @@ export function createPostOnce(options: {
       // What is edited later is edited where it was posted
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
+      const was = isKept && former ? { [`was:${key}`]: `${former.channelId} ${former.ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
-      await subject.outbox.remember(id, { ...marks, ...stands, ...more });
+      await subject.outbox.remember(id, { ...marks, ...stands, ...was, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
@@ -265,9 +325,10 @@ export function createPostOnce(options: {
   async function edit(
     subject: Subject,
     owed: Owed,
-    { field, before, now, isLast }: Shows,
+    shows: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
+    const { field, before, now, isLast } = shows;
     const message = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
     const mine = await begin(subject, field, before, "editing", (mark) =>
@@ -282,10 +343,26 @@ export function createPostOnce(options: {
       await mine.becomes("editing 0");
       return waitAfter(answer, "edit");
     }
-    if (!answer.ok)
+    if (!answer.ok) {
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
+      if (uneditable.has(answer.error)) {
+        await shows.onStale?.();
+        const { mark = "" } = owed;
+        const isMissed = shows.asks || (shows.tellsEnd && answer.error !== "message_not_found");
+        if (isMissed && (await subject.outbox.mark(subject.id, `said:${owed.key}`, mark, anewMark)))
+          return readAgain;
+      }
+    }
     await subject.outbox.remember(subject.id, { [field]: now });
     return 0;
+  }
+
+  /** In the thread where it belongs, and in the channel, where it is when the thread takes nothing. */
+  function lookUpBut(former: string | undefined) {
+    return async (subject: Subject, key: string, { channelId, threadTs }: Place) => {
+      const inThread = threadTs && (await lookUpIn(subject, key, { channelId, threadTs }, former));
+      return inThread || lookUpIn(subject, key, { channelId }, former);
+    };
   }
 
   async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {

@@ -219,6 +219,8 @@ export function createLookUp(options: {
     { kind, id, createdAt }: Sought,
     key: string,
     { channelId: channel, threadTs }: Place,
+    /** The ts of a former one that doesn't count. */
+    former?: string,
   ): Promise<Found | "unsure" | undefined> {
     let us: ReturnType<typeof options.us>;
     try {
@@ -228,6 +230,7 @@ export function createLookUp(options: {
       return "unsure";
     }
     const isSought = (message: unknown) =>
+      textAt(message, "ts") !== former &&
       (textAt(message, "bot_id") === us.botId || textAt(message, "user") === us.botUserId) &&
       textAt(message, "metadata", "event_type") === metadataType &&
       textAt(message, "metadata", "event_payload", "request") === id &&

@@ -1,6 +1,6 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { workOnRequest } from "../../log/log.ts";
+import { type Log, workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -30,13 +30,14 @@ import {
   cameFrom,
   renderAsked,
   renderExpired,
+  renderStaleCard,
   renderUnknownElsewhere,
   closedLine,
 } from "../../requests/render/render-card.ts";
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
-import { isSaid, type Owed } from "./post-once.ts";
+import { isSaid, type Owed, showOrSay } from "./post-once.ts";
 
 const maxLinks = 1_000;
 
@@ -62,6 +63,7 @@ export function requestSource(options: {
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
+  log: Log;
   at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
 }): Source {
   const { store } = options;
@@ -99,6 +101,20 @@ export function requestSource(options: {
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
+  /** Whose press the card can't show any more reads it privately: Slack takes no edit of the card. */
+  async function tellDeciders(request: StoredRequest, command: ChangeCommand): Promise<void> {
+    const { card, formerCard } = request.delivered;
+    if (!card || !isChannel(card.channelId)) return;
+    const text = renderStaleCard(request, command, { isAnew: formerCard === undefined });
+    for (const user of decidersUnshown(request)) {
+      const to = { channel: card.channelId, user };
+      const posted = await showOrSay(text, (one) =>
+        options.web.call("chat.postEphemeral", { ...to, ...one }),
+      );
+      if (!posted.ok) options.log.warn("slack.reply-failed", { user, ...posted });
+    }
+  }
+
   /** Asked of Slack once: it never changes, and what waits for its turn is rendered each time. */
   async function linkTo(message: Delivered["card"]): Promise<string | undefined> {
     const at = message ? `${message.channelId} ${message.ts}` : "";
@@ -121,9 +137,9 @@ export function requestSource(options: {
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
     const isLast = cardViewOf(request) === "ended";
-    // One message says both: what is posted now, or was, and found again after its answer was lost
+    // One message says both: what is posted now, or was, and found again after its answer was lost. Posted anew, it repeats none
     const holds = (card: string, result: string) =>
-      !isSaid(said[card]) || said[card] === said[result];
+      isSaid(said[card]) ? said[card] === said[result] : !isSaid(said[result]);
     const card: Post = {
       key: "card",
       async render() {
@@ -141,9 +157,12 @@ export function requestSource(options: {
         now: `${cardVersion(request)}${isLinked(request) ? " linked" : ""}`,
         standsAt: delivered.card,
         isLast,
+        asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,
+        tellsEnd: final && delivered.formerCard === undefined,
+        onStale: () => tellDeciders(request, command),
       },
       urgency,
-      covers: final ? ["result"] : [],
+      covers: final && !isSaid(said["result"]) ? ["result"] : [],
       onSaid: final && !isElsewhere ? onTold : undefined,
       join: mayShare(request, command) ? () => joined(request, spot) : undefined,
     };
@@ -152,7 +171,7 @@ export function requestSource(options: {
       async render(place) {
         await options.at?.("post", record.id);
         const noted = notice === "result" ? await note() : undefined;
-        return renderNotice(notice, request, command, noted, aboveAt(place, delivered.card));
+        return renderNotice(notice, request, command, noted, aboveIn(place, delivered));
       },
       urgency: notice === "result" ? "result" : "decision",
       onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
@@ -194,15 +213,17 @@ export function requestSource(options: {
         now: cardVersion(request),
         standsAt: delivered.asked,
         isLast,
+        tellsEnd: final && delivered.formerAsked === undefined,
       },
       urgency,
-      covers: final ? ["answer"] : [],
+      covers: final && !isSaid(said["answer"]) ? ["answer"] : [],
       onSaid: final ? onTold : undefined,
     };
     const answer: Post = {
       key: "answer",
       async render(place) {
-        const above = aboveAt(place, delivered.asked);
+        const { asked: shownAt, formerAsked } = delivered;
+        const above = aboveAt(place, formerAsked ? undefined : shownAt);
         return renderResult(request, command, await note(), { isMentioned: true, above });
       },
       urgency: "result",
@@ -310,10 +331,25 @@ function placeIn(message: Delivered["card"], channelId: string, thread?: string)
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
 }
 
+/** Below a card that Slack lets nobody edit, everything is said: the card doesn't show it. */
+const aboveIn = (place: Place | undefined, { card, formerCard }: Delivered): Above =>
+  aboveAt(place, formerCard ? undefined : card);
+
 /** What a message there has above it: in a thread that isn't of its card, there may be others. */
 function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
   if (place?.threadTs === undefined || card === undefined) return undefined;
   return place.threadTs === card.ts ? "card" : "several";
+}
+
+/** What a card shows that asks people. While an edit is under way, or was, that isn't known. */
+const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
+
+/** Whose vote or decision its card doesn't show yet. */
+function decidersUnshown({ votes, delivered, progress }: StoredRequest): readonly string[] {
+  const shown = /^asking (\d+)/.exec(delivered.cardView ?? "")?.[1];
+  const voters = votes.slice(shown === undefined ? -1 : Number(shown)).map((one) => one.voterId);
+  const { decidedBy } = progress;
+  return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
 }
 
 /** Only its requester sees its card. */

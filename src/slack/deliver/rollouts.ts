@@ -40,10 +40,12 @@ export function rolloutSource(options: {
     const isLast = final || shown.split(" ")[1] !== state;
     const looks = { version: String(revision), look: state, isLast };
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
+    const isResumable = shown.split(" ")[1] === "paused";
+    const asks = isResumable && delivered.formerCard === undefined;
     const card = () => renderRollout(rollout, command);
     const end = () => renderRolloutEnd(rollout, command);
     const owed: Owed[] = [
-      { key: "card", mark: said["card"], place, render: card, shows, closed },
+      { key: "card", mark: said["card"], place, render: card, shows: { ...shows, asks }, closed },
       { key: "end", mark: said["end"], place, render: end, closed },
     ];
     return { messages: final ? owed : owed.slice(0, 1), waitMs };

@@ -90,7 +90,7 @@ export function sharedCardSource(
         isWhole && !isSaid(said["card"])
           ? renderSharedCard(members, await Promise.all(results.map(({ theirs }) => noted(theirs))))
           : shown,
-      shows,
+      shows: { ...shows, tellsEnd: isWhole && delivered.formerCard === undefined },
       // It stands for many cards
       urgency: "result",
       covers: isWhole ? results.map(({ key }) => key) : [],

@@ -7,27 +7,32 @@ import { operationsOf } from "../../policy/approval-rule.ts";
 import { checks } from "../checks.ts";
 import { roleIn } from "../command-line.ts";
 import { useProxies } from "../services.ts";
+import { askAboutMessages } from "./messages.ts";
 import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
-export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
+export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [--messages]
   checks the configuration, Slack, Redis, the compute service, the policy, and the data directory, with the variables that
   Gatehouse itself would have; before it starts or while it runs. It reads, and writes one key in Redis that expires and one
   file in the data directory that it removes.
+  --messages also asks Slack whether it takes each kind of message that Gatehouse makes; it posts none, and needs no token
   ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;
+
+const messagesFlag = "--messages";
 
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
   { env, write }: { env?: Env; write: (text: string) => void },
 ): Promise<0 | 1 | 64> {
-  const [word = "all", ...more] = words;
+  const isAboutMessages = words.includes(messagesFlag);
+  const [word = "all", ...more] = words.filter((one) => one !== messagesFlag);
   const role = roleIn(word);
   if (role === undefined || more.length > 0) {
     write(`${doctorUsage}\n`);
     return 64;
   }
-  const { sections, secrets } = await examine(role, env);
+  const { sections, secrets } = await examine(role, env, { isAboutMessages });
   // No line is made of a secret; what others say in an error might be
   write(secrets.reduce((text, secret) => text.replaceAll(secret, "[removed]"), render(sections)));
   return exitCodeOf(sections);
@@ -36,6 +41,7 @@ export async function runDoctor(
 async function examine(
   role: Role,
   env: Env | undefined,
+  { isAboutMessages }: { isAboutMessages: boolean },
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
   try {
     const operations = operationsOf(commands);
@@ -52,7 +58,11 @@ async function examine(
     });
     const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
-    return { sections: [{ name, findings: [well(said)] }, ...found], secrets: config.secrets };
+    const messages = isAboutMessages
+      ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config) }]
+      : [];
+    const first = { name, findings: [well(said)] };
+    return { sections: [first, ...found, ...messages], secrets: config.secrets };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = 'docs/install.md, "Variables", and .env.example say what belongs there.';

@@ -51,6 +51,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
   const source = requestSource({
     onTold: () => undefined,
+    log: silentLog(),
     store,
     commands: commands.filter(isChange),
     web,

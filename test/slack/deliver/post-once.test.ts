@@ -122,11 +122,24 @@ describe("a message whose chart or table Slack refuses", () => {
     });
   });
 
-  it("is posted by one process only, and given up once its words are refused too", async () => {
+  it("is posted by one process only, then as text alone, and given up once that is refused too", async () => {
     const redis = { "said:end": `posting ${Date.now()}` };
     expect(await says(owed("posting words"), redis, refuses)).toMatchObject({ calls: [] });
-    const never = await says(owed("posting words"), { "said:end": "posting words" }, () => "bad");
+    const bad = () => "bad";
+    const inWords = await says(owed("posting words"), { "said:end": "posting words" }, bad);
+    expect(inWords).toMatchObject({ isSaid: false, marks: { "said:end": "posting text" } });
+    const never = await says(owed("posting text"), inWords.marks, bad);
     expect(never).toMatchObject({ isSaid: true, marks: { "said:end": "refused" } });
+  });
+
+  it("is text alone where Slack takes no block, with what the blocks say", async () => {
+    const sent: unknown[] = [];
+    const text = await says(owed("posting text"), { "said:end": "posting text" }, (args) => {
+      sent.push({ text: args["text"], blocks: args["blocks"] });
+      return undefined;
+    });
+    expect(text).toMatchObject({ isSaid: true, marks: { "said:end": "2.2" } });
+    expect(sent).toEqual([{ text: "*VM*\nweb-1", blocks: [] }]);
   });
 
   it("isn't tried in words where its place or the app is refused", async () => {
@@ -138,5 +151,40 @@ describe("a message whose chart or table Slack refuses", () => {
         calls: ["chat.postMessage"],
         marks: { "said:end": mark },
       });
+  });
+});
+
+describe("a card that asks, and that Slack lets nobody edit any more", () => {
+  const standsAt = { channelId: "C1", ts: "1.1" };
+  const owed = (mark: string, before: string, asks = true) =>
+    post({ mark, shows: { ...shows, before, standsAt, asks } });
+
+  it("is marked by one process to be posted anew, and then posted beside the former", async () => {
+    const refuses = ({ ts }: Record<string, unknown>) => (ts ? "edit_window_closed" : undefined);
+    const redis = { "said:card": "1.1", card: "C1 1.1", face: "asking 0" };
+    const first = await says(owed("1.1", "asking 0"), redis, refuses);
+    expect(first).toMatchObject({ calls: ["chat.update"], marks: { "said:card": "posting anew" } });
+    const second = await says(owed("posting anew", String(first.marks["face"])), first.marks);
+    expect(second).toMatchObject({
+      isSaid: true,
+      calls: ["chat.postMessage"],
+      marks: { "said:card": "2.2", card: "C1 2.2", "was:card": "C1 1.1", face: "ended" },
+    });
+    // A process that read it before does nothing
+    const late = await says(owed("posting anew", "asking 0"), second.marks);
+    expect(late).toMatchObject({ isSaid: false, calls: [] });
+    const racing = { ...redis, "said:card": "posting anew" };
+    expect(await says(owed("1.1", "asking 0"), racing, refuses)).toMatchObject({
+      isSaid: true,
+      calls: ["chat.update"],
+      marks: { "said:card": "posting anew" },
+    });
+  });
+
+  it("stays as it is where it asks nobody, or was posted anew before", async () => {
+    const redis = { "said:card": "1.1", card: "C1 1.1", face: "running" };
+    expect(
+      await says(owed("1.1", "running", false), redis, () => "edit_window_closed"),
+    ).toMatchObject({ isSaid: true, marks: { "said:card": "1.1", face: "ended" } });
   });
 });

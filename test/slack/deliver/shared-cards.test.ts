@@ -79,6 +79,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
       [
         requestSource({
           ...options,
+          log: silentLog(),
           web,
           config: { policy },
           recordResults: async () => undefined,

@@ -3,6 +3,7 @@ import type { Fields } from "../../fields.ts";
 import { directChannel } from "../../state/channels.ts";
 import {
   deleteMessage,
+  everyMessage,
   findMessage,
   messageObject,
   postEphemeral,
@@ -19,12 +20,13 @@ export const chat: Record<string, Method> = {
     ...write,
     run: (call) => {
       const channel = target(call);
+      refuseBeyondLimit(call);
       const body = messageBody(call);
       const message = postMessage(call.workspace, {
         ...author(call),
         ...content(body),
         channelId: channel.id,
-        ...thread(call),
+        ...thread(call, channel),
       });
       return {
         channel: channel.id,
@@ -41,6 +43,9 @@ export const chat: Record<string, Method> = {
       const channel = call.joinedChannel();
       if (channel.archived) throw new Refused("is_inactive");
       const message = own(call, channel, "cant_update_message");
+      const { editWindowMs = Infinity } = call.workspace.rules;
+      if (call.workspace.now() - Number(message.ts) * 1000 > editWindowMs)
+        throw new Refused("edit_window_closed");
       const body = messageBody(call);
       message.text = body.text;
       // Text without blocks drops the blocks the message had.
@@ -85,7 +90,7 @@ export const chat: Record<string, Method> = {
         ...author(call),
         ...content(messageBody(call)),
         channelId: channel.id,
-        ...thread(call),
+        ...thread(call, channel),
       };
       return { message_ts: postEphemeral(call.workspace, person.id, draft).ts };
     },
@@ -139,10 +144,22 @@ function content(body: {
   return metadata && Object.keys(metadata).length > 0 ? { ...rest, metadata } : rest;
 }
 
-function thread(call: Call): { threadTs?: string } {
+/** https://docs.slack.dev/reference/methods/chat.postMessage#errors */
+function refuseBeyondLimit({ workspace }: Call): void {
+  const { messagesPerMinute } = workspace.rules;
+  if (messagesPerMinute === undefined) return;
+  const since = (workspace.now() - 60_000) / 1000;
+  const sent = everyMessage(workspace).filter(({ ts }) => Number(ts) > since).length;
+  if (sent >= messagesPerMinute) throw new Refused("message_limit_exceeded");
+}
+
+function thread(call: Call, channel: Channel): { threadTs?: string } {
   if (!call.has("thread_ts")) return {};
   const ts = call.args["thread_ts"];
   if (typeof ts !== "string" || !/^\d+\.\d{6}$/.test(ts)) throw new Refused("invalid_thread_ts");
+  if (channel.isNonThreadable) throw new Refused("restricted_action_non_threadable_channel");
+  if (findMessage(call.workspace, channel.id, ts)?.isLocked)
+    throw new Refused("restricted_action_thread_locked");
   return { threadTs: ts };
 }
 

@@ -1,4 +1,4 @@
-import { complaintsAbout } from "../../blocks/check.ts";
+import { complaintsAbout, mostWeight, weightOf } from "../../blocks/check.ts";
 import { type Fields, isFields, listOf } from "../../fields.ts";
 import { picturesOf } from "../../state/files.ts";
 import { type Call, refuseArguments, Refused } from "./method.ts";
@@ -26,6 +26,9 @@ export function messageBody(call: Call): MessageBody {
   if (blocks !== undefined) {
     const complaints = complaintsAbout(blocks, "message", "/blocks", picturesOf(call.workspace));
     if (complaints.length > 0) refuseArguments("invalid_blocks", complaints);
+    const { refusesBlocks } = call.workspace.rules;
+    if (refusesBlocks !== undefined && blocks.length > 0) throw new Refused(refusesBlocks);
+    if (weightOf({ blocks }) > mostWeight) throw new Refused("msg_blocks_too_long");
   }
   const text = linkedNames(call, call.text("text"));
   if (text.length > mostText) throw new Refused("msg_too_long");

@@ -26,8 +26,8 @@ export function refuseArguments(
 export interface Method {
   /** Any one of these is enough; a channel's own kind may ask for a particular one (see `needsScope`). */
   scopes: readonly string[];
-  /** Which token it takes. */
-  token: "bot" | "app";
+  /** Which token it takes; `none` takes any, and none. */
+  token: "bot" | "app" | "none";
   run(call: Call): Fields;
 }
 

@@ -1,0 +1,54 @@
+import * as z from "zod";
+import { messageOf } from "../errors.ts";
+import { parseJson } from "../text/parse-json.ts";
+
+/** What is posted, or a modal or Home tab, as `blocks.validate` takes it. */
+export type Rendered = { message: { blocks: readonly object[] } } | { view: object };
+
+/** What Slack says of it: nothing, its complaints with where, or why there is no answer. */
+export type Validation =
+  | { is: "valid" }
+  | { is: "invalid"; complaints: readonly string[] }
+  | { is: "limited"; retryAfterMs: number }
+  | { is: "unanswered"; reason: string };
+
+const answerOf = z.looseObject({
+  ok: z.boolean(),
+  error: z.string().optional(),
+  errors: z.array(z.looseObject({ pointer: z.string(), message: z.string() })).optional(),
+});
+
+const withinMs = 10_000;
+const refusals = new Set(["invalid_blocks", "invalid_message", "invalid_view"]);
+
+/**
+ * Asks Slack whether it takes something (https://docs.slack.dev/reference/methods/blocks.validate). Anybody may ask: it needs no
+ * token, so none is sent. It judges by Block Kit's schema, not by the sum of all blocks.
+ */
+export async function validateBlocks(apiUrl: string, rendered: Rendered): Promise<Validation> {
+  try {
+    const form = Object.entries(rendered).map(([name, value]) => [name, JSON.stringify(value)]);
+    const response = await fetch(new URL("blocks.validate", apiUrl), {
+      method: "POST",
+      body: new URLSearchParams(form),
+      redirect: "error",
+      signal: AbortSignal.timeout(withinMs),
+    });
+    if (response.status === 429)
+      return {
+        is: "limited",
+        retryAfterMs: 1000 * (Number(response.headers.get("retry-after")) || 30),
+      };
+    const { data } = answerOf.safeParse(parseJson(await response.text()));
+    if (!data) return { is: "unanswered", reason: `no JSON in the answer (${response.status})` };
+    if (data.ok) return { is: "valid" };
+    const { error = "", errors = [] } = data;
+    if (!refusals.has(error)) return { is: "unanswered", reason: error };
+    return {
+      is: "invalid",
+      complaints: errors.map(({ pointer, message }) => `${pointer}: ${message}`),
+    };
+  } catch (error) {
+    return { is: "unanswered", reason: messageOf(error) };
+  }
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { restart } from "../../src/commands/vm/restart.ts";
+import { renderFeed } from "../../src/digests/requests.ts";
+import { renderUnasked } from "../../src/digests/status-monitor.ts";
+import { md, type Message } from "../../src/messages/message.ts";
+import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
+import { renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
+import type { Outcome, StoredRollout } from "../../src/rollouts/rollout.ts";
+import { complaintsOf, shownText } from "../commands/shown-text.ts";
+import { vmTarget } from "../requests/asking.ts";
+
+const at = Date.parse("2026-11-20T12:00:00Z");
+const nameOf = (n: number) => `vm-${n}-${"confidential-workload-".repeat(4)}`;
+const each = <T>(many: number, make: (n: number) => T): T[] =>
+  Array.from({ length: many }, (_, n) => make(n + 1));
+const why = "the compute service reports a failure of the host, and says what it was at length. ";
+
+/** How many of the VMs are in a section or a row of a table, rather than in a menu. */
+const shownOf = (made: Message, many: number) => {
+  const blocks = made.blocks.filter(({ type }) => type !== "actions");
+  const text = shownText({ ...made, blocks });
+  return each(many, (n) => `vm-${n}-`).filter((name) => text.includes(name)).length;
+};
+
+function member(n: number): Member {
+  const record = {
+    id: `r-${n}`,
+    command: "vm restart",
+    input: { vms: [`id-${n}`] },
+    target: vmTarget(nameOf(n)),
+    requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
+    channelId: "C01OPS",
+    via: "command" as const,
+    policyVersion: "v1",
+    createdAt: at,
+    runsUntil: at + 600_000,
+  };
+  const request = {
+    record,
+    state: "rejected" as const,
+    final: true,
+    attempt: 1,
+    owner: "w-1",
+    revision: 3,
+    changedAt: at + 4000,
+    progress: { sentAt: at, why },
+    votes: [],
+    delivered: { said: { card: "shared s-1" } },
+  };
+  return { request, command: restart };
+}
+
+const failed = (n: number): Outcome => ({ n, is: "failed", request: `r-${n}`, why });
+const rollout: StoredRollout = {
+  record: {
+    id: "roll-7fk3m9q2",
+    command: "vm restart",
+    input: {},
+    words: "vm-*",
+    options: { maxUnavailable: 100, canary: false, stopOnFailure: 100 },
+    total: 90,
+    requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
+    channelId: "C01OPS",
+    policyVersion: "v1",
+    leftOut: each(20, (n) => ({ name: nameOf(200 + n), why })),
+    createdAt: 0,
+  },
+  targets: each(90, (n) => vmTarget(nameOf(n))),
+  outcomes: new Map(each(90, (n) => [n - 1, failed(n - 1)])),
+  state: "done",
+  final: true,
+  revision: 1,
+  changedAt: 60_000,
+  seenAt: 0,
+  progress: { next: 90, open: [], ok: 0, already: 0, failed: 90 },
+  delivered: { said: {}, isElsewhere: false },
+};
+
+const lists: readonly [
+  what: string,
+  many: number,
+  made: Message,
+  rest: (left: number) => string,
+][] = [
+  [
+    "what a channel is subscribed to",
+    40,
+    renderFeed(each(40, (n) => ({ text: md`🔴 *${nameOf(n)}* failed: ${why.repeat(12)}`.value }))),
+    (left) => `… and ${left} more.`,
+  ],
+  [
+    "VMs that changed without a request",
+    40,
+    renderUnasked(
+      each(40, (n) => ({
+        vm: {
+          id: `id-${n}`,
+          name: nameOf(n),
+          projectId: "p-1",
+          projectName: "payments ".repeat(150),
+          status: "ERROR",
+        },
+        from: "RUNNING",
+        key: `k-${n}`,
+      })),
+      60_000,
+    ),
+    (left) => `… and ${left} more.`,
+  ],
+  [
+    "requests that share a card",
+    60,
+    renderSharedCard(each(60, member)),
+    (left) => `… ${left} more: choose one below for its details.`,
+  ],
+  ["the end of a rollout", 90, renderRolloutEnd(rollout, restart), (left) => `${left} more:`],
+];
+
+describe("a list that is longer than a message", () => {
+  it.each(lists)(
+    "is cut to what Slack takes, and counts the others: %s",
+    (_what, many, made, rest) => {
+      expect(complaintsOf(made)).toEqual([]);
+      const shown = shownOf(made, many);
+      expect(shown).toBeGreaterThan(4);
+      expect(shown).toBeLessThan(many);
+      expect(shownText(made)).toContain(rest(many - shown));
+      expect(shownText(made)).not.toContain("more not shown");
+    },
+  );
+});
