@@ -37,6 +37,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
 import { isoTime, readAt, vmShape } from "../shapes.ts";
+import { parseTime } from "../../text/parse-time.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -126,8 +127,8 @@ export function vmCard(card: Card): Message {
 /** A field of a card for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {
   if (!time) return undefined;
-  const at = Date.parse(time);
-  if (Number.isNaN(at)) return [label, md`${time}`] as const;
+  const at = parseTime(time);
+  if (at === undefined) return [label, md`${time}`] as const;
   return [label, when(at, "{date_short} {time}", utc(at))] as const;
 }
 
