@@ -62,6 +62,8 @@ export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
 
   /** A record as the weather lets it be seen. */
   function show(record: Record<string, unknown>, effect: Effect): Record<string, unknown> {
+    const names = [record["id"], record["name"]].map(String);
+    if (effect.only && !effect.only.some((one) => names.includes(one))) return record;
     const shown = { ...record, ...effect.extra };
     const { shownStatus } = effect;
     if (shownStatus !== undefined) {
