@@ -54,8 +54,8 @@ export interface Effect extends Fate {
   snapshot?: SnapshotShape;
   /** Records show this status, or take turns between several. */
   shownStatus?: string | readonly string[];
-  /** Only records of these IDs or names are shown otherwise than they are; without it all. */
-  only?: readonly string[];
+  /** Single records, by ID or name, with these fields set to something else or left out. */
+  spoils?: Readonly<Record<string, { set?: Record<string, unknown>; without?: readonly string[] }>>;
   /** Fields left out of records, put into them, or set to something of another type. */
   without?: readonly string[];
   extra?: Record<string, unknown>;

@@ -206,7 +206,8 @@ function agesOf(input: AppraisalInput): readonly (string | false)[] {
     return [notBefore !== undefined && "the compute service doesn't say when the report was made"];
   return [
     madeAt > now + clockSkewMs && "the report is dated in the future",
-    madeAt < (parseTime(vm.createdAt) ?? -Infinity) - clockSkewMs && "the report is older than the VM",
+    madeAt < (parseTime(vm.createdAt) ?? -Infinity) - clockSkewMs &&
+      "the report is older than the VM",
     madeAt < (notBefore ?? -Infinity) - changeSkewMs &&
       "the report is still the one from before the change",
   ];

@@ -53,6 +53,9 @@ export interface ListGaps {
 /** What the status or type of a record counts as, where the service says none that can be read. Nothing follows from it. */
 export const unreadable = "UNREADABLE";
 
+/** A project whose type can't be read may have VMs: they must not be lost sight of. */
+export const mayHaveVms = ({ type }: { type: string }) => type === "TEE_VM" || type === unreadable;
+
 /** Whether something of this name may exist that the list doesn't show. */
 export function mayHide(gaps: ListGaps | undefined, name: string): boolean {
   if (!gaps) return false;

@@ -213,7 +213,8 @@ function recordOf<T>(
   const usable = onGaps ? readableFields(record, schema) : record;
   const checked = check(good, schema, usable);
   if (isOfAnother(record, idName, id)) throw unexpected(good, idName, ofAnother);
-  if (usable !== record) onGaps?.({ leftOut: [], marked: [id], isCut: false });
+  if (usable !== record || typeof own(record, "name") !== "string")
+    onGaps?.({ leftOut: [], marked: [id], isCut: false });
   return checked;
 }
 

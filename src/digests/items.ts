@@ -68,6 +68,8 @@ export interface Facts {
   refreshedAt?: number | undefined;
   stale: boolean;
   unreadProjects: readonly string[];
+  /** What the compute service gave only in part, in words. */
+  gaps?: readonly string[] | undefined;
   drift?: readonly DriftRecord[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ComputeError, statusFacts, type Vm } from "../../compute/compute.ts";
+import { ComputeError, statusFacts, unreadable, type Vm } from "../../compute/compute.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   readable,
@@ -51,7 +51,7 @@ export const show = defineCommand({
     const { compute, inventory, digests, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
     const [vm, failing, open, last] = await Promise.all([
-      unlessUnreachable(compute.vms.get(found.id)),
+      unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       digests.drift.failing([found.id]),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
@@ -72,7 +72,10 @@ export const show = defineCommand({
     shape: vmShape.extend(readAt),
     async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);
-      const [vm, failing] = await Promise.all([compute.vms.get(id), digests.drift.failing([id])]);
+      const [vm, failing] = await Promise.all([
+        compute.vms.get(id, { onGaps: () => undefined }),
+        digests.drift.failing([id]),
+      ]);
       return { ...vm, projectName, failsAttestation: failing.get(id), readAt: isoTime(now()) };
     },
   },
@@ -118,6 +121,11 @@ export function vmCard(card: Card): Message {
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
     withheld.value === "" ? undefined : context(withheld),
+    vm.status === unreadable
+      ? context(
+          md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
+        )
+      : undefined,
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
     ...changeButtons(card, offered).map((specs) => buttons(specs)),
