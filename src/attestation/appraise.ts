@@ -249,6 +249,8 @@ function wayOutOf(
     return "`attestation.endorsements` in gatehouse.yml names the folder of what Intel and AMD have signed; docs/attestation.md says what belongs into it";
   if (absent.length > 0)
     return `Missing in the folder of endorsements: ${absent.join(", ")}; docs/attestation.md says where each comes from`;
+  if (codes.some((code) => /^((crl|collateral)-malformed|vek-missing)$/.test(code)))
+    return "Replace it in the folder of endorsements: `node gatehouse.mjs attestation status` names the file, docs/attestation.md where it comes from";
   if (codes.some((code) => /expired|endorsement-age/.test(code)))
     return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
   if (pinDoubt === "forged")

@@ -118,6 +118,19 @@ describe("an attestation in Slack", () => {
     expect(shown.text).toMatch(/^Could not verify: a\./);
     expect(JSON.stringify(shown.blocks)).toContain("🚨 A vendor-signed file was altered");
   });
+
+  it("raises none for a file that is no list at all: it is named, and what to do about it", () => {
+    const evidence = snp();
+    const crl = Buffer.from("<html><body>503 Service Unavailable</body></html>");
+    const endorsements = { amd: { ...evidence.endorsements.amd, crl } };
+    const shown = renderAttestation({ name: "a" }, appraise(good({ evidence, endorsements })));
+    expect(shown.text).toBe(
+      "Could not verify: a. AMD's revocation list of Genoa, which is an HTML page, can't be read.",
+    );
+    const words = JSON.stringify(shown.blocks);
+    expect(words).not.toContain("🚨");
+    expect(words).toContain("Replace it in the folder of endorsements");
+  });
 });
 
 describe("a fleet", () => {

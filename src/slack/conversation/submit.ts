@@ -440,11 +440,11 @@ async function readNow(targets: readonly Target[], { compute, log }: GatewayCont
       const onGaps = (found: ListGaps) => void (gaps = found);
       const list = await compute.projects.vms(projectId, { onGaps });
       const vms = new Map(list.map((vm) => [vm.id, vm]));
-      for (const { id, name, sharesName, projectName = projectId } of known) {
+      for (const { id, name: called, sharesName, projectName = projectId } of known) {
         const vm = vms.get(id);
         if (vm)
           now.set(id, { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) });
-        else if (!mayHide(gaps, name)) now.delete(id);
+        else if (!mayHide(gaps, called)) now.delete(id);
       }
     } catch (error) {
       log.info("roll.unread", { project: projectId, why: messageOf(error) });
