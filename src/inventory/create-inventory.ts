@@ -177,7 +177,8 @@ export function createInventory(options: InventoryOptions): Inventory {
     await note({ vm });
   }
 
-  const readProject = async (id: string) => note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
+  const readProject = async (id: string) =>
+    note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
 
   /** By ID with one read, or with a refresh; `seen` is what may be named. */
   async function seek(kind: "vm" | "project", words: string, seen: Known): Promise<void> {

@@ -265,6 +265,13 @@ export function cardViewOf({ state, final, progress }: StoredRequest): CardView 
 }
 
 /** A card is edited only when this changes. */
+function foundMark({ progress: { decidedBy, answer } }: StoredRequest): string {
+  if (!decidedBy || !answer) return "";
+  const id =
+    answer.snapshotId ?? (answer.claimed && `${answer.claimed.id} by ${answer.claimed.by}`);
+  return id === undefined ? "" : ` ${id}`;
+}
+
 export function cardVersion(request: StoredRequest): string {
   const { progress, state } = request;
   const cardView = cardViewOf(request);
@@ -274,7 +281,7 @@ export function cardVersion(request: StoredRequest): string {
     case "waiting":
       return `waiting ${progress.waitsFor?.request ?? ""} ${progress.waitsFor?.unknown?.sentAt ?? ""} ${progress.why ?? ""}`;
     case "ended":
-      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}`;
+      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}${foundMark(request)}`;
     case "unknown":
       return `unknown ${progress.lastLook?.status ?? ""} ${progress.asksAgainAt ?? ""}`;
     case "running":

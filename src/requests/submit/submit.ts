@@ -296,6 +296,13 @@ export async function withSnapshotId(
   if (named.length === 0) return input;
   const withId = named.filter(({ id }) => id !== "");
   if (withId.length === 1) return { ...input, [key]: withId[0]?.id };
+  const claimed = named.find((one) => one.claimed)?.claimed;
+  if (withId.length === 0 && claimed) {
+    throw new UserError(
+      `The ID of the snapshot ${words} was named by ${claimed.by}, and nobody who sees every VM has confirmed it yet.`,
+      "“Confirm its ID” on the card of that snapshot's request does it.",
+    );
+  }
   if (withId.length === 0) {
     throw new UserError(
       `The compute service gave no ID for the snapshot ${words}, so it can't be restored by its name.`,
