@@ -415,7 +415,7 @@ export async function planRollout(
     words: plain(several.words, 200),
     options: rollingOf(command, input, targets.length),
     total: targets.length,
-    ...(several.isEverything ? { isEverything: true } : {}),
+    ...(several.isEverything ? { isEverything: several.isEverything } : {}),
     requester: { id: person.id, teamId: person.teamId, name: person.name },
     ...placeOf({ channelId: channelId || person.id, threadTs }),
     policyVersion: gateway.policyVersion,
