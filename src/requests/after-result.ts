@@ -166,6 +166,8 @@ export function createAttestationNote(by: {
   appraiser: Appraiser;
   /** Read at each use: it may change. */
   config: { readonly policy: Policy };
+  /** Why, and since when (ms), a VM is known to fail. */
+  failure?: (vmId: string) => Promise<{ reason: string; since: number } | undefined>;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
@@ -186,8 +188,12 @@ export function createAttestationNote(by: {
     try {
       const { appraiser, config } = by;
       const { policy } = config;
+      const changedAt = request.progress.sentAt ?? request.record.createdAt;
+      // Before it is attested again, which remembers what it finds
+      const known = await by.failure?.(target.id);
+      const before = known && known.since < changedAt ? known : undefined;
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
-      const found = appraisal && afterChange(appraisal);
+      const found = appraisal && afterChange(appraisal, before);
       if (!found?.but) return found;
       const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ComputeError, statusFacts, unreadable, type Vm } from "../../compute/compute.ts";
+import { ComputeError, unreadable, type Vm } from "../../compute/compute.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   readable,
@@ -31,7 +31,7 @@ import {
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { askOnce, protection } from "../../policy/refusal.ts";
-import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
+import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
 import { targetOfVm } from "../../requests/submit/submit.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
@@ -147,16 +147,6 @@ function attestationWords({ attestation }: Vm): Markdown {
 
 function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
-}
-
-/** What the compute service refused for its ERROR, and would refuse again while it lasts. */
-export function refusedInError({
-  vm,
-  last = [],
-}: Pick<Card, "last"> & { vm: Pick<Vm, "status"> }): ReadonlySet<string> {
-  if (!statusFacts(vm.status).isAlarming) return new Set();
-  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
-  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }
 
 const looks = [

@@ -1,3 +1,4 @@
+import { statusFacts } from "../../compute/compute.ts";
 import {
   context,
   message,
@@ -186,6 +187,22 @@ export function isRefusedInError({ state, progress, record }: StoredRequest): bo
   const { answer, before } = progress;
   if (state !== "rejected" || record.target.kind !== "vm" || answer?.status !== 409) return false;
   return statusOf(before) === "ERROR";
+}
+
+/**
+ * What the compute service refused for the VM's ERROR, and would refuse again while that lasts. Every card that offers commands on
+ * a VM leaves these out. `last`: its newest requests, newest first.
+ */
+export function refusedInError({
+  vm,
+  last = [],
+}: {
+  vm: { status: string };
+  last?: readonly StoredRequest[] | undefined;
+}): ReadonlySet<string> {
+  if (!statusFacts(vm.status).isAlarming) return new Set();
+  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
+  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }
 
 export const insteadInError =
