@@ -106,7 +106,10 @@ export function listAnswer(
       new Refusal(422, "validation_failed", "page must be a whole number from 1"),
     );
   const size = Math.min(asked, most);
-  const part = all.slice((page - 1) * size, page * size);
+  const from = effect.ignoresPage ? 0 : (page - 1) * size;
+  const part = all.slice(from, from + size);
   if (shape === "paged-without-total") return json(200, { [key]: part, page });
-  return json(200, { [key]: part, total: all.length, page, per_page: size });
+  const total = effect.total === "page" ? part.length : (effect.total ?? all.length);
+  const perPage = effect.repeatsPerPage ? asked : size;
+  return json(200, { [key]: part, total, page, per_page: perPage });
 }

@@ -62,14 +62,17 @@ export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
 
   /** A record as the weather lets it be seen. */
   function show(record: Record<string, unknown>, effect: Effect): Record<string, unknown> {
-    const shown = { ...record, ...effect.extra };
+    const { spoils = {} } = effect;
+    const spoiled = spoils[String(record["id"])] ?? spoils[String(record["name"])] ?? {};
+    const shown = { ...record, ...effect.extra, ...spoiled.set };
     const { shownStatus } = effect;
     if (shownStatus !== undefined) {
       flips += 1;
       shown["status"] =
         typeof shownStatus === "string" ? shownStatus : shownStatus[flips % shownStatus.length];
     }
-    for (const field of effect.without ?? []) delete shown[field];
+    for (const field of [...(effect.without ?? []), ...(spoiled.without ?? [])])
+      delete shown[field];
     return shown;
   }
   const showVm = (vm: SandboxVm, effect: Effect) =>

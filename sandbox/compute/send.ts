@@ -1,8 +1,17 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { Answer } from "./answers.ts";
 import type { SandboxCall } from "./journal.ts";
 import type { Effect } from "./weather.ts";
+
+const zone = /("\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)Z(?=")/g;
+
+const encoders: Readonly<Record<string, (plain: Buffer) => Buffer>> = {
+  gzip: (plain) => gzipSync(plain),
+  deflate: (plain) => deflateSync(plain),
+  br: (plain) => brotliCompressSync(plain),
+};
 
 /** Sends an answer as well or badly as the weather lets it. Resolves with what became of it. */
 export async function send(
@@ -10,8 +19,11 @@ export async function send(
   answer: Answer,
   effect: Effect,
 ): Promise<SandboxCall["answer"]> {
-  const body = Buffer.from(answer.body);
+  const { encoding = "identity", withoutZone } = effect;
+  const text = withoutZone ? answer.body.replaceAll(zone, "$1") : answer.body;
+  const body = (encoders[encoding] ?? Buffer.from)(Buffer.from(text));
   const headers: Record<string, string> = { ...answer.headers };
+  if (effect.encoding !== undefined) headers["content-encoding"] = effect.encoding;
   if (answer.contentType !== undefined) headers["content-type"] = answer.contentType;
   if (effect.retryAfter !== undefined) headers["retry-after"] = String(effect.retryAfter);
   if (effect.cut !== undefined && body.length > 1)
@@ -22,7 +34,8 @@ export async function send(
     return drip(response, answer.status, headers, body, effect.dripMs);
   if (answer.status !== 204) headers["content-length"] = String(body.length);
   response.writeHead(answer.status, headers);
-  response.end(answer.body); // as text it leaves in one write with the head
+  // As text it leaves in one write with the head
+  response.end(effect.encoding === undefined ? text : body);
   return answer.status;
 }
 

@@ -41,9 +41,21 @@ export interface Effect extends Fate {
   answer?: AnswerShape;
   list?: ListShape;
   mostPerPage?: number;
+  /** `total` counts only the records of the page, or is this number. */
+  total?: "page" | number;
+  /** `per_page` in the answer is what was asked for, also where the page has fewer. */
+  repeatsPerPage?: boolean;
+  /** Every page is the first one. */
+  ignoresPage?: boolean;
+  /** The answer is sent in this encoding, whatever the request accepts; the bytes of an unknown one are the plain ones. */
+  encoding?: string;
+  /** Times in answers don't say that they are UTC. */
+  withoutZone?: boolean;
   snapshot?: SnapshotShape;
   /** Records show this status, or take turns between several. */
   shownStatus?: string | readonly string[];
+  /** Single records, by ID or name, with these fields set to something else or left out. */
+  spoils?: Readonly<Record<string, { set?: Record<string, unknown>; without?: readonly string[] }>>;
   /** Fields left out of records, put into them, or set to something of another type. */
   without?: readonly string[];
   extra?: Record<string, unknown>;

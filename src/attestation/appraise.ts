@@ -10,6 +10,7 @@ import type {
 } from "../verifier/attestation-result.ts";
 import type { Facts, Verification } from "../verifier/verification.ts";
 import { difference, doubts, measuredDigits, normalize, type VmPins } from "./pins.ts";
+import { parseTime } from "../text/parse-time.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
 export type Verdict = AttestationResult["verdict"];
@@ -200,12 +201,13 @@ function whyNoReport(input: AppraisalInput): string | undefined {
 /** What the service's time for the report says against relying on it. */
 function agesOf(input: AppraisalInput): readonly (string | false)[] {
   const { now, vm, notBefore } = input;
-  const madeAt = timeOf(reportIn(input)?.timestamp);
+  const madeAt = parseTime(reportIn(input)?.timestamp);
   if (madeAt === undefined)
     return [notBefore !== undefined && "the compute service doesn't say when the report was made"];
   return [
     madeAt > now + clockSkewMs && "the report is dated in the future",
-    madeAt < (timeOf(vm.createdAt) ?? -Infinity) - clockSkewMs && "the report is older than the VM",
+    madeAt < (parseTime(vm.createdAt) ?? -Infinity) - clockSkewMs &&
+      "the report is older than the VM",
     madeAt < (notBefore ?? -Infinity) - changeSkewMs &&
       "the report is still the one from before the change",
   ];
@@ -247,6 +249,8 @@ function wayOutOf(
     return "`attestation.endorsements` in gatehouse.yml names the folder of what Intel and AMD have signed; docs/attestation.md says what belongs into it";
   if (absent.length > 0)
     return `Missing in the folder of endorsements: ${absent.join(", ")}; docs/attestation.md says where each comes from`;
+  if (codes.some((code) => /^((crl|collateral)-malformed|vek-missing)$/.test(code)))
+    return "Replace it in the folder of endorsements: `node gatehouse.mjs attestation status` names the file, docs/attestation.md where it comes from";
   if (codes.some((code) => /expired|endorsement-age/.test(code)))
     return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
   if (pinDoubt === "forged")
@@ -268,12 +272,6 @@ function nextStepOf(result: AttestationResult, isPinnable: boolean): string {
       ? `${update}: no policy can accept this level`
       : `${update}. What to accept until then is under \`attestation.appraisal\` in gatehouse.yml`;
   return "Keep secrets from this VM until someone has explained this; `--evidence` gives an expert all that the result follows from";
-}
-
-/** Milliseconds since the epoch; undefined when it can't be read. */
-function timeOf(text: string | undefined): number | undefined {
-  const at = text === undefined ? Number.NaN : Date.parse(text);
-  return Number.isNaN(at) ? undefined : at;
 }
 
 function known(text: string | undefined): string | undefined {
@@ -336,7 +334,7 @@ function wordOfService(report: AttestationReport | undefined, now: number) {
   const firmware = firmwareVersion && `firmware ${firmwareVersion}`;
   const parts = [vendor, model, firmware].filter(Boolean).map((part) => plain(part, 80));
   /** When it says the report was made. */
-  const madeAt = timeOf(report?.timestamp);
+  const madeAt = parseTime(report?.timestamp);
   return {
     verified: report?.verified,
     platform: parts.length > 0 ? parts.join(" · ") : undefined,

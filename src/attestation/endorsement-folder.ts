@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { FileRefusedError, readRegular } from "../regular-file.ts";
 import { dayOf } from "../verifier/appraise-evidence.ts";
+import { decodeAnswer, decodeChain, decodeDer } from "../verifier/endorsement-form.ts";
 import { isOlder } from "../verifier/examination.ts";
 import {
   chainNameOf,
@@ -18,7 +19,8 @@ import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 
 /**
- * What vendors have signed, in files that an operator or a refresher put into a folder, byte for byte as they came:
+ * What vendors have signed, in files that an operator or a refresher put into a folder, as they came or in another form of the
+ * same bytes (`endorsement-form.ts`):
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
  *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel will ask for next)
@@ -83,14 +85,14 @@ export async function findEndorsements(
   const missing: string[] = [];
   const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
     const bytes = await readSmall(folder, name);
-    if (typeof bytes !== "string") return bytes;
+    if (typeof bytes !== "string") return decodeNamed(name, bytes);
     absent.push(bytes === "" ? name : `${name} (${bytes})`);
     return undefined;
   };
   const answer = async (name: string, absent = missing): Promise<SignedAnswer | undefined> => {
     const body = await read(name, absent);
     const chain = await read(chainNameOf(name) ?? "", absent);
-    return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+    return body && chain && { body: decodeAnswer(body), chain: decodeChain(chain) };
   };
   if (needed.tee === "tdx") {
     const { tcbInfo, early, qeIdentity, pckCrl, rootCrl } = intelFiles(needed);
@@ -131,7 +133,26 @@ export async function readEndorsement(
   const content = await readSmall(folder, name);
   if (typeof content === "string") return { problem: content || "it is missing or empty" };
   const chain = chainName && (await readSmall(folder, chainName));
-  return { content, chain: typeof chain === "object" ? chain.toString("latin1") : undefined };
+  return decoded(name, { content, chain: typeof chain === "object" ? chain : undefined });
+}
+
+/** A list, a certificate, or an answer of the folder as the verifier takes it. */
+function decodeNamed(name: string, content: Buffer): Buffer {
+  if (name.endsWith(".crl")) return decodeDer(content, "X509 CRL");
+  if (name.endsWith(".der")) return decodeDer(content, "CERTIFICATE");
+  return content;
+}
+
+/** The same of an endorsement with its chain. */
+function decoded(
+  name: string,
+  { content, chain }: { content: Buffer; chain?: Buffer | undefined },
+): EndorsementFiles {
+  const isAnswer = name.endsWith(".json");
+  return {
+    content: isAnswer ? Buffer.from(decodeAnswer(content)) : decodeNamed(name, content),
+    chain: chain && decodeChain(chain),
+  };
 }
 
 const unnamed = "its name isn't an endorsement's";
@@ -173,12 +194,14 @@ export type Stored = "stored" | "kept" | { refused: string };
 export async function storeEndorsement(
   folder: string,
   name: string,
-  files: EndorsementFiles | { problem: string },
+  given: EndorsementFiles | { problem: string },
   by: By,
 ): Promise<Stored> {
-  if ("problem" in files) return { refused: files.problem };
+  if ("problem" in given) return { refused: given.problem };
   const kind = endorsementNamed(name);
   if (!kind) return { refused: unnamed };
+  const { content, chain } = given;
+  const files = decoded(name, { content, chain: chain === undefined ? chain : Buffer.from(chain) });
   const inspected = inspectEndorsement(kind, files, by);
   if ("problem" in inspected) return { refused: inspected.problem };
   const ended = outOfTime(inspected, by.now);

@@ -1,7 +1,6 @@
-import { unescape } from "node:querystring";
 import { setTimeout as pause } from "node:timers/promises";
 import { request } from "undici";
-import { readBody } from "../compute/exchange.ts";
+import { decodeBody, readBody } from "../compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -65,22 +64,26 @@ class FetchError extends Error {
 /** Believed for nothing: whoever stores it checks it. Throws FetchError, or what the network threw. */
 async function fetchEndorsement(url: string, closing: AbortSignal): Promise<EndorsementFiles> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
-  const { statusCode, headers, body } = await request(url, { signal });
+  const { statusCode, headers, body } = await request(url, {
+    signal,
+    headers: { "accept-encoding": "identity" },
+  });
   if (statusCode !== 200) {
     body.on("error", () => undefined).destroy();
     const seconds = Number(headers["retry-after"]);
     const host = new URL(url).host;
     throw new FetchError(`${host} answered ${statusCode}`, seconds > 0 ? seconds * 1000 : 0);
   }
-  const content = await readBody(body, mostBytes);
-  if (!content) throw new FetchError(`the answer is larger than ${mostBytes} bytes`);
-  const text = content.toString("latin1");
+  const tooLarge = `the answer is larger than ${mostBytes} bytes`;
+  const bytes = await readBody(body, mostBytes);
+  if (!bytes) throw new FetchError(tooLarge);
+  const content = await decodeBody(bytes, [headers["content-encoding"]].flat(), mostBytes);
+  if (content === "too-large") throw new FetchError(tooLarge);
+  if (typeof content === "string")
+    throw new FetchError("the answer's content encoding can't be read");
   const [, header] = Object.entries(headers).find(([name]) => chainHeader.test(name)) ?? [];
-  return {
-    // A PCCS gives lists as hex digits
-    content: /^([0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, "hex") : content,
-    chain: typeof header === "string" ? unescape(header) : undefined,
-  };
+  // Whoever stores it decodes it: a PCCS gives lists as hex digits, and chains are percent-encoded
+  return { content, chain: typeof header === "string" ? header : undefined };
 }
 
 interface RefresherOptions {

@@ -124,15 +124,24 @@ export interface AfterNote {
  * What a result says about attestation after a VM was started, restarted, resized or restored. Pass an appraisal made with
  * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure has `but`, the end of
  * a sentence on the change, and the operators are mentioned: what runs now is not what policy allows. That nothing could be
- * verified yet is said, and alarms nobody. Undefined when attestation is off for the VM and nothing asks for it.
+ * verified yet is said, and alarms nobody. A failure from before isn't blamed on the change. Undefined when attestation is off for the VM and nothing asks for it.
  */
-export function afterChange(appraisal: Appraisal): AfterNote | undefined {
+export function afterChange(
+  appraisal: Appraisal,
+  /** Why, and since when (ms), it failed before the change, where it did. */
+  before?: { reason: string; since: number },
+): AfterNote | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
   if (isOff) return undefined;
   if (verdict === "failed") {
     const isPin = measurement.matchesPin === false;
-    const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";
     const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
+    if (before && before.reason === reasons[0]) {
+      const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
+      const since = when(before.since, "{date_short_pretty} {time}");
+      return { line: md`🔴 ${why}. It failed before this change, since ${since}.`, but };
+    }
+    const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";
     return { line: md`🔴 ${why}.`, but };
   }
   const line =

@@ -1,5 +1,6 @@
 import type { Metrics } from "../compute/compute.ts";
 import { duration, plain, type ChartBlock, utc } from "../messages/message.ts";
+import { parseTime } from "../text/parse-time.ts";
 
 /** Points are finite and in order of time; `at` is in milliseconds. */
 interface Series {
@@ -114,7 +115,7 @@ function seriesOf({ cpuUsage, memoryUsage }: Metrics): Series[] {
 /** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
 export function pointsOf(samples: Metrics["cpuUsage"]): Series["points"] {
   return samples
-    .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
+    .map(({ timestamp, value }) => ({ at: parseTime(timestamp) ?? Number.NaN, value }))
     .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
     .toSorted((a, b) => a.at - b.at);
 }

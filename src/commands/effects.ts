@@ -8,6 +8,7 @@ import {
   isSettledVmStatus,
   isTransitional,
   statusFacts,
+  unreadable,
 } from "../compute/compute.ts";
 import { type Markdown, md } from "../messages/message.ts";
 import type { Refusal } from "../registry/define.ts";
@@ -39,6 +40,11 @@ export function unknownStatus(vm: Vm): Refusal | undefined {
 }
 
 function notKnown({ name, status }: Vm | Project): Refusal {
+  if (status === unreadable)
+    return {
+      text: `The compute service gives no status of ${name} that can be read.`,
+      hint: "Nothing was sent. Check it in the compute service's own console.",
+    };
   return {
     text: `${name} is ${status}, a status that Gatehouse doesn't know.`,
     hint: "Nothing was sent. Check it in the compute service's own console.",

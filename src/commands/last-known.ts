@@ -96,13 +96,17 @@ export const pageShape = {
   count: z.number().describe("on all pages"),
   readAt: time.optional().describe("when the compute service was last read; absent before that"),
   isStale: z.boolean().describe("nothing newer could be read"),
+  gaps: z
+    .array(z.string())
+    .optional()
+    .describe("what the compute service gave only in part or in a form that can't be read"),
 };
 
 export function pageOf<T>(
   all: readonly T[],
   order: (a: T, b: T) => number,
   page = 1,
-  { refreshedAt, stale: isStale }: InventoryState,
+  { refreshedAt, stale: isStale, gaps }: InventoryState,
 ) {
   const before = (page - 1) * perPage;
   return {
@@ -114,6 +118,7 @@ export function pageOf<T>(
     count: all.length,
     readAt: refreshedAt === undefined ? undefined : isoTime(refreshedAt),
     isStale,
+    ...(gaps ? { gaps } : {}),
   };
 }
 
@@ -134,12 +139,13 @@ export function shownOf({ before, count, page, pages }: Page, shown: number, nar
 
 /** How old a list is, and what it lacks. */
 export function inventoryAge(
-  { refreshedAt, stale, unread }: InventoryState,
+  { refreshedAt, stale, unread, gaps = [] }: InventoryState,
   now: number,
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
   const age = md`Statuses read ${duration(now - refreshedAt)} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
-  if (unread.length === 0) return md`${age}${old}`;
-  return md`${age}${old} ⚠️ Could not be read: ${firstFew(unread, 5)}.`;
+  const failed = unread.length > 0 ? md` ⚠️ Could not be read: ${firstFew(unread, 5)}.` : md``;
+  const short = gaps.length > 0 ? md` ⚠️ Incomplete: ${plain(gaps.join(". "), 600)}.` : md``;
+  return md`${age}${old}${failed}${short}`;
 }

@@ -1,5 +1,6 @@
 import { UserError } from "../errors.ts";
 import * as z from "zod";
+import { withZone } from "../text/parse-time.ts";
 
 /** A 2xx answer to a change, with what its body told. Accepted is not done. */
 export interface Accepted {
@@ -25,6 +26,54 @@ export interface NewProject {
 export interface CallOptions {
   /** Cancels the call. A change that was already on the wire ends as `unclear`, anything else as `unreachable`. */
   signal?: AbortSignal | undefined;
+  /**
+   * Called before a list is returned, where anything in it is missing or can't be read. One record alone is read in part only
+   * for who gives this, and without it is `unexpected`.
+   */
+  onGaps?: ((gaps: ListGaps) => void) | undefined;
+}
+
+/** A record without an ID of its own, or with that of another project: nothing can be said or done by it. */
+export interface LeftOut {
+  /** Its name, where the record says one. */
+  name: string | undefined;
+  /** Which field is wrong, never its value: `id is missing`. */
+  problem: string;
+}
+
+/** How an answer falls short of what the service has. Nothing may be taken as gone because it is not in such a list. */
+export interface ListGaps {
+  leftOut: readonly LeftOut[];
+  /** IDs of records whose status, type, or name can't be read: it is `unreadable`, the name is the ID. */
+  marked: readonly string[];
+  /** The service has more than it gave. */
+  isCut: boolean;
+}
+
+/** What the status or type of a record counts as, where the service says none that can be read. Nothing follows from it. */
+export const unreadable = "UNREADABLE";
+
+/** A project whose type can't be read may have VMs: they must not be lost sight of. */
+export const mayHaveVms = ({ type }: { type: string }) => type === "TEE_VM" || type === unreadable;
+
+/** Whether something of this name may exist that the list doesn't show. */
+export function mayHide(gaps: ListGaps | undefined, name: string): boolean {
+  if (!gaps) return false;
+  return gaps.isCut || gaps.leftOut.some((one) => one.name === undefined || one.name === name);
+}
+
+/** `1 record can't be read (web-2: id is missing)`; undefined for a list without gaps. */
+export function gapsWords({ leftOut, isCut }: ListGaps): string | undefined {
+  const shown = leftOut
+    .slice(0, 3)
+    .map(({ name, problem }) => (name ? `${name}: ${problem}` : problem));
+  const more = leftOut.length > shown.length ? [`${leftOut.length - shown.length} more`] : [];
+  const records = leftOut.length === 1 ? "1 record" : `${leftOut.length} records`;
+  const words = [
+    ...(leftOut.length > 0 ? [`${records} can't be read (${[...shown, ...more].join("; ")})`] : []),
+    ...(isCut ? ["the compute service has more than it gave"] : []),
+  ];
+  return words.length > 0 ? words.join("; ") : undefined;
 }
 
 /**
@@ -195,6 +244,7 @@ const sights = {
   reset: "the connection broke",
   truncated: "the answer was cut off",
   "too-large": "the answer was larger than allowed",
+  encoding: "the answer is in a content encoding that Gatehouse can't read",
   aborted: "the call was canceled",
   answer: "the answer is not what the service documents",
 } as const;
@@ -315,7 +365,9 @@ function record<Shape extends z.ZodRawShape>(shape: Shape) {
 
 const text = z.string().exactOptional();
 const number = z.number().exactOptional();
-const time = z.string().describe("ISO 8601").exactOptional();
+/** The service's times are UTC, and need not say so. */
+const instant = z.string().overwrite(withZone);
+const time = instant.describe("ISO 8601").exactOptional();
 const id = z.union([z.string().min(1), z.number().transform(String)]);
 
 /** One without a name goes by its ID. */
@@ -354,7 +406,7 @@ export const projectFields = { ...common, type: z.string().min(1) };
 export const projectSchema = record(projectFields).transform((project) => named(project));
 export type Project = z.infer<typeof projectSchema>;
 
-const sample = z.object({ timestamp: z.string(), value: z.number() });
+const sample = z.object({ timestamp: instant, value: z.number() });
 const samples = z.preprocess(
   (all) => (Array.isArray(all) ? all.filter((each) => sample.safeParse(each).success) : []),
   z.array(sample),
@@ -369,7 +421,7 @@ export const attestationSchema = record({
   report: text,
   measurement: text,
   verified: z.boolean().exactOptional(),
-  timestamp: text,
+  timestamp: time,
   platform: record({ vendor: text, model: text, firmwareVersion: text }).exactOptional(),
 });
 export type AttestationReport = z.infer<typeof attestationSchema>;
@@ -377,6 +429,6 @@ export type AttestationReport = z.infer<typeof attestationSchema>;
 /** A secret, never stored or logged: the address carries its own token. Secure WebSocket only. */
 export const consoleSchema = record({
   url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
-  expiresAt: text,
+  expiresAt: time,
 });
 export type ConsoleSession = z.infer<typeof consoleSchema>;

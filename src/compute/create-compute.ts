@@ -18,6 +18,8 @@ import {
   listedVmSchema,
   own,
   wireName,
+  type LeftOut,
+  unreadable,
   type Project,
   type Vm,
 } from "./compute.ts";
@@ -68,12 +70,13 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
         size = {};
         return read(size);
       });
-      return allPages(read, first, { endpoint, size, most, log });
+      const asked = size["per_page"] === undefined ? undefined : perPageWanted;
+      return allPages(read, first, { endpoint, size, asked, most, log, ...options });
     },
 
     async get(projectId, options) {
       const good = await http.read({ endpoint: endpoints.getProject, id: projectId, ...options });
-      return recordOf(good, projectSchema, ["id", "status"], ["id", projectId]);
+      return recordOf(good, projectSchema, ["id", "status"], ["id", projectId], options?.onGaps);
     },
 
     async vms(projectId, options) {
@@ -81,12 +84,12 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
       const call = { endpoint, id: projectId, ...options, list: true };
       const read = async (query: Query) => parseVms(await http.read({ ...call, query }), projectId);
       const first = await read({});
-      const { items, ...pages } = first;
+      const { total, page, perPage, more } = first;
       // Whether this list has pages isn't documented: it does when it says so.
-      if (Object.values(pages).every((said) => said === undefined)) return items;
-      const { perPage } = pages;
+      const hasPages = [total, page, perPage, more].some((said) => said !== undefined);
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
-      return allPages(read, first, { endpoint, size, most: maxVmsOfProject, log });
+      const most = maxVmsOfProject;
+      return allPages(read, first, { endpoint, size, hasPages, most, log, ...options });
     },
 
     async create(input, options) {
@@ -116,7 +119,7 @@ function createVms(http: Http): Compute["vms"] {
   return {
     async get(vmId, options) {
       const good = await http.read({ endpoint: endpoints.getVm, id: vmId, ...options });
-      return recordOf(good, vmSchema, ["id", "status"], ["id", vmId]);
+      return recordOf(good, vmSchema, ["id", "status"], ["id", vmId], options?.onGaps);
     },
 
     async metrics(vmId, period, options) {
@@ -162,15 +165,22 @@ function jsonOf(good: Good): unknown {
 }
 
 /** The first problem is named by its field, never by its value. */
-function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T {
+function check<T>(good: Good, schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [key] = parsed.error.issues[0]?.path ?? [];
-  if (key === undefined) throw unexpected(good, at || "the record", "has the wrong form");
+  const [field, problem] = flawOf(parsed.error, value);
+  throw unexpected(good, field ?? "the record", problem);
+}
+
+function flawOf(
+  error: z.ZodError,
+  value: unknown,
+): readonly [field: string | undefined, problem: string] {
+  const [key] = error.issues[0]?.path ?? [];
+  if (key === undefined) return [undefined, "has the wrong form"];
   const field = wireName(String(key));
   const isMissing = (own(value, field) ?? undefined) === undefined;
-  const problem = isMissing ? "is missing" : "has the wrong form";
-  throw unexpected(good, at === "" ? field : `${at}.${field}`, problem);
+  return [field, isMissing ? "is missing" : "has the wrong form"];
 }
 
 const wrappers = "vm project console session metrics attestation data result".split(" ");
@@ -197,16 +207,22 @@ function recordOf<T>(
   schema: z.ZodType<T>,
   marks: readonly string[],
   [idName, id]: readonly [idName: string, id: string],
+  onGaps?: CallOptions["onGaps"],
 ): T {
   const record = unwrap(jsonOf(good), marks);
-  const checked = check(good, schema, record);
-  checkAbout(good, idName, own(record, idName), id);
+  const usable = onGaps ? readableFields(record, schema) : record;
+  const checked = check(good, schema, usable);
+  if (isOfAnother(record, idName, id)) throw unexpected(good, idName, ofAnother);
+  if (usable !== record || typeof own(record, "name") !== "string")
+    onGaps?.({ leftOut: [], marked: [id], isCut: false });
   return checked;
 }
 
-function checkAbout(good: Good, idName: string, told: unknown, id: string): void {
-  const named = idText(told);
-  if (named !== undefined && named !== id) throw unexpected(good, idName, "is that of another one");
+const ofAnother = "is that of another one";
+
+function isOfAnother(record: unknown, idName: string, id: string): boolean {
+  const named = idText(own(record, idName));
+  return named !== undefined && named !== id;
 }
 
 /**
@@ -281,7 +297,14 @@ function idText(value: unknown): string | undefined {
 }
 
 interface Page<T> {
+  /** Those that can be used, in part at least. */
   items: T[];
+  /** How many records the answer has, usable or not. */
+  length: number;
+  leftOut: LeftOut[];
+  /** Why the first of those that are left out is. */
+  error?: ComputeError | undefined;
+  marked: string[];
   total: number | undefined;
   page: number | undefined;
   perPage: number | undefined;
@@ -289,21 +312,59 @@ interface Page<T> {
   more: boolean | undefined;
 }
 
-/** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
-function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Page<T> {
+/**
+ * A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. One broken
+ * record doesn't hide the others: it is marked or left out.
+ */
+function parsePage<T extends { id: string }>(
+  good: Good,
+  key: string,
+  schema: z.ZodType<T>,
+  ofProject?: string,
+): Page<T> {
   const json = jsonOf(good);
   const list = findList(json, key);
   if (!list) throw unexpected(good, key, "is missing");
-  return {
-    items: list.map((each, index) => check(good, schema, each, `${key}[${index}]`)),
+  const page: Page<T> = {
     ...paging(json),
+    items: [],
+    length: list.length,
+    leftOut: [],
+    marked: [],
   };
+  for (const [index, value] of list.entries()) {
+    const said = own(value, "name");
+    const name = typeof said === "string" && said !== "" ? said : undefined;
+    const fields = readableFields(value, schema);
+    const parsed = schema.safeParse(fields);
+    const isOther = ofProject !== undefined && isOfAnother(value, "project_id", ofProject);
+    if (parsed.success && !isOther) {
+      page.items.push(parsed.data);
+      if (fields !== value || name === undefined) page.marked.push(parsed.data.id);
+      continue;
+    }
+    const [field, problem] = parsed.success
+      ? ["project_id", ofAnother]
+      : flawOf(parsed.error, value);
+    page.leftOut.push({ name, problem: `${field ?? "the record"} ${problem}` });
+    const at = `${key}[${index}]`;
+    page.error ??= unexpected(good, field === undefined ? at : `${at}.${field}`, problem);
+  }
+  return page;
+}
+
+/** The record with a word that nothing follows from in the place of a status or type that can't be read. */
+function readableFields(value: unknown, schema: z.ZodType): unknown {
+  if (!isRecord(value)) return value;
+  const fields = schema === projectSchema ? ["status", "type"] : ["status"];
+  const broken = fields.filter((field) => typeof value[field] !== "string" || value[field] === "");
+  if (broken.length === 0) return value;
+  return { ...value, ...Object.fromEntries(broken.map((field) => [field, unreadable])) };
 }
 
 /** A page of the VMs of one project, which they may omit. */
 function parseVms(good: Good, projectId: string): Page<Vm> {
-  const page = parsePage(good, "vms", listedVmSchema);
-  for (const vm of page.items) checkAbout(good, "project_id", vm.projectId, projectId);
+  const page = parsePage(good, "vms", listedVmSchema, projectId);
   return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
 }
 
@@ -319,7 +380,7 @@ function findList(json: unknown, key: string): unknown[] | undefined {
   return Array.isArray(inner) ? inner : undefined;
 }
 
-function paging(json: unknown): Omit<Page<never>, "items"> {
+function paging(json: unknown): Pick<Page<never>, "total" | "page" | "perPage" | "more"> {
   const places = [json, own(json, "pagination"), own(json, "meta"), own(json, "data")];
   const find = <T>(names: readonly string[], fits: (value: unknown) => value is T) =>
     places.flatMap((place) => names.map((name) => own(place, name))).find(fits);
@@ -339,40 +400,89 @@ function isCount(value: unknown): value is number {
 
 /** Pages read concurrently once their number is known. */
 const atOnce = 8;
+/** No service is known that gives fewer records on a page than this, whatever it is asked for. */
+const smallestPage = 10;
+
+interface Listing extends Pick<CallOptions, "onGaps"> {
+  endpoint: Endpoint;
+  size: Query;
+  /** The page size that was asked for. */
+  asked?: number | undefined;
+  /** False: the answer says nothing of pages, and is the whole list. */
+  hasPages?: boolean;
+  most: number;
+  log: Log;
+}
 
 /**
- * Reads all pages, at most `most` records, each once. The service may cap per_page, omit `total`, miscount, or ignore
- * `page` and resend the first one: a page with nothing new is the last. Fewer records than announced are a line of the log.
+ * Reads all pages, at most `most` records, each once. The service may cap per_page and say so or not, omit `total`, count only
+ * the page in it, or ignore `page` and resend the first one. So a `total` that is no more than the page ends nothing: a page that
+ * isn't full does, or one with nothing new. Fewer records than there are, as far as can be told, are a gap.
  */
 async function allPages<T extends { id: string }>(
   read: (query: Query) => Promise<Page<T>>,
   first: Page<T>,
-  { endpoint, size, most, log }: { endpoint: Endpoint; size: Query; most: number; log: Log },
+  { endpoint, size, asked, hasPages = true, most, log, onGaps }: Listing,
 ): Promise<T[]> {
-  const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
-  const seen = new Map(first.items.map((item) => [item.id, item]));
+  const seen = new Map<string, T>();
+  const leftOut: LeftOut[] = [];
+  const marked = new Set<string>();
+  /** What was read of pages without one usable record, which have no IDs to tell them apart. */
+  const brokenPages = new Set<string>();
+  /** Whether the page has anything that no page before it had. */
+  function take(page: Page<T>): boolean {
+    const before = seen.size;
+    for (const item of page.items) seen.set(item.id, item);
+    const print = page.leftOut.map(({ name, problem }) => `${name}: ${problem}`).join("\n");
+    const isNew =
+      seen.size > before || (page.items.length === 0 && page.length > 0 && !brokenPages.has(print));
+    if (page.items.length === 0) brokenPages.add(print);
+    if (!isNew) return false;
+    leftOut.push(...page.leftOut);
+    for (const id of page.marked) marked.add(id);
+    return true;
+  }
+  const counted = () => seen.size + leftOut.length;
+  // One that counts no more than the page, or stops at a round number as search engines do, may mean anything
+  const total = first.total ?? 0;
+  const isTotal = total > first.length && total % 1_000 !== 0;
+  const missing = () => Math.min(total, most) - counted();
+  /** Whether another page may follow: what the service says of it, else what its size says. */
+  function mayGoOn(page: Page<T>): boolean {
+    if (!hasPages || page.length === 0) return false;
+    if (page.more !== undefined) return page.more;
+    if (missing() > 0) return true;
+    if (isTotal && counted() === total) return false;
+    if (page.perPage === undefined || (first.total !== undefined && total < first.length))
+      return !(isTotal && page.length < first.length);
+    // A service may repeat the size that was asked for, and give less
+    const isRepeatedSize = page.perPage === asked && page.length >= smallestPage;
+    return page.length >= (isRepeatedSize ? first.length : page.perPage);
+  }
+
   let last = first;
   let next = 2;
-  let isNew = seen.size > 0;
-  while (isNew && seen.size < total && !isLast(last)) {
-    // The first page's real length is the page size, whatever was requested.
-    const left =
-      first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
-    const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
-    const pages = await Promise.all(wave.map((page) => read({ page: String(page), ...size })));
+  let isNew = take(first);
+  // Each page has something new; a service that counts on for ever is left at some point
+  const mostPages = 2 * Math.ceil(most / Math.max(1, first.length)) + atOnce;
+  while (isNew && seen.size < most && next <= mostPages && mayGoOn(last)) {
+    // The first page's real length is the page size, whatever was requested
+    const pages = Math.max(1, Math.ceil(missing() / first.length));
+    const wave = Array.from({ length: Math.min(pages, atOnce) }, (_, offset) => next + offset);
+    const answers = await Promise.all(wave.map((page) => read({ page: String(page), ...size })));
     next += wave.length;
-    const before = seen.size;
-    for (const item of pages.flatMap((page) => page.items)) seen.set(item.id, item);
-    isNew = seen.size > before;
-    last = pages.at(-1) ?? last;
+    isNew = answers.map((page) => take(page)).includes(true);
+    last = answers.find(({ length }) => length === 0) ?? answers.at(-1) ?? last;
   }
-  if (first.total !== undefined && seen.size < total)
-    log.warn("compute.list-incomplete", { endpoint });
-  return [...seen.values()].slice(0, most);
-}
 
-function isLast(page: Page<unknown>): boolean {
-  if (page.items.length === 0) return true;
-  if (page.more !== undefined) return !page.more;
-  return page.total === undefined && page.perPage !== undefined && page.items.length < page.perPage;
+  if (seen.size === 0 && first.error) throw first.error;
+  const isFull = last.perPage !== undefined && last.length >= last.perPage;
+  const isRepeated = !isNew && (last.more === true || isFull);
+  const isCut =
+    seen.size < most &&
+    (missing() > 0 || (last.length > 0 && (isRepeated || (hasPages && next > mostPages))));
+  if (isCut) log.warn("compute.list-incomplete", { endpoint });
+  if (isCut || leftOut.length > 0 || marked.size > 0)
+    onGaps?.({ leftOut, marked: [...marked], isCut });
+  return [...seen.values()].slice(0, most);
 }

@@ -1,3 +1,5 @@
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import type { Dispatcher } from "undici";
 import {
   type Method,
@@ -42,9 +44,9 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
     };
     const bytes = await readBody(body, maxBytes);
     if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
-    // Compression was not requested: an encoded answer counts as empty.
-    const isPlain = (first("content-encoding") ?? "identity") === "identity";
-    return { ...answer, text: isPlain ? bytes.toString("utf8") : "" };
+    const plainBytes = await decodeBody(bytes, [headers["content-encoding"]].flat(), maxBytes);
+    if (typeof plainBytes !== "string") return { ...answer, text: plainBytes.toString("utf8") };
+    return { ...answer, text: "", flaw: plainBytes };
   } catch (error) {
     const stopped = stop.reason === timer.reason ? "timeout" : "aborted";
     const reason = stop.aborted ? stopped : reasonOf(error);
@@ -66,6 +68,52 @@ export async function readBody(
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+type Decode = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const decoders: Readonly<Record<string, Decode>> = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  // Some servers send it without the header that RFC 9110 asks for
+  deflate: (bytes, options) =>
+    ((bytes[0] ?? 0) & 0x0f) === 8
+      ? promisify(inflate)(bytes, options)
+      : promisify(inflateRaw)(bytes, options),
+  br: promisify(brotliDecompress),
+};
+const mostEncodings = 3;
+
+/**
+ * A body as it was before it was encoded, at most `most` bytes long; or why it can't be had. None was asked for, and what stands
+ * between may encode all the same (RFC 9110, section 12.5.3).
+ */
+export async function decodeBody(
+  bytes: Buffer,
+  contentEncoding: readonly (string | undefined)[],
+  most: number,
+): Promise<Buffer | "encoding" | "truncated" | "too-large"> {
+  const encodings = contentEncoding
+    .flatMap((header = "") => header.split(","))
+    .map((each) => each.trim().toLowerCase())
+    .filter((each) => each !== "" && each !== "identity");
+  if (encodings.length > mostEncodings) return "encoding";
+  let plainBytes = bytes;
+  // They were applied in this order
+  for (const encoding of encodings.toReversed()) {
+    const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+    if (!decode) return "encoding";
+    if (plainBytes.length === 0) return plainBytes;
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each decodes what the one before gave
+      plainBytes = await decode(plainBytes, { maxOutputLength: most });
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ERR_BUFFER_TOO_LARGE") return "too-large";
+      return code === "Z_BUF_ERROR" ? "truncated" : "encoding";
+    }
+  }
+  return plainBytes;
 }
 
 /** What an error of undici, net, tls or dns means: the first that fits its code. Codes only, never message text. */
@@ -117,6 +165,8 @@ export function judgeChange(seen: Exchange, connected: boolean): Verdict {
   if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen };
   if (!isGood(seen))
     return { kind: kindOf(seen.status) ?? "unclear", reason: reasonFor(seen.status), answer: seen };
+  // A whole answer in an encoding that can't be read tells by its status alone, as one without a body does
+  if (seen.flaw === "encoding") return { answer: seen, body: "empty" };
   const body = parseBody(seen);
   const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
   return reason ? { kind: "unclear", reason, answer: seen } : { answer: seen, body };
@@ -129,7 +179,9 @@ export function judgeRead(seen: Exchange): Verdict {
     const body = parseBody(seen);
     const reason = flaw ?? (body === "broken-off" ? "truncated" : undefined);
     if (!reason) return { answer: seen, body };
-    return { kind: reason === "too-large" ? "unexpected" : "unreachable", reason, answer: seen };
+    // Sent again it would be the same
+    const isForGood = reason === "too-large" || reason === "encoding";
+    return { kind: isForGood ? "unexpected" : "unreachable", reason, answer: seen };
   }
   const known = kindOf(status);
   if (known !== undefined && known !== "busy" && isForeign(seen))

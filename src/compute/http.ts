@@ -4,6 +4,7 @@ import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
 import { UserError } from "../errors.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
+import { parseTime } from "../text/parse-time.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
 import {
@@ -194,6 +195,7 @@ export function createHttp(options: ComputeOptions) {
       headers: {
         authorization: authorization(),
         accept: "application/json",
+        "accept-encoding": "identity",
         "user-agent": "gatehouse",
         ...(body === null ? {} : { "content-type": "application/json" }),
       },
@@ -296,6 +298,6 @@ export function parseRetryAfter(
   const text = value.trim();
   if (/^\d{1,9}(\.\d+)?$/.test(text))
     return Math.min(maxRetryAfterMs, Math.round(Number(text) * 1000));
-  const at = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? undefined : Math.min(maxRetryAfterMs, Math.max(0, at - now));
+  const at = /[a-z]{3}/i.test(text) ? parseTime(text) : undefined;
+  return at === undefined ? undefined : Math.min(maxRetryAfterMs, Math.max(0, at - now));
 }

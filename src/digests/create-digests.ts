@@ -108,6 +108,7 @@ export function createDigests(options: DigestsOptions) {
       refreshedAt: state?.refreshedAt,
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
+      gaps: state?.gaps,
       drift,
       open,
       ended,

@@ -78,6 +78,12 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
   const records = createRecords<DriftRecord>(redis, key("drift"));
   return {
     ...records,
+    /** Why it fails, and since when; undefined where it doesn't, or where Redis can't say. */
+    async failure(id: string): Promise<{ reason: string; since: number } | undefined> {
+      const known = await records.read([id]).catch(() => undefined);
+      const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
+      return mark === "" ? undefined : { reason, since };
+    },
     /** Of these VMs, by default of all. Empty where Redis can't say. */
     async failing(ids?: readonly string[]): Promise<Failing> {
       const all = await records.read(ids).catch(() => new Map<string, DriftRecord>());

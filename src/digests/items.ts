@@ -21,6 +21,7 @@ import {
   signReview,
 } from "./line-buttons.ts";
 import type { RequestFact, ReviewFact } from "./requests.ts";
+import { parseTime } from "../text/parse-time.ts";
 
 /** An alert that fires, as its source names it and its VM. */
 export interface FiringAlert {
@@ -67,6 +68,8 @@ export interface Facts {
   refreshedAt?: number | undefined;
   stale: boolean;
   unreadProjects: readonly string[];
+  /** What the compute service gave only in part, in words. */
+  gaps?: readonly string[] | undefined;
   drift?: readonly DriftRecord[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
@@ -269,7 +272,7 @@ function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Lin
   const old = settled
     .filter((vm) => ageOf(vm) > snapshotOldMs)
     .toSorted((a, b) => ageOf(b) - ageOf(a));
-  const isFresh = ({ createdAt = "" }: KnownVm) => now - Date.parse(createdAt) < freshMs;
+  const isFresh = ({ createdAt }: KnownVm) => now - (parseTime(createdAt) ?? 0) < freshMs;
   const without = settled.filter((vm) => !newestSnapshots.has(vm.id) && !isFresh(vm));
   return [
     ...snapshotLine(

@@ -140,12 +140,19 @@ function countWords(facts: Facts): Markdown {
   return md`${many}: ${countByStatus(vms)}${without}.`;
 }
 
-function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
+function missingWords({
+  unread,
+  unreadProjects,
+  gaps = [],
+  stale,
+  refreshedAt,
+}: Facts): Markdown | undefined {
   const said = lines(
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
     unreadProjects.length > 0 &&
       md`⚠️ *${counted(unreadProjects.length, "project")} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
+    gaps.length > 0 && md`⚠️ *Incomplete:* ${listed(gaps, 5)}.`,
     stale &&
       (refreshedAt === undefined
         ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { unreadable } from "../compute/compute.ts";
 import { statusSign } from "../inventory/known.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import {
@@ -130,10 +131,18 @@ function compareStatuses(
   const changes: StatusChange[] = [];
   for (const [id, vms] of projects) {
     const was = before.get(id);
-    const asItWas = (vm: KnownVm) => (was?.[vm.id]?.[0] === vm.status ? was[vm.id] : undefined);
-    const moved = vms.filter((vm) => !asItWas(vm));
-    if (was && moved.length === 0 && Object.keys(was).length === vms.length) continue;
-    const seen = vms.map((vm): [string, SeenStatus] => [vm.id, asItWas(vm) ?? [vm.status, now]]);
+    // Without a status that can be read, nothing is known to have changed
+    const asItWas = (vm: KnownVm) => {
+      const it = was?.[vm.id];
+      return it?.[0] === vm.status || vm.status === unreadable ? it : undefined;
+    };
+    const readableVms = vms.filter((vm) => vm.status !== unreadable || asItWas(vm));
+    const moved = readableVms.filter((vm) => !asItWas(vm));
+    if (was && moved.length === 0 && Object.keys(was).length === readableVms.length) continue;
+    const seen = readableVms.map((vm): [string, SeenStatus] => [
+      vm.id,
+      asItWas(vm) ?? [vm.status, now],
+    ]);
     after.set(id, Object.fromEntries(seen));
     for (const vm of was ? moved : []) {
       const [from, since = 0] = was?.[vm.id] ?? [];

@@ -1,10 +1,20 @@
 import { hash } from "node:crypto";
-import type { Compute } from "../compute/compute.ts";
+import type { AfterNote } from "../attestation/render-attestation.ts";
+import { type Compute, statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { scopeOfChannel } from "../policy/access.ts";
-import { type Command, dottedName, isChange } from "../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  dottedName,
+  isChange,
+  type Target,
+} from "../registry/define.ts";
+import type { StoredRequest } from "../requests/journal/record.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import { recentRequests } from "../requests/journal/limits.ts";
+import { refusedInError } from "../requests/render/render-result.ts";
 import { targetOf } from "../requests/submit/submit.ts";
 import type { Source } from "../slack/deliver/deliver.ts";
 import { sharedBy } from "../redis/due-list.ts";
@@ -44,11 +54,16 @@ type Now = Pick<View, "frozen"> & { now: number };
  */
 export function alertSource(options: {
   alerts: Alerts;
-  store: Pick<Journal, "freezeState" | "getMany">;
+  store: Pick<Journal, "freezeState" | "getMany" | "recentIds">;
   inventory: Pick<Inventory, "seenIn">;
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
   config: { readonly policy: Policy };
+  /** Whether the VM of a request that ended is attested again, as its own card says it. */
+  attestationNote?: (
+    request: StoredRequest,
+    command: ChangeCommand,
+  ) => Promise<AfterNote | undefined>;
   editMs?: number;
 }): Source {
   const { alerts } = options;
@@ -134,15 +149,27 @@ export function alertSource(options: {
       if (!found || !("found" in found) || found.found.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
       const target = { ...targetOf(found.found), ...(status && { status }) };
-      return [[label, { n, target, ...(status && { readAt: now }) }] as const];
+      const refused = await refusedOn(target);
+      return [[label, { n, target, refused, ...(status && { readAt: now }) }] as const];
     });
     const shown = new Map((await Promise.all(known)).flat());
     const made = await store.getMany(requests.slice(-mostPresses));
-    const presses = made.flatMap((request) => {
+    const pressed = made.map(async (request) => {
       const command = commands.find(({ name }) => name === request.record.command);
-      return command && isChange(command) ? [{ request, command }] : [];
+      if (!command || !isChange(command)) return [];
+      const note = request.final ? await options.attestationNote?.(request, command) : undefined;
+      return [{ request, command, note }];
     });
+    const presses = (await Promise.all(pressed)).flat();
     return { alert, vms: shown, offered, presses, frozen, policy } satisfies View;
+  }
+
+  /** What the VM's own card leaves out in ERROR. Nothing where it can't be said. */
+  async function refusedOn({ id, status }: Target): Promise<ReadonlySet<string>> {
+    if (!statusFacts(status).isAlarming) return new Set();
+    const asked = { targetId: id, most: 10 };
+    const last = await recentRequests(asked, options.store).catch(() => []);
+    return refusedInError({ vm: { status }, last });
   }
 
   /** Undefined where the compute service doesn't tell in time. */

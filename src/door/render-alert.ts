@@ -21,7 +21,7 @@ import {
   sentence,
   when,
 } from "../messages/message.ts";
-import { askOnce, isToConfirm } from "../policy/refusal.ts";
+import { askOnce, isToConfirm, protection } from "../policy/refusal.ts";
 import {
   calledName,
   type ChangeCommand,
@@ -35,7 +35,7 @@ import { hasForm } from "../registry/invocation.ts";
 import type { Freeze } from "../requests/journal/switches.ts";
 import { deedOf, frozenWords } from "../requests/render/asking.ts";
 import type { Member } from "../requests/render/render-card.ts";
-import { outcomeOf } from "../requests/render/render-result.ts";
+import { insteadInError, outcomeOf } from "../requests/render/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 
 export interface View {
@@ -50,11 +50,17 @@ export interface View {
   /** The newest requests of its buttons. */
   presses: readonly Member[];
   frozen: Freeze | undefined;
-  policy: Pick<Policy, "confirm">;
+  policy: Pick<Policy, "confirm"> & Partial<Pick<Policy, "protect">>;
 }
 
 /** `readAt`: when the compute service told its status; without it, that is what Gatehouse saw last. */
-type Vm = { n: number; target: Target; readAt?: number };
+type Vm = {
+  n: number;
+  target: Target;
+  readAt?: number;
+  /** Commands that the compute service refused for its ERROR (`refusedInError`). */
+  refused?: ReadonlySet<string>;
+};
 
 export const mostWithControls = 10;
 const mostInWords = 20;
@@ -135,16 +141,21 @@ export function renderAlert(view: View): Message {
 }
 
 /** Who is on it, or what became of it. */
-function pressLine({ request, command }: Member): Markdown {
+function pressLine({ request, command, note }: Member): Markdown {
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
   if (!final)
     return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
-  const { sign, text } = outcomeOf(request, command);
+  const { sign, text } = outcomeOf(request, command, note);
   return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
 }
 
-function statusLine({ target, readAt }: Vm): Markdown {
+function statusLine(vm: Vm): Markdown {
+  const { refused } = vm;
+  return lines(whereLine(vm), refused && refused.size > 0 && md`${insteadInError}`);
+}
+
+function whereLine({ target, readAt }: Vm): Markdown {
   const project = projectOf(target);
   const where = md`${name(calledName(target))}${project ? ` in ${project}` : ""}`;
   if (readAt === undefined) return md`${where} was last seen ${target.status}.`;
@@ -181,12 +192,18 @@ const verbOf = (command: Command) => {
 };
 
 /** What can be pressed for one VM. A value names things, and never holds words of an alert. */
-function controlsOf({ alert, offered, frozen, policy }: View, { n, target }: Vm): ButtonSpec[] {
+function controlsOf(
+  { alert, offered, frozen, policy }: View,
+  { n, target, refused }: Vm,
+): ButtonSpec[] {
   const mayChange = alert.state === "firing" && !frozen;
   const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.requests.length });
   return offered.flatMap((command) => {
     const { offeredIn = [target.status] } = isChange(command) && command.on === "vm" ? command : {};
     if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
+    if (refused?.has(command.name)) return [];
+    const { protect = [] } = policy;
+    if (isChange(command) && protection({ protect }, { command, targets: [target] })) return [];
     const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
     const spec = { label, action: `alert:${dottedName(command)}`, value };
     const button = askOnce(spec, command, target, policy);

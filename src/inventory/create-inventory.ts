@@ -1,12 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Compute, type Vm, ComputeError } from "../compute/compute.ts";
+import { type Compute, type ListGaps, type Vm, ComputeError } from "../compute/compute.ts";
 import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { type Rounds, startRounds, takeTurn } from "../redis/due-list.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
-import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
+import {
+  asCalledBefore,
+  contentsOf,
+  contentsRead,
+  createKnown,
+  createScopes,
+  type Known,
+} from "./known.ts";
 import { readEverything, createReplica } from "./replica.ts";
 
 /** Redis is read at most this often, in the background. */
@@ -49,6 +56,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   let lookedAt = -Infinity;
   let refreshing: Promise<boolean> | undefined;
   let failing: string | undefined;
+  let lacking = "";
 
   const isReady = () => replica.head().refreshedAt !== undefined;
 
@@ -90,6 +98,15 @@ export function createInventory(options: InventoryOptions): Inventory {
     else log.warn("inventory.list-failed", { reason });
   }
 
+  /** One line when something else can't be read than before, or all can. */
+  function logGaps(): void {
+    const gaps = [replica.head().gaps, ...known.gaps()].filter((one) => one !== "").join("; ");
+    if (gaps === lacking) return;
+    lacking = gaps;
+    if (gaps === "") log.info("inventory.complete-again");
+    else log.warn("inventory.incomplete", { gaps: gaps.slice(0, 1000) });
+  }
+
   async function refresh(force: boolean): Promise<boolean> {
     // Only spares the service: two refreshes at a time are harmless
     if (!force && !(await takeTurn(redis, key, "inventory", refreshMs))) return false;
@@ -97,14 +114,15 @@ export function createInventory(options: InventoryOptions): Inventory {
     const { signal } = closing;
     const result = await readEverything({ compute, known, replica, log, concurrency, signal });
     if (!result) return false;
-    const { failed, reason, unread } = result;
+    const { failed, reason, unread, gaps } = result;
     tellOnce(reason);
     if (failed) {
       await replica.failed();
       const retryMs = Math.ceil(0.7 * Math.min(refreshMs, retryAfterMs));
       await redis.pexpire(key("turn", "inventory"), retryMs);
-    } else if (!(await replica.complete(Date.now(), unread))) return false;
+    } else if (!(await replica.complete(Date.now(), { unread, gaps }))) return false;
     await replica.sync();
+    logGaps();
     log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
     return !failed;
   }
@@ -118,14 +136,15 @@ export function createInventory(options: InventoryOptions): Inventory {
   /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
   async function note({ vm, project, goneProjectId }: Seen): Promise<void> {
     if (project)
-      await replica.change(project.id, (now) =>
-        contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
-      );
+      await replica.change(project.id, (now) => {
+        const its = asCalledBefore({ ...now?.project, ...project }, now?.project);
+        return contentsOf(its, now?.vms ?? [], now?.gaps);
+      });
     // A VM of an unknown project waits for the next refresh: without the project's name it can't be shown
     if (vm)
       await replica.change(
         vm.projectId,
-        (now) => now && contentsOf(now.project, merged(vm, now.vms)),
+        (now) => now && contentsOf(now.project, merged(vm, now.vms), now.gaps),
       );
     if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
   }
@@ -153,12 +172,13 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   async function readVm(id: string): Promise<void> {
-    const vm = await compute.vms.get(id);
+    const vm = await compute.vms.get(id, { onGaps: () => undefined });
     if (!known.entry(vm.projectId)) await readProject(vm.projectId);
     await note({ vm });
   }
 
-  const readProject = async (id: string) => note({ project: await compute.projects.get(id) });
+  const readProject = async (id: string) =>
+    note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
 
   /** By ID with one read, or with a refresh; `seen` is what may be named. */
   async function seek(kind: "vm" | "project", words: string, seen: Known): Promise<void> {
@@ -176,8 +196,10 @@ export function createInventory(options: InventoryOptions): Inventory {
     if (!project || !("found" in project)) return upToDate();
     const { id } = project.found;
     const read = async () => {
-      const vms = await compute.projects.vms(id);
-      await replica.change(id, (now) => now && contentsOf(now.project, vms));
+      let gaps: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (gaps = found);
+      const vms = await compute.projects.vms(id, { onGaps });
+      await replica.change(id, (now) => now && contentsRead(now.project, vms, gaps, now));
     };
     await quietly(read());
   }
@@ -222,7 +244,10 @@ export function createInventory(options: InventoryOptions): Inventory {
       async state() {
         await (isReady() ? freshen() : look());
         const seen = await part();
-        const { refreshedAt, failed, unread } = replica.head();
+        const { refreshedAt, failed, unread, gaps } = replica.head();
+        // Who sees a part is told no names of what isn't theirs
+        const ofList = seen === known ? gaps : "some of it can't be read";
+        const all = [...(gaps === "" ? [] : [`the list of projects: ${ofList}`]), ...seen.gaps()];
         // Three intervals: the normal age, a failed refresh, and the time of a long one
         const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
         return {
@@ -230,6 +255,8 @@ export function createInventory(options: InventoryOptions): Inventory {
           stale: failed || isOverdue || !replica.isReachable(),
           ...seen.count(),
           unread: unread.filter((name) => seen === known || seen.findProject(name) !== undefined),
+          gaps: all.length > 0 ? all : undefined,
+          isPart: seen === known ? undefined : true,
         };
       },
       seenIn: (scope) => ({
@@ -268,7 +295,8 @@ const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
 /** What a record omits stays as it was. */
 function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
   const before = vms.find(({ id }) => id === vm.id);
-  return before ? vms.map((old) => (old === before ? { ...old, ...vm } : old)) : [...vms, vm];
+  const its = asCalledBefore(vm, before);
+  return before ? vms.map((old) => (old === before ? { ...old, ...its } : old)) : [...vms, vm];
 }
 
 /** Not there, no possible ID, or the service is unreachable: then it isn't known. */

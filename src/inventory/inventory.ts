@@ -26,6 +26,10 @@ export interface InventoryState {
   projects: number;
   /** Names of projects that the last refresh could not read. */
   unread: readonly string[];
+  /** Only what a scope sees is told; there may be more. */
+  isPart?: true | undefined;
+  /** What the service gave only in part, or in a form that can't be read, for people; absent where it is whole. */
+  gaps?: readonly string[] | undefined;
 }
 
 /** What of everything somebody may see. */

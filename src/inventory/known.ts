@@ -1,4 +1,12 @@
-import { type Project, type Vm, statusFacts } from "../compute/compute.ts";
+import {
+  gapsWords,
+  type ListGaps,
+  mayHide,
+  type Project,
+  type Vm,
+  statusFacts,
+  unreadable,
+} from "../compute/compute.ts";
 import type { Found, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { fold, compileGlob } from "../text/glob.ts";
 import { editDistance } from "../text/nearest.ts";
@@ -7,13 +15,62 @@ import { editDistance } from "../text/nearest.ts";
 export interface Contents {
   project: KnownProject;
   vms: readonly KnownVm[];
+  /** How the list of its VMs fell short of what the service has; undefined where it didn't. */
+  gaps?: Pick<ListGaps, "leftOut" | "isCut"> | undefined;
 }
 
 /** What lists and answers need of what the service says. What it omits is undefined: objects of one shape take less memory. */
-export function contentsOf(seen: Project | KnownProject, vms: readonly (Vm | KnownVm)[]): Contents {
+export function contentsOf(
+  seen: Project | KnownProject,
+  vms: readonly (Vm | KnownVm)[],
+  gaps?: Contents["gaps"],
+): Contents {
   const { id, name, type, status, region, createdAt } = seen;
   const project = { id, name, type, status, region, createdAt } as KnownProject;
-  return { project, vms: vms.map((vm) => knownVm(vm, project)).toSorted(byName) };
+  const known = { project, vms: vms.map((vm) => knownVm(vm, project)).toSorted(byName) };
+  if (!gaps || (gaps.leftOut.length === 0 && !gaps.isCut)) return known;
+  const { leftOut, isCut } = gaps;
+  return { ...known, gaps: { leftOut, isCut } };
+}
+
+/**
+ * What is known after its VMs were read. A VM that the list may hide isn't gone: it stays, in a status that nothing follows from.
+ */
+export function contentsRead(
+  project: Project | KnownProject,
+  vms: readonly Vm[],
+  gaps: ListGaps | undefined,
+  before: Contents | undefined,
+): Contents {
+  const old = new Map(before?.vms.map((vm) => [vm.id, vm]));
+  const listed = vms.map((vm) => asCalledBefore(vm, old.get(vm.id)));
+  for (const { id } of vms) old.delete(id);
+  const hidden = [...old.values()].filter(({ name }) => mayHide(gaps, name));
+  const kept = hidden.map((vm) => ({ ...vm, status: unreadable }));
+  return contentsOf(asCalledBefore(project, before?.project), [...listed, ...kept], gaps);
+}
+
+/** A record without a name or type that can be read keeps those it had: rules and people go by them. */
+export function asCalledBefore<T extends { id: string; name: string; type?: string }>(
+  now: T,
+  before: { name: string; type?: string } | undefined,
+): T {
+  if (!before) return now;
+  const called = now.name === now.id ? { name: before.name } : {};
+  return { ...now, ...called, ...(now.type === unreadable ? { type: before.type } : {}) };
+}
+
+/** What of a project can't be read, for people; undefined where all can. */
+function unreadableIn({ project, vms, gaps }: Contents): string | undefined {
+  const without = vms.filter(({ status }) => status === unreadable).map(({ name }) => name);
+  const more = without.length > 3 ? `, and ${without.length - 3} more` : "";
+  const words = [
+    ...(project.status === unreadable ? ["its status can't be read"] : []),
+    ...(project.type === unreadable ? ["its type can't be read"] : []),
+    ...(without.length > 0 ? [`no status of ${without.slice(0, 3).join(", ")}${more}`] : []),
+    ...(gaps ? [gapsWords({ ...gaps, marked: [] }) ?? ""] : []),
+  ];
+  return words.length > 0 ? `${project.name}: ${words.join("; ")}` : undefined;
 }
 
 function knownVm(
@@ -43,6 +100,8 @@ export function createKnown() {
   const vmsById = new Map<string, KnownVm>();
   const vmNames = createNames();
   const projectNames = createNames();
+  /** By project. */
+  const gaps = new Map<string, string>();
   let ordered: readonly Entry[] | undefined;
 
   function set(entry: Entry): void {
@@ -52,6 +111,8 @@ export function createKnown() {
     ordered = undefined;
     if (before === entry.contents) return;
     if (before) leaveOut(before);
+    const short = unreadableIn(entry.contents);
+    if (short !== undefined) gaps.set(project.id, short);
     projectNames.add(project.name, project.id);
     for (const vm of vms) {
       const elsewhere = vmsById.get(vm.id);
@@ -65,6 +126,7 @@ export function createKnown() {
   /** A VM that another project now lists stays known. */
   function leaveOut({ project, vms }: Contents): void {
     projectNames.remove(project.name, project.id);
+    gaps.delete(project.id);
     for (const vm of vms) {
       if (vmsById.get(vm.id) !== vm) continue;
       vmsById.delete(vm.id);
@@ -131,6 +193,8 @@ export function createKnown() {
     entry: (projectId: string): Entry | undefined => entries.get(projectId),
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
+    /** What can't be read, a sentence for each project. */
+    gaps: (): string[] => [...gaps.values()].toSorted(),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): Found<KnownVm> | undefined {
       return one(vmsById.get(words), vmsMeant(words));

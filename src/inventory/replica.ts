@@ -2,8 +2,23 @@ import * as z from "zod";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
-import { type Contents, contentsOf, isSame, type Known, type Entry } from "./known.ts";
-import { type Compute, type Project, ComputeError } from "../compute/compute.ts";
+import {
+  asCalledBefore,
+  type Contents,
+  contentsOf,
+  contentsRead,
+  isSame,
+  type Known,
+  type Entry,
+} from "./known.ts";
+import {
+  type Compute,
+  gapsWords,
+  type ListGaps,
+  mayHaveVms,
+  type Project,
+  ComputeError,
+} from "../compute/compute.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
 const maxTries = 20;
@@ -32,11 +47,12 @@ return tonumber(version)
 /**
  * Says that all there is stands in Redis, unless anything was written or lost since that was so.
  *
- * KEYS head   ARGV highest version then, when the refresh ended (ms), names of unread projects as JSON → 1 when it was said
+ * KEYS head   ARGV highest version then, when the refresh ended (ms), names of unread projects as JSON, gaps of the list of
+ * projects in words → 1 when it was said
  */
 const completeLua = `
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[3])
+redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[3], 'gaps', ARGV[4])
 return 1
 `;
 
@@ -60,7 +76,7 @@ async function readProjects(
       const text = texts[index] ?? undefined;
       if (text === undefined) continue;
       const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
-      found.set(id, stored && contentsOf(stored.project, stored.vms));
+      found.set(id, stored && contentsOf(stored.project, stored.vms, stored.gaps));
     }
   }
   return found;
@@ -202,13 +218,16 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
     },
 
     /** Ends a complete refresh, once all that is known stands in Redis. False when Redis changes too quickly for that. */
-    async complete(refreshedAt: number, unread: readonly string[]): Promise<boolean> {
+    async complete(
+      refreshedAt: number,
+      { unread, gaps = "" }: { unread: readonly string[]; gaps?: string | undefined },
+    ): Promise<boolean> {
       for (let tries = 0; tries < maxTries; tries++) {
         await sync();
         const lost = [...known.entries()].filter(({ version }) => version === 0);
         for (const { contents } of lost) await write(contents.project.id, contents);
         if (lost.length > 0) continue;
-        const said = [head.version, refreshedAt, JSON.stringify(unread)];
+        const said = [head.version, refreshedAt, JSON.stringify(unread), gaps];
         if ((await runComplete([headKey], said)) === 1) return true;
       }
       return false;
@@ -225,7 +244,13 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
 type Head = ReturnType<typeof headOf>;
 
 /** What all processes know of the whole. */
-function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, string>) {
+function headOf({
+  version,
+  refreshedAt,
+  failed,
+  unread = "[]",
+  gaps = "",
+}: Record<string, string>) {
   return {
     /** The highest given so far, 0 when Redis is empty. */
     version: Number(version ?? 0),
@@ -234,6 +259,8 @@ function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, 
     /** The last refresh failed. */
     failed: failed === "1",
     unread: JSON.parse(unread) as readonly string[],
+    /** What the list of projects lacked then, in words; empty where it lacked nothing. */
+    gaps,
   };
 }
 
@@ -258,7 +285,7 @@ interface RefreshOptions {
  * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
  * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
  * stopped. `failed`: no project could be read, or the list could not, for this `reason`; `unread`: names of projects that keep
- * what was known of them.
+ * what was known of them; `gaps`: what the list of projects lacks, in words.
  */
 export async function readEverything(options: RefreshOptions) {
   const { compute, known, replica, log, concurrency, signal } = options;
@@ -266,6 +293,7 @@ export async function readEverything(options: RefreshOptions) {
   const unread = new Map<string, string>();
   let failuresInARow = 0;
   let reason: string | undefined;
+  let gaps: string | undefined;
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
@@ -276,10 +304,13 @@ export async function readEverything(options: RefreshOptions) {
   async function readVms(project: Project): Promise<void> {
     for (let reads = 0; reads < maxReads; reads++) {
       const before = known.entry(project.id);
-      const vms =
-        project.type === "TEE_VM" ? await compute.projects.vms(project.id, { signal }) : [];
-      if (project.type === "TEE_VM") failuresInARow = 0;
-      if (await publish(project.id, contentsOf(project, vms), before)) return;
+      const its = asCalledBefore(project, before?.contents.project);
+      let short: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (short = found);
+      const vms = mayHaveVms(its) ? await compute.projects.vms(project.id, { signal, onGaps }) : [];
+      if (mayHaveVms(its)) failuresInARow = 0;
+      if (await publish(project.id, contentsRead(its, vms, short, before?.contents), before))
+        return;
     }
   }
 
@@ -296,13 +327,15 @@ export async function readEverything(options: RefreshOptions) {
       log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
       // Its VMs stay as they were
       const before = known.entry(project.id);
-      await publish(project.id, contentsOf(project, before?.contents.vms ?? []), before);
+      const { project: was, vms = [], gaps: its } = before?.contents ?? {};
+      await publish(project.id, contentsOf(asCalledBefore(project, was), vms, its), before);
     }
   }
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      const list = await compute.projects.listAll(maxProjects, { signal });
+      const onGaps = (found: ListGaps) => void (gaps = gapsWords(found));
+      const list = await compute.projects.listAll(maxProjects, { signal, onGaps });
       return [...new Map(list.map((project) => [project.id, project])).values()];
     } catch (error) {
       reason = messageOf(error); // also stops the reads in progress
@@ -322,11 +355,12 @@ export async function readEverything(options: RefreshOptions) {
   }
 
   const before = [...known.entries()].map((entry) => entry.contents.project);
-  const withVms = before.filter((project) => project.type === "TEE_VM");
+  const withVms = before.filter((project) => mayHaveVms(project));
   const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
   const rest = list.filter((project) => {
     const now = known.entry(project.id)?.contents.project;
-    return !done.has(project.id) || !isSame(now, contentsOf(project, []).project);
+    const its = contentsOf(asCalledBefore(project, now), []).project;
+    return !done.has(project.id) || !isSame(now, its);
   });
   await inRandomOrder(rest, concurrency, read);
   if (signal.aborted) return undefined;
@@ -336,9 +370,9 @@ export async function readEverything(options: RefreshOptions) {
   if (list.length < maxProjects) await inRandomOrder(vanished, concurrency, vanish);
   if (signal.aborted) return undefined;
   for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
-  const tried = list.filter((project) => project.type === "TEE_VM").length;
+  const tried = list.filter((project) => mayHaveVms(project)).length;
   const failed = tried > 0 && unread.size >= tried;
-  return { failed, reason, unread: [...unread.values()].toSorted() };
+  return { failed, reason, gaps, unread: [...unread.values()].toSorted() };
 }
 
 /** At most `width` at a time. */

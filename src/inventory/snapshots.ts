@@ -21,6 +21,8 @@ export interface KnownSnapshot {
   specs?: Specs;
   /** Taken by the bot right before a restore. */
   isSafety?: boolean;
+  /** Without an ID: the one that somebody named, and that nobody who sees every VM has confirmed yet. */
+  claimed?: { id: string; by: string };
 }
 
 export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utc(at);
@@ -53,12 +55,23 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
     },
     /** Telling of the same one twice is harmless. */
     async remember(snapshot: KnownSnapshot): Promise<void> {
-      const { id, vmId, name, at } = snapshot;
+      const { id, vmId, name, at, claimed } = snapshot;
+      const all = key("snapshots", vmId);
       // Without an ID it is kept under its name and time
-      const field = id === "" ? `named ${name} ${at}` : id;
+      const nameless = `named ${name} ${at}`;
+      const before = await redis.hget(all, nameless);
+      // What was known when it was taken stands; what is found later is its ID
+      const first = before === null ? snapshot : (JSON.parse(before) as KnownSnapshot);
+      const { claimed: _former, ...known } = { ...first, id };
+      if (id === "") {
+        const now = { ...known, ...(claimed ? { claimed } : {}) };
+        await redis.hset(all, nameless, JSON.stringify(now));
+        return;
+      }
       // The first word stands: what is typed by hand later knows less
-      await redis.hsetnx(key("snapshots", vmId), field, JSON.stringify(snapshot));
-      if (id !== "") await redis.hsetnx(key("snapshot-owners"), id, vmId);
+      await redis.hsetnx(all, id, JSON.stringify(known));
+      if (before !== null) await redis.hdel(all, nameless);
+      await redis.hsetnx(key("snapshot-owners"), id, vmId);
     },
     /** Names the VM that a snapshot id belongs to, as far as we know. */
     ownerOf: async (snapshotId: string): Promise<string | undefined> =>

@@ -113,6 +113,10 @@ export function createTelemetry({
       "inventory_unread_projects",
       "Projects that the last refresh could not read",
     ),
+    inventoryGaps: gauge(
+      "inventory_gaps",
+      "Projects, and their list, that the compute service gives only in part or in a form that can't be read",
+    ),
     policyInfo: gauge("policy_info", "1; the version of the policy that counts in this process", [
       "version",
     ]),

@@ -56,7 +56,7 @@ export function interruption(verb: string, target: Target, policy: Confirming) {
  * Why this command must not change a target. `because`: the protected name in words, where it isn't the target's own. A project
  * without the names of its VMs counts as protected, by no `glob`.
  */
-export function protection(policy: Policy, judged: Judged) {
+export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
   const { command, targets, vmNames } = judged;
   if (policy.protect.length === 0 || command.kind === "read" || !command.protect) return undefined;
   for (const target of targets) {

@@ -157,7 +157,7 @@ interface Changing<
     before: S | undefined,
     after: S | undefined,
     args: z.output<Schema>,
-    answer: { snapshotId?: string },
+    answer: Pick<Accepted, "snapshotId"> & { claimed?: { id: string; by: string } },
   ): Markdown | undefined;
 }
 

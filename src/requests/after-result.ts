@@ -54,6 +54,12 @@ export async function recordResults(
   if (command.on === "vm") {
     if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
     if (command.snapshot === "takes") await keepSnapshot(request, to);
+    const { claimed } = progress.answer ?? {};
+    if (claimed)
+      await to.tellAudit(
+        `snapshot-claimed-${record.id}-${claimed.id}`,
+        claimNews(request, claimed),
+      );
   }
   if (after === undefined) {
     if (command.on === "project" && command.deletes)
@@ -75,6 +81,21 @@ function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
   );
 }
 
+/** Asks whoever can confirm it: the ID of another team's snapshot would bring its data into this one's VM. */
+function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
+  const text = md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`;
+  return message(
+    news(text),
+    section(
+      lines(
+        text,
+        md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
+      ),
+    ),
+    context(md`${name(record.id)}`),
+  );
+}
+
 async function keepSnapshot({ record, progress }: StoredRequest, to: Keeping): Promise<void> {
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;
@@ -90,6 +111,7 @@ async function keepSnapshot({ record, progress }: StoredRequest, to: Keeping): P
     ...(attestation ? { attestation } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
     ...(record.via === "safety" ? { isSafety: true } : {}),
+    ...(progress.answer?.claimed ? { claimed: progress.answer.claimed } : {}),
   });
 }
 
@@ -144,6 +166,8 @@ export function createAttestationNote(by: {
   appraiser: Appraiser;
   /** Read at each use: it may change. */
   config: { readonly policy: Policy };
+  /** Why, and since when (ms), a VM is known to fail. */
+  failure?: (vmId: string) => Promise<{ reason: string; since: number } | undefined>;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
@@ -164,8 +188,12 @@ export function createAttestationNote(by: {
     try {
       const { appraiser, config } = by;
       const { policy } = config;
+      const changedAt = request.progress.sentAt ?? request.record.createdAt;
+      // Before it is attested again, which remembers what it finds
+      const known = await by.failure?.(target.id);
+      const before = known && known.since < changedAt ? known : undefined;
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
-      const found = appraisal && afterChange(appraisal);
+      const found = appraisal && afterChange(appraisal, before);
       if (!found?.but) return found;
       const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };

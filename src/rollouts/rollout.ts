@@ -36,7 +36,7 @@ export interface RolloutRecord {
   /** How many targets there are. */
   total: number;
   /** The words named every VM: then the number must be typed, however small. */
-  isEverything?: boolean;
+  isEverything?: boolean | "of what they see";
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;

@@ -5,7 +5,7 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
-import { counted, duration } from "../messages/message.ts";
+import { counted, duration, plain } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { callsInWords, judgeDoor, offFinding } from "./doctor/door.ts";
@@ -77,12 +77,14 @@ export const checks: readonly Check[] = [
     name: "Compute service",
     fromOutside: async (config, now) => judgeService(await lookAtService(config, now)),
     async forPeople({ inventory, computeProblem }) {
-      const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
+      const { refreshedAt, stale, vms, projects, unread, gaps = [] } = await inventory.state();
       const read =
         refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
       const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
-      const known = `${vms} VMs in ${projects} projects, ${read}${missing}`;
-      if (!stale && refreshedAt !== undefined && unread.length === 0) return well(known);
+      const short = gaps.length > 0 ? `; incomplete: ${plain(gaps.join(". "), 600)}` : "";
+      const known = `${vms} VMs in ${projects} projects, ${read}${missing}${short}`;
+      if (!stale && refreshedAt !== undefined && unread.length === 0)
+        return gaps.length === 0 ? well(known) : trouble(known);
       const problem = await computeProblem();
       return trouble(problem === undefined ? known : `${problem} (${known})`);
     },

@@ -113,9 +113,10 @@ export function createMeasure(
     telemetry.redisUp.set(isKnown ? 1 : 0);
     telemetry.knowShared(isKnown);
     // From memory without Redis: then, too, names grow old
-    const { refreshedAt = startedAt, unread } = await on.inventory.state();
+    const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();
     telemetry.inventoryAge.set(Math.max(0, Date.now() - refreshedAt) / 1000);
     telemetry.inventoryUnread.set(unread.length);
+    telemetry.inventoryGaps.set(gaps.length);
   };
 }
 

@@ -210,15 +210,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const polls = createPolls(redis, key, journal.getMany);
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
+  const drift = createDriftRecords(redis, key);
   const appraiser = rememberVerdicts(judge, {
-    records: createDriftRecords(redis, key),
+    records: drift,
     alarms: createAlarms({ config, announce: notices.announce }),
     follow: subscriptions.follow,
     inventory,
     log,
     now: Date.now,
   });
-  const attestationNote = createAttestationNote({ config, appraiser, log });
+  const attestationNote = createAttestationNote({ config, appraiser, failure: drift.failure, log });
   async function projectName(id: string): Promise<string | undefined> {
     const known = await inventory.findProject(id, { onlyKnown: true });
     return "found" in known && known.found.id === id ? known.found.name : undefined;

@@ -7,13 +7,14 @@ import {
   parseCertificate,
   type Scheme,
 } from "./certificate.ts";
+import { formOf } from "./endorsement-form.ts";
 import { type Edition, Examination } from "./examination.ts";
 import { type Reason, sentenceOf } from "./reasons.ts";
-import { readRevocationList } from "./revocation.ts";
+import { aboutList, readRevocationList } from "./revocation.ts";
 import { type Product, products, type TrustedRoots } from "./roots.ts";
 import { type TcbParts, tcbParts } from "./snp/report.ts";
 import { issuersOf, readVek } from "./snp/verify-report.ts";
-import { checkCollateral } from "./tdx/collateral.ts";
+import { aboutChain, checkCollateral } from "./tdx/collateral.ts";
 import { type PckCa, pckCaOf } from "./tdx/verify-quote.ts";
 
 /** What a folder of endorsements holds, by what it is of. */
@@ -64,7 +65,7 @@ export function inspectEndorsement(
 function inspectList(list: Buffer, issuer: Certificate | undefined, scheme: Scheme): Inspected {
   if (!issuer) return { problem: "its issuer can't be read" };
   const read = readRevocationList(list, issuer, scheme);
-  if (typeof read === "string") return problemOf(read, "the revocation list");
+  if (typeof read === "string") return problemOf(read, aboutList("the revocation list", list));
   return { number: read.number, from: read.thisUpdate, until: read.nextUpdate };
 }
 
@@ -76,7 +77,9 @@ function inspectPckList(
 ): Inspected {
   if (chain === undefined)
     return { problem: `its chain is missing: the answer's header SGX-PCK-CRL-Issuer-Chain` };
-  const [issuer, root] = certificatesIn(chain) ?? [];
+  const all = certificatesIn(chain);
+  if (!all) return problemOf("collateral-malformed", aboutChain("its chain", chain));
+  const [issuer, root] = all;
   if (!issuer || !root?.der.equals(intel))
     return { problem: "its chain ends at no root that is trusted" };
   const problem = linkProblem(issuer, root, intelScheme, 0);
@@ -117,6 +120,8 @@ function inspectVcek(
   roots: TrustedRoots,
 ): Inspected {
   const certificate = parseCertificate(der);
+  const form = formOf(der);
+  if (form !== undefined) return problemOf("vek-missing", `its file is ${form}`);
   const issuers = certificate && issuersOf(certificate, roots);
   if (!certificate || issuers?.product !== product || issuers.kind !== "VCEK")
     return { problem: `it is no VCEK of ${product}'s` };

@@ -1,7 +1,7 @@
 /**
  * Why evidence is not authentic. `contradicts`: something in it is not so, it fails. `missing`: something needed isn't
- * there, can't be read, or is out of its time; nothing is proven either way. `tampered`: like missing, but somebody
- * changed what a vendor had signed, so somebody should look.
+ * there, can't be read, or is out of its time; nothing is proven either way. `tampered`: like missing, but it can be read and
+ * its vendor's signature doesn't hold, so somebody should look.
  */
 export type Standing = "contradicts" | "missing" | "tampered";
 
@@ -68,14 +68,14 @@ const reasons = {
   "crl-expired": missing((about) => `${about} has expired`),
   "crl-not-yet-valid": missing((about) => `${about} is not valid yet`),
   "crl-superseded": missing((about) => `${about} is older than one that was seen before`),
-  "crl-malformed": tampered((about) => `${about} can't be read`),
+  "crl-malformed": missing((about) => `${about} can't be read`),
   "crl-issuer": tampered((about) => `${about} is another issuer's`),
   "crl-signature": tampered((about) => `the signature on ${about} does not hold`),
   "collateral-missing": missing((about) => `${about} is missing`),
   "collateral-expired": missing((about) => `${about} has expired`),
   "collateral-not-yet-valid": missing((about) => `${about} is not valid yet`),
   "collateral-superseded": missing((about) => `${about} is older than one that was seen before`),
-  "collateral-malformed": tampered((about) => `${about} can't be read`),
+  "collateral-malformed": missing((about) => `${about} can't be read`),
   "collateral-chain": tampered((about) => `${about} is not signed by Intel's TCB signer`),
   "collateral-signature": tampered((about) => `the signature on ${about} does not hold`),
   "collateral-kind": missing((about) => `the collateral is of another kind: ${about}`),

@@ -1,5 +1,6 @@
 import type { Certificate, Scheme } from "./certificate.ts";
 import type { Examination } from "./examination.ts";
+import { formOf } from "./endorsement-form.ts";
 import {
   bitsOf,
   type Der,
@@ -48,11 +49,12 @@ export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Sch
  * the list is the newest of, where it hangs on a root that is trusted.
  */
 export function examineList(
-  what: string,
+  name: string,
   der: Buffer | undefined,
   { issuer, scheme, of }: { issuer: Certificate; scheme: Scheme; of: string | undefined },
   exam: Examination,
 ): ReadonlySet<string> {
+  const what = aboutList(name, der);
   const none = new Set<string>();
   if (!der) return exam.add("crl-missing", what) ?? none;
   const list = readRevocationList(der, issuer, scheme);
@@ -61,6 +63,12 @@ export function examineList(
   exam.lasts("crl", what, { from, until });
   if (of !== undefined) exam.isNewest("crl", what, of, { number, from });
   return revoked;
+}
+
+/** Its name, with what stands there where that is no DER at all. */
+export function aboutList(name: string, der: Buffer | undefined): string {
+  const form = der && formOf(der);
+  return form === undefined ? name : `${name}, which is ${form},`;
 }
 
 function readEntries(list: Der | undefined): Set<string> | undefined {

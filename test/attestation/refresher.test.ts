@@ -89,6 +89,16 @@ describe("the refresher of endorsements", () => {
     expect(at.asked).toHaveLength(9);
   });
 
+  it("reads answers that come packed though nobody asked for that, within the same bounds", async () => {
+    await using at = await vendors();
+    at.weather.gzips = true;
+    await at.refresher.ensure(needs(tdx));
+    expect(await at.verified(tdx)).toBe("authentic");
+    at.weather.size = 2 * 1024 * 1024;
+    await at.refresher.ensure(needs(snp));
+    expect(at.lines.filter((line) => line.includes("is larger than"))).not.toEqual([]);
+  });
+
   it("renews lists from half of their life on, never certificates of chips, and takes no older one", async () => {
     await using at = await vendors();
     await at.refresher.ensure(needs(snp));

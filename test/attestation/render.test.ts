@@ -118,6 +118,19 @@ describe("an attestation in Slack", () => {
     expect(shown.text).toMatch(/^Could not verify: a\./);
     expect(JSON.stringify(shown.blocks)).toContain("🚨 A vendor-signed file was altered");
   });
+
+  it("raises none for a file that is no list at all: it is named, and what to do about it", () => {
+    const evidence = snp();
+    const crl = Buffer.from("<html><body>503 Service Unavailable</body></html>");
+    const endorsements = { amd: { ...evidence.endorsements.amd, crl } };
+    const shown = renderAttestation({ name: "a" }, appraise(good({ evidence, endorsements })));
+    expect(shown.text).toBe(
+      "Could not verify: a. AMD's revocation list of Genoa, which is an HTML page, can't be read.",
+    );
+    const words = JSON.stringify(shown.blocks);
+    expect(words).not.toContain("🚨");
+    expect(words).toContain("Replace it in the folder of endorsements");
+  });
 });
 
 describe("a fleet", () => {
@@ -207,6 +220,12 @@ describe("the result of a change", () => {
     const said = afterChange(appraise(good({ pins: [otherMeasurement] })));
     expect(said?.but).toBe("its measurement no longer matches its pin");
     expect(said?.line.value).toBe("🔴 Measurement: abab…abab instead of 0f0e…0d0c.");
+    const before = { reason: "the measurement matches no pin", since: now - 3_600_000 };
+    const still = afterChange(appraise(good({ pins: [otherMeasurement] })), before);
+    expect(still?.but).toBe("its measurement still matches no pin");
+    expect(still?.line.value).toContain("It failed before this change, since ");
+    const other = { ...before, reason: "debugging is on" };
+    expect(afterChange(appraise(good({ pins: [otherMeasurement] })), other)?.but).toBe(said?.but);
     const unverified = afterChange(appraise(good({ says: { verified: false } })));
     expect(unverified?.but).toBe("its attestation failed");
     expect(unverified?.line.value).toBe("🔴 The compute service says the report is not verified.");

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
-import type { ListShape } from "../../sandbox/compute/weather.ts";
+import type { ListShape, Weather } from "../../sandbox/compute/weather.ts";
+import type { ListGaps } from "../../src/compute/compute.ts";
 import {
   answering,
   clientOf,
@@ -131,5 +132,183 @@ describe("the list of all projects", () => {
     expect(await compute.projects.listAll()).toHaveLength(500);
     expect(sandbox.calls()).toHaveLength(5);
     expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+});
+
+describe("a list whose pages are full", () => {
+  const world = { projects: 45, vmsPerProject: 0 };
+
+  it.each<[what: string, mostPerPage: number, weather: Weather]>([
+    ["counts only the page", 10, { total: "page" }],
+    ["is 0", 10, { total: 0 }],
+    ["is too small", 10, { total: 15 }],
+    ["counts only the page, and so does the last full one", 15, { total: "page" }],
+    [
+      "counts only the page, and per_page is what was asked for",
+      20,
+      { total: "page", repeatsPerPage: true },
+    ],
+    ["is 0, and per_page is what was asked for", 7, { total: 0, repeatsPerPage: true }],
+  ])("is read on although its total %s", async (_, mostPerPage, weather) => {
+    await using sandbox = await startSandboxCompute({ world, mostPerPage });
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+    sandbox.weather({ match: "GET /v1/projects", ...weather });
+    const gaps: ListGaps[] = [];
+    const all = await compute.projects.listAll(undefined, { onGaps: (each) => gaps.push(each) });
+    expect(all).toHaveLength(45);
+    expect(gaps).toEqual([]);
+  });
+
+  it.each([["page" as const], [0]])(
+    "holds for a project's VMs with a total of %s",
+    async (total) => {
+      await using sandbox = await startSandboxCompute({
+        world: { projects: 1, vmsPerProject: 30 },
+        perPage: 10,
+      });
+      await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+      sandbox.weather({ list: "paged", mostPerPage: 10, total });
+      expect(await compute.projects.vms("prj-0000")).toHaveLength(30);
+    },
+  );
+
+  it("stops at a total that counts more than the page, without another call", async () => {
+    await using sandbox = await startSandboxCompute({ world, mostPerPage: 15 });
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+    expect(await compute.projects.listAll()).toHaveLength(45);
+    expect(sandbox.calls()).toHaveLength(3);
+  });
+
+  it("doesn't believe a total that a search engine cut at a round number", async () => {
+    const records = (from: number) =>
+      Array.from({ length: 500 }, (_, at) => ({ ...projectRecord, id: `p-${from + at}` }));
+    await using server = await answering((request, response) => {
+      const page = Number(new URL(request.url ?? "", "http://x").searchParams.get("page"));
+      const projects = page <= 3 ? records(page * 500) : [];
+      says({ projects, total: 1_000, page, per_page: 500 })(request, response);
+    });
+    await using compute = clientOf(server.url);
+    expect(await compute.projects.listAll()).toHaveLength(1_500);
+  });
+
+  it.each<[what: string, total: Weather["total"]]>([
+    ["counts the page", "page"],
+    ["is 0", 0],
+    ["counts all", 45],
+  ])("ends where every page is the first one, and says so, when total %s", async (_, total) => {
+    await using sandbox = await startSandboxCompute({ world, mostPerPage: 10 });
+    const events: object[] = [];
+    const log = logTo((line) => events.push(line));
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey, log });
+    sandbox.weather({ ignoresPage: true, ...(total === undefined ? {} : { total }) });
+    const gaps: ListGaps[] = [];
+    const all = await compute.projects.listAll(undefined, { onGaps: (each) => gaps.push(each) });
+    expect(all).toHaveLength(10);
+    expect(sandbox.calls().length).toBeLessThanOrEqual(5);
+    expect(gaps).toEqual([{ leftOut: [], marked: [], isCut: true }]);
+    expect(events).toEqual([{ event: "compute.list-incomplete", endpoint: "GET /v1/projects" }]);
+  });
+
+  it("ends where pages never do", async () => {
+    let id = 0;
+    await using server = await answering((request, response) => {
+      id += 1;
+      says({ projects: [{ ...projectRecord, id: `p-${id}` }], has_more: true })(request, response);
+    });
+    await using compute = clientOf(server.url);
+    expect(await compute.projects.listAll(100)).toHaveLength(100);
+    expect(server.asked).toHaveLength(100);
+  });
+});
+
+describe("one broken record", () => {
+  const good = [1, 2].map((at) => ({ ...vmRecord, id: `vm-${at}`, name: `web-${at}` }));
+
+  async function listed(broken: unknown) {
+    await using server = await answering(says({ vms: [good[0], broken, good[1]] }));
+    await using compute = clientOf(server.url);
+    const gaps: ListGaps[] = [];
+    const vms = await compute.projects.vms("prj-1", { onGaps: (each) => gaps.push(each) });
+    return { vms, gaps };
+  }
+
+  const withoutUse: [what: string, record: unknown, name: string | undefined, problem: string][] = [
+    ["no ID", { ...vmRecord, id: undefined, name: "web-3" }, "web-3", "id is missing"],
+    ["null for an ID", { ...vmRecord, id: null, name: "web-3" }, "web-3", "id is missing"],
+    ["an ID of another type", { ...vmRecord, id: {} }, "web-1", "id has the wrong form"],
+    ["null for a record", null, undefined, "the record has the wrong form"],
+    ["a text for a record", "vm-3", undefined, "the record has the wrong form"],
+    [
+      "the project of another VM",
+      { ...vmRecord, id: "vm-3", project_id: "prj-2" },
+      "web-1",
+      "project_id is that of another one",
+    ],
+  ];
+  it.each(withoutUse)("is left out and named: %s", async (_, record, name, problem) => {
+    const { vms, gaps } = await listed(record);
+    expect(vms.map(({ id }) => id)).toEqual(["vm-1", "vm-2"]);
+    expect(gaps).toEqual([{ leftOut: [{ name, problem }], marked: [], isCut: false }]);
+  });
+
+  const broken = { ...vmRecord, id: "vm-3", name: "web-3" };
+  it.each([
+    ["null for a status", { ...broken, status: null }],
+    ["no status", { ...broken, status: undefined }],
+    ["a status of another type", { ...broken, status: 5 }],
+    ["an empty status", { ...broken, status: "" }],
+  ])("is marked: %s", async (_, record) => {
+    const { vms, gaps } = await listed(record);
+    expect(vms.map(({ name, status }) => [name, status])).toEqual([
+      ["web-1", "RUNNING"],
+      ["web-3", "UNREADABLE"],
+      ["web-2", "RUNNING"],
+    ]);
+    expect(gaps).toEqual([{ leftOut: [], marked: ["vm-3"], isCut: false }]);
+  });
+
+  it("is marked without a name: the ID stands in its place", async () => {
+    const { vms, gaps } = await listed({ ...broken, name: null });
+    expect(vms[1]).toMatchObject({ id: "vm-3", name: "vm-3", status: "RUNNING" });
+    expect(gaps).toEqual([{ leftOut: [], marked: ["vm-3"], isCut: false }]);
+  });
+
+  it("doesn't hide every project", async () => {
+    const projects = [
+      projectRecord,
+      { ...projectRecord, id: "prj-2", status: null },
+      { name: "x" },
+      { ...projectRecord, id: "prj-3", type: null },
+    ];
+    await using server = await answering(says({ projects, total: 4, page: 1, per_page: 100 }));
+    await using compute = clientOf(server.url);
+    const gaps: ListGaps[] = [];
+    const all = await compute.projects.listAll(undefined, { onGaps: (each) => gaps.push(each) });
+    expect(all.map(({ id, type, status }) => [id, type, status])).toEqual([
+      ["prj-1", "TEE_VM", "ACTIVE"],
+      ["prj-2", "TEE_VM", "UNREADABLE"],
+      ["prj-3", "UNREADABLE", "ACTIVE"],
+    ]);
+    expect(gaps).toEqual([
+      {
+        leftOut: [{ name: "x", problem: "id is missing" }],
+        marked: ["prj-2", "prj-3"],
+        isCut: false,
+      },
+    ]);
+  });
+
+  it("doesn't end a list of pages, also where a page has nothing else", async () => {
+    await using server = await answering((request, response) => {
+      const page = Number(new URL(request.url ?? "", "http://x").searchParams.get("page"));
+      const projects = [
+        [projectRecord],
+        [{ ...projectRecord, id: null }],
+        [{ ...projectRecord, id: "prj-3" }],
+      ][page - 1];
+      says({ projects: projects ?? [], total: 1, page, per_page: 1 })(request, response);
+    });
+    await using compute = clientOf(server.url);
+    expect((await compute.projects.listAll()).map(({ id }) => id)).toEqual(["prj-1", "prj-3"]);
   });
 });

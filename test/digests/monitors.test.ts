@@ -250,6 +250,19 @@ describe("Intel's next level", () => {
 });
 
 describe("VMs that change without being asked to", () => {
+  it("are not told of while their status can't be read, nor for how it was before that", async () => {
+    await using at = await startStatuses();
+    const round = (...all: [string, string][]) =>
+      at.look(all.map(([name, status]) => running(name, status)));
+    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "RUNNING"]);
+    await round(["off", "UNREADABLE"], ["bad", "UNREADABLE"], ["ok", "UNREADABLE"]);
+    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "UNREADABLE"]);
+    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "STOPPED"]);
+    expect(at.texts()).toEqual([]);
+    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "STOPPED"], ["new", "STOPPED"]);
+    expect(at.texts()).toEqual(["⚪ ok in shop stopped, was RUNNING."]);
+  });
+
   it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {
     await using at = await startStatuses();
     await at.look([running("web-1"), running("old", "ERROR")]);

@@ -218,6 +218,44 @@ describe("the message of a group", () => {
     );
   }, 40_000);
 
+  it("offers in ERROR what the VM's own card offers: not what the service has refused for that", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{ vm: "train-7" }]);
+    const card = await hears(world.olivia, "ops", /HighCpu on train-7[^]*\[Restart…\]/);
+    world.compute.weather({ match: "POST /v1/vms/:id/restart", status: 409, times: 1 });
+    await world.olivia.presses("Restart…", { in: card.ts });
+    await world.ended("vm restart");
+    const refused = await hears(
+      world.olivia,
+      "ops",
+      /HighCpu on train-7[^]*The compute service refuses this while the VM is in ERROR/,
+    );
+    expect(refused.ts).toBe(card.ts);
+    expect(wordsOf(refused)).toMatch(/\[Show\] \[Metrics\]/);
+    expect(wordsOf(refused)).not.toContain("[Restart…]");
+    // In a menu beside another VM, too
+    await fire(world, [{ vm: "train-7" }, {}], { groupKey: "two" });
+    const both = await hears(world.olivia, "ops", /HighCpu on (train-7, web-2|web-2, train-7)/);
+    const [rows] = [JSON.stringify(both.blocks)];
+    expect(rows.match(/"Restart…"/g)).toHaveLength(1);
+    // Once it has left ERROR, it is offered again
+    world.compute.edit.setStatus({ vm: "train-7", status: "RUNNING" });
+    await fire(world, [{ vm: "train-7" }], { groupKey: "later" });
+    await hears(world.olivia, "ops", /^🔥 HighCpu on train-7 [^]*RUNNING as of[^]*\[Restart…\]/);
+  }, 30_000);
+
+  it("doesn't offer what gatehouse.yml protects the VM from", async () => {
+    const offering = sources.replace("[vm.snapshot]", "[vm.stop]");
+    const policy = `${testPolicy.replace("vault-*", "web-2")}${offering}`;
+    await using world = await startAlertWorld({ policy });
+    await fire(world, [{}]);
+    const card = wordsOf(await hears(world.olivia, "ops", /HighCpu on web-2/));
+    expect(card).toContain("[Restart…]");
+    expect(card).not.toContain("[Stop");
+    await fire(world, [{ vm: "db-1" }], { groupKey: "other" });
+    await hears(world.olivia, "ops", /HighCpu on db-1[^]*\[Stop…\]/);
+  });
+
   it("says of nobody that they are on it who only opened the form", async () => {
     const asks = `${testPolicy}${sources.replace("[vm.snapshot]", "[vm.stop]")}confirm: ["web-*"]
 `;

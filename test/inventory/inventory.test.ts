@@ -4,6 +4,8 @@ import { createInventory, type InventoryOptions } from "../../src/inventory/crea
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import { clientOf } from "../compute/answering.ts";
 import {
   failing,
   projectNamed,
@@ -504,5 +506,77 @@ describe("a bad day of Redis", () => {
     await one.refresh();
     for (const inventory of [one, other, fleet.opens()])
       await soon(() => names(inventory.vms())).toEqual(["web-1", "www"]);
+  });
+});
+
+describe("an inventory whose service gives one record in a form that can't be read", () => {
+  it("knows all the others from the start on, and says what it lacks", async () => {
+    await using sandbox = await startSandboxCompute();
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+    const [noStatus, noId] = [{ set: { status: null } }, { without: ["id"] }];
+    const spoils = { ml: noStatus, vault: noId, staging: { set: { type: 7 } }, "gpu-1": noId };
+    sandbox.weather({ match: "GET /v1/*", spoils });
+    await using at = await testRedis();
+    const lines: string[] = [];
+    const log = createLog({ level: "warn", write: (line) => void lines.push(line) });
+    const by = { ...at, compute, log, refreshMs: 60_000 };
+    const inventory = createInventory(by);
+    await inventory.refresh();
+    await inventory.refresh();
+    const projects = await inventory.projects();
+    expect(projects.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      "docs-site ACTIVE",
+      "edge-cache ACTIVE",
+      "ml UNREADABLE",
+      "payments ACTIVE",
+      "staging ACTIVE",
+    ]);
+    expect(await names(inventory.vms({ projectId: "prj-ml" }))).toEqual(["train-7"]);
+    expect(await names(inventory.vms({ projectId: "prj-staging" }))).toEqual(["web-1", "worker-1"]);
+    const { stale, gaps } = await inventory.state();
+    expect(stale).toBe(false);
+    expect(gaps).toEqual([
+      "the list of projects: 1 record can't be read (vault: id is missing)",
+      "ml: its status can't be read; 1 record can't be read (gpu-1: id is missing)",
+      "staging: its type can't be read",
+    ]);
+    expect(lines.filter((line) => line.includes('"inventory.incomplete"'))).toHaveLength(1);
+    // Another process knows it from Redis
+    const other = createInventory(by);
+    expect((await other.state()).gaps).toEqual(gaps);
+    // Who sees a part is told nothing of the names of the others
+    const scope = { key: "ml", sees: ({ name }: { name: string }) => name === "ml" };
+    const part = (await inventory.seenIn(async () => scope).state()).gaps?.join();
+    expect(part).toContain("gpu-1");
+    expect(part).not.toMatch(/vault|staging/);
+    sandbox.clear();
+    await inventory.refresh();
+    expect((await inventory.state()).gaps).toBeUndefined();
+    await Promise.all([inventory.close(), other.close()]);
+  });
+
+  it("keeps a VM that the list may hide, under its last name, and forgets one that is gone", async () => {
+    await using sandbox = await startSandboxCompute();
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+    await using at = await testRedis();
+    const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 60_000 });
+    await inventory.refresh();
+    const seen = async () => {
+      await inventory.refresh();
+      const vms = await inventory.vms({ projectId: "prj-payments" });
+      return vms.map(({ name, status }) => `${name} ${status}`);
+    };
+    const match = "GET /v1/projects/:id/vms";
+    const spoils = { "web-1": { without: ["id"] }, "web-2": { set: { name: 5 } } };
+    sandbox.weather({ match, spoils });
+    expect(await seen()).toEqual(["db-1 RUNNING", "web-1 UNREADABLE", "web-2 RUNNING"]);
+    sandbox.edit.removeVm({ vm: "db-1" });
+    expect(await seen()).toEqual(["web-1 UNREADABLE", "web-2 RUNNING"]);
+    sandbox.clear();
+    sandbox.weather({ match, spoils: { "web-1": { without: ["id", "name"] } } });
+    expect(await seen()).toEqual(["web-1 UNREADABLE", "web-2 RUNNING"]);
+    sandbox.clear();
+    expect(await seen()).toEqual(["web-1 RUNNING", "web-2 RUNNING"]);
+    await inventory.close();
   });
 });

@@ -39,6 +39,20 @@ describe("what another team has", () => {
     await hears(world.olivia, "ops", /A project called staging already exists/);
   });
 
+  it("isn't promised: lists show what the person can see, and say so", async () => {
+    await using world = await startWorld({ policy });
+    await world.amir.types("status", "/vm show nothing-like-it");
+    await hears(world.amir, "status", /\/vm list shows every VM you can see\./);
+    await world.amir.types("status", "/project show nothing-like-it");
+    await hears(world.amir, "status", /\/project list shows every project you can see\./);
+    await world.amir.types("status", "/vm restart nothing-*");
+    await hears(world.amir, "status", /matches none of the 3 VMs you can see\. Nothing was done/);
+    await world.amir.types("status", "/vm restart *");
+    await world.amir.until(({ modals }) =>
+      JSON.stringify(modals).includes("This is every VM you can see"),
+    );
+  });
+
   it("isn't shown where an entry of pins names it too", async () => {
     await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/gatehouse pins");

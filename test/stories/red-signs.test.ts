@@ -108,6 +108,17 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   );
 });
 
+it("isn't blamed on a restart long after the resize that caused it", async () => {
+  await olivia.types("ops", "/vm restart web-2");
+  const card = await hears(olivia, "ops", /🔴 .*Restarted web-2.*, but its measurement still/);
+  expect(wordsOf(card)).not.toContain("no longer matches");
+  const result = wordsOf(await hears(olivia, "ops", /It failed before this change, since/));
+  expect(result).toMatch(
+    /🔴 Measurement: .* instead of .*\. It failed before this change, since .*\./,
+  );
+  await world.settled();
+});
+
 it("is shown to nobody of another team", async () => {
   const text = await home(amir, /Problems/);
   expect(text).toContain("train-7 in ml is ERROR");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** Its answer is lost, and a snapshot leaves no trace to read. */
@@ -9,8 +9,8 @@ async function lostSnapshot(world: TestWorld, lost: "before" | "after" = "after"
   return hears(world.olivia, "ops", /Outcome unknown\.[^]*\[It happened\]/, 10_000);
 }
 
-const dialog = (world: TestWorld) =>
-  world.olivia
+const dialog = (world: TestWorld, who = world.olivia) =>
+  who
     .until(({ modals }) => modals.some(({ submit }) => submit === "Record it"))
     .then(({ modals }) => JSON.stringify(modals.at(-1)));
 
@@ -149,3 +149,83 @@ async function newestOf({ store }: TestWorld) {
   if (!newest) throw new Error("nothing was requested");
   return newest;
 }
+
+describe("the ID of a snapshot that only a team's people saw", () => {
+  const policy = `access: { view: [], operate: [], administer: ["U0ADA"] }
+teams:
+  pay: { projects: ["payments"], operate: ["U0AMIR"], approve: ["U0AMIR"], channel: C02STATUS }
+  web: { projects: ["staging"], operate: ["U0OLIVIA"] }
+audit: { channel: C03AUDIT }
+approvals: [{ operations: ["vm.restore"], required: 0 }]
+${testTiming}
+`;
+
+  /** Amir's answer is lost; he has seen the snapshot, and says under which ID. */
+  async function seen(world: TestWorld, made: string) {
+    world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
+    await world.amir.types("status", "/vm snapshot db-1 before-x");
+    const card = await hears(world.amir, "status", /Outcome unknown[^]*\[It happened\]/, 10_000);
+    await world.amir.presses("It happened", { in: card.ts });
+    const asked = await dialog(world, world.amir);
+    expect(asked).toContain("ID of the snapshot");
+    expect(asked).toContain("Someone who sees every VM confirms it");
+    await world.amir.submits({ made, reason: "the console lists it" });
+    await world.settled();
+    return card;
+  }
+
+  it("is asked of them, waits for someone who sees every VM, and then restores", async () => {
+    await using world = await startWorld({ policy });
+    const card = await seen(world, "snap-theirs");
+    await hears(world.amir, "status", /Its ID is snap-theirs, says amir\. It can be restored/);
+    await world.amir.types("status", "/vm snapshots db-1");
+    await hears(world.amir, "status", /before-x \| snap-theirs, to be confirmed/);
+    const asking = await hears(world.ada, "audit", /amir says that the snapshot before-x of db-1/);
+    expect(wordsOf(asking)).toContain("Confirm its ID");
+    const no = /was named by amir, and nobody who sees every VM has confirmed it yet/;
+    await world.amir.types("status", "/vm restore db-1 before-x");
+    await hears(world.amir, "status", no);
+    expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toEqual([]);
+    await world.ada.presses("Confirm its ID", { in: card.ts });
+    expect(await dialog(world, world.ada)).toContain("snap-theirs");
+    await world.ada.submits({ reason: "it is of db-1" });
+    await hears(world.amir, "status", /Its ID is snap-theirs\./);
+    await world.settled();
+    await world.amir.types("status", "/vm snapshots db-1");
+    await hears(world.amir, "status", /before-x \| snap-theirs \|/);
+    const steps = await world.store.history((await world.ended()).record.id);
+    expect(steps.map(({ why }) => why).slice(-2)).toEqual([
+      "it happened (snap-theirs), says U0AMIR: the console lists it",
+      "its ID is snap-theirs, says U0ADA: it is of db-1",
+    ]);
+    await world.amir.types("status", "/vm restore db-1 before-x");
+    await world.amir.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+  });
+
+  it("can be added later, and is told neither from one of another team nor from one that nobody knows", async () => {
+    await using world = await startWorld({ policy });
+    await world.olivia.types("ops", "/vm snapshot staging/web-1 secret");
+    const theirs = (await world.ended()).progress.answer?.snapshotId ?? "";
+    const card = await seen(world, "");
+    for (const [label, made] of [
+      ["Add its ID", theirs],
+      ["Confirm its ID", "snap-nobodys"],
+    ] as const) {
+      await world.amir.presses(label, { in: card.ts });
+      await dialog(world, world.amir);
+      await world.amir.submits({ made, reason: "the console lists it" });
+      await hears(world.amir, "status", new RegExp(`Its ID is ${made}, says amir`));
+      await world.settled();
+    }
+    await world.amir.presses("Confirm its ID", { in: card.ts });
+    await dialog(world, world.amir);
+    await world.amir.submits({ made: theirs, reason: "the console lists it" });
+    await hears(world.amir, "status", new RegExp(`Its ID is ${theirs}, says amir`));
+    await world.ada.presses("Confirm its ID", { in: card.ts });
+    await dialog(world, world.ada);
+    await world.ada.submits({ reason: "looked" });
+    expect(JSON.stringify(world.ada.sees().modals)).toContain(
+      `Gatehouse knows ${theirs} as another snapshot`,
+    );
+  });
+});

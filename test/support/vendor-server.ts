@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
+import { gzipSync } from "node:zlib";
 import { listen } from "../../sandbox/listen.ts";
 
 /** Which file of a filled folder answers which address, and under which header its chain comes. */
@@ -26,12 +27,14 @@ export interface VendorWeather {
   headers: Record<string, string>;
   /** One bit in files whose names hold this. */
   damages: string;
+  /** Answers come packed, whatever was asked for. */
+  gzips: boolean;
 }
 
 /** The vendors on this machine, out of a folder that is filled; `onServed` is called as soon as an answer has left. */
 export async function startVendors(folder: string, onServed: () => void = () => undefined) {
   const asked: string[] = [];
-  const weather: VendorWeather = { status: 200, size: 0, headers: {}, damages: "" };
+  const weather: VendorWeather = { status: 200, size: 0, headers: {}, damages: "", gzips: false };
   const server = createServer((request, response) => {
     const url = request.url ?? "";
     asked.push(url);
@@ -52,9 +55,11 @@ export async function startVendors(folder: string, onServed: () => void = () => 
     const chain =
       header && (await readFile(path.join(folder, file.replace(/\.\w+$/, ".pem")), "utf8"));
     if (weather.damages !== "" && file.includes(weather.damages)) body[90] = (body[90] ?? 0) ^ 1;
+    const sent = weather.size > 0 ? Buffer.alloc(weather.size) : body;
     return {
-      body: weather.size > 0 ? Buffer.alloc(weather.size) : body,
+      body: weather.gzips ? gzipSync(sent) : sent,
       headers: {
+        ...(weather.gzips ? { "content-encoding": "gzip" } : {}),
         ...weather.headers,
         ...(header ? { [header]: encodeURIComponent(chain ?? "") } : {}),
       },

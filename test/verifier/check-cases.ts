@@ -126,8 +126,8 @@ export function checkCases(mints: Mints): readonly Case[] {
       tdx({ ca: { ca: { pathLength: 0, usage: 0x04 } } }),
     ),
     alarm("crl-issuer", "SNP: ARK that may not sign lists", snp({ ark: { ca: { usage: 0x04 } } })),
-    alarm("crl-malformed", "TDX: list without an end", tdx({ pckCrl: { until: undefined } })),
-    alarm(
+    cannot("crl-malformed", "TDX: list without an end", tdx({ pckCrl: { until: undefined } })),
+    cannot(
       "crl-malformed",
       "TDX: list that covers only some",
       tdx({ pckCrl: { extensions: [critical] } }),
@@ -137,7 +137,7 @@ export function checkCases(mints: Mints): readonly Case[] {
       "TDX: list signed in another way",
       tdx({ pckCrl: { signing: { ...ecdsaSigning, algorithm: pssSigning.algorithm } } }),
     ),
-    alarm(
+    cannot(
       "crl-malformed",
       "TDX: list larger than any is",
       tdx({ pckCrl: { extensions: [extension("2.5.29.99", Buffer.alloc(1024 * 1024))] } }),
@@ -203,7 +203,7 @@ export function checkCases(mints: Mints): readonly Case[] {
       tdxAfter({ tcbInfo: (info) => void (info.tcbEvaluationDataNumber = 99) }, {}),
     ),
     alarm("crl-signature", "SNP: list of another signer", snp({ crl: { signer: amd.ask } })),
-    alarm(
+    cannot(
       "crl-malformed",
       "SNP: list with bytes behind it",
       snp(
@@ -252,8 +252,8 @@ export function checkCases(mints: Mints): readonly Case[] {
       tdx({ signer: { signer: intel.ca } }),
     ),
     alarm("collateral-chain", "TDX: TCB signer that is a CA", tdx({ signer: { ca: {} } })),
-    alarm(
-      "collateral-chain",
+    cannot(
+      "collateral-malformed",
       "TDX: QE identity without a chain",
       tdx(
         {},
@@ -262,7 +262,7 @@ export function checkCases(mints: Mints): readonly Case[] {
         },
       ),
     ),
-    alarm(
+    cannot(
       "collateral-malformed",
       "TDX: TCB info that is no answer",
       tdx(

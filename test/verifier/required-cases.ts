@@ -288,7 +288,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       name: "PCK list that can't be read",
       verdict: C,
       code: "crl-malformed",
-      isAlarm: true,
+      says: "which is no DER",
       judge: tdx({}, { intel: (good) => ({ ...good, pckCrl: Buffer.from("00", "hex") }) }),
     },
     {

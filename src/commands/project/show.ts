@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { ComputeError, type Project } from "../../compute/compute.ts";
+import {
+  ComputeError,
+  gapsWords,
+  type ListGaps,
+  mayHaveVms,
+  type Project,
+} from "../../compute/compute.ts";
 import {
   counted,
   md,
@@ -36,10 +42,14 @@ export const show = defineCommand({
   async answer({ project: words }, context_: ReadContext) {
     const { compute, inventory, resolve, digests, now } = context_;
     const found = await resolve("project", words);
-    const project = await unlessUnreachable(compute.projects.get(found.id));
+    let isMarked = false;
+    const onMark = () => void (isMarked = true);
+    const project = await unlessUnreachable(compute.projects.get(found.id, { onGaps: onMark }));
     if (project instanceof ComputeError) return lastKnown(found, project, context_);
-    const vms =
-      project.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
+    let gaps: ListGaps | undefined;
+    const onGaps = (short: ListGaps) => void (gaps = short);
+    const reading = mayHaveVms(project) ? compute.projects.vms(found.id, { onGaps }) : [];
+    const vms = await unlessUnreachable(Promise.resolve(reading));
     if (vms instanceof ComputeError) return lastKnown(found, vms, context_);
     await inventory.note({ project });
     const failing = await digests.drift.failing(vms.map(({ id }) => id));
@@ -75,7 +85,7 @@ export const show = defineCommand({
       section(
         vms.length > 0
           ? md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`
-          : md`${project.type === "TEE_VM" ? "It has" : "Projects of this type have"} no VMs.`,
+          : md`${mayHaveVms(project) ? "It has" : "Projects of this type have"} no VMs.`,
       ),
       vmList,
       buttons(lookButtons(project)),
@@ -84,18 +94,41 @@ export const show = defineCommand({
   },
   data: {
     at: "/v1/projects/{project}",
-    shape: projectShape.extend({ vms: z.array(vmShape), ...readAt }),
+    shape: projectShape.extend({
+      vms: z.array(vmShape),
+      gaps: z
+        .string()
+        .optional()
+        .describe("what of the list of its VMs is missing or can't be read"),
+      ...readAt,
+    }),
     async read({ project: words }, { compute, resolve, digests, now }: ReadContext) {
       const { id } = await resolve("project", words);
-      const project = await compute.projects.get(id);
-      const vms = project.type === "TEE_VM" ? await compute.projects.vms(id) : [];
+      const project = await compute.projects.get(id, { onGaps: () => undefined });
+      let short: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (short = found);
+      const vms = mayHaveVms(project) ? await compute.projects.vms(id, { onGaps }) : [];
+      const gaps = short && gapsWords(short);
       const failing = await digests.drift.failing(vms.map((vm) => vm.id));
       const its = { projectId: id, projectName: project.name };
       const said = vms.map((vm) => ({ ...vm, ...its, failsAttestation: failing.get(vm.id) }));
-      return { ...project, vms: said, readAt: isoTime(now()) };
+      return { ...project, vms: said, readAt: isoTime(now()), ...(gaps ? { gaps } : {}) };
     },
   },
 });
+
+/** What the compute service gave of the project only in part; undefined where it gave all. */
+function gapsSection(isMarked: boolean, gaps: ListGaps | undefined) {
+  const words = [
+    ...(isMarked ? ["not everything about the project itself can be read"] : []),
+    ...(gaps && gaps.marked.length > 0
+      ? [`not everything of ${counted(gaps.marked.length, "VM")} can be read`]
+      : []),
+    ...[(gaps && gapsWords(gaps)) ?? []].flat(),
+  ];
+  if (words.length === 0) return undefined;
+  return context(md`⚠️ *Incomplete:* ${plain(words.join("; "), 600)}.`);
+}
 
 function lookButtons({ id, type }: Project): ButtonSpec[] {
   const refresh = runButton("Refresh", "project.show", { project: id });

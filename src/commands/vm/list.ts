@@ -27,6 +27,7 @@ import {
 } from "../last-known.ts";
 import { listedVmShape } from "../shapes.ts";
 import { byTrouble, countByStatus, type Failing, redFirst, signed } from "../../inventory/known.ts";
+import { parseTime } from "../../text/parse-time.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
@@ -45,7 +46,7 @@ export const vmOrders = {
   project: then((a, b) => compare(a.projectName, b.projectName)),
   cpu: then((a, b) => compare(b.specs?.cpu ?? 0, a.specs?.cpu ?? 0)),
   memory: then((a, b) => compare(b.specs?.memory ?? 0, a.specs?.memory ?? 0)),
-  newest: then((a, b) => compare(b.createdAt ?? "", a.createdAt ?? "")),
+  newest: then((a, b) => compare(parseTime(b.createdAt) ?? 0, parseTime(a.createdAt) ?? 0)),
 } satisfies Record<string, Order>;
 
 type VmOrder = keyof typeof vmOrders;

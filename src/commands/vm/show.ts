@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ComputeError, statusFacts, type Vm } from "../../compute/compute.ts";
+import { ComputeError, unreadable, type Vm } from "../../compute/compute.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   readable,
@@ -31,12 +31,13 @@ import {
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { askOnce, protection } from "../../policy/refusal.ts";
-import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
+import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
 import { targetOfVm } from "../../requests/submit/submit.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
 import { isoTime, readAt, vmShape } from "../shapes.ts";
+import { parseTime } from "../../text/parse-time.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -50,7 +51,7 @@ export const show = defineCommand({
     const { compute, inventory, digests, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
     const [vm, failing, open, last] = await Promise.all([
-      unlessUnreachable(compute.vms.get(found.id)),
+      unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       digests.drift.failing([found.id]),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
@@ -71,7 +72,10 @@ export const show = defineCommand({
     shape: vmShape.extend(readAt),
     async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);
-      const [vm, failing] = await Promise.all([compute.vms.get(id), digests.drift.failing([id])]);
+      const [vm, failing] = await Promise.all([
+        compute.vms.get(id, { onGaps: () => undefined }),
+        digests.drift.failing([id]),
+      ]);
       return { ...vm, projectName, failsAttestation: failing.get(id), readAt: isoTime(now()) };
     },
   },
@@ -117,6 +121,11 @@ export function vmCard(card: Card): Message {
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
     withheld.value === "" ? undefined : context(withheld),
+    vm.status === unreadable
+      ? context(
+          md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
+        )
+      : undefined,
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
     ...changeButtons(card, offered).map((specs) => buttons(specs)),
@@ -126,8 +135,8 @@ export function vmCard(card: Card): Message {
 /** A field of a card for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {
   if (!time) return undefined;
-  const at = Date.parse(time);
-  if (Number.isNaN(at)) return [label, md`${time}`] as const;
+  const at = parseTime(time);
+  if (at === undefined) return [label, md`${time}`] as const;
   return [label, when(at, "{date_short} {time}", utc(at))] as const;
 }
 
@@ -138,16 +147,6 @@ function attestationWords({ attestation }: Vm): Markdown {
 
 function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
-}
-
-/** What the compute service refused for its ERROR, and would refuse again while it lasts. */
-export function refusedInError({
-  vm,
-  last = [],
-}: Pick<Card, "last"> & { vm: Pick<Vm, "status"> }): ReadonlySet<string> {
-  if (!statusFacts(vm.status).isAlarming) return new Set();
-  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
-  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }
 
 const looks = [

@@ -38,10 +38,13 @@ export const snapshot = defineCommand({
     wanted: () => false,
     again: "never",
   },
-  tell: (_before, _after, { name }, { snapshotId }) =>
-    snapshotId === undefined
-      ? md`The compute service returned no ID, so it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
-      : md`Its ID is ${code(snapshotId)}.`,
+  tell(_before, _after, { name }, { snapshotId, claimed }) {
+    if (snapshotId !== undefined) return md`Its ID is ${code(snapshotId)}.`;
+    const called = name === undefined ? "" : ` ${name}`;
+    if (claimed)
+      return md`Its ID is ${code(claimed.id)}, says ${claimed.by}. It can be restored by its name${called} once someone who sees every VM has confirmed that.`;
+    return md`The compute service returned no ID, so it can't be restored by its name${called}.`;
+  },
   fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),
   perform: (vm, { name }, { compute }) =>
     compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),

@@ -38,7 +38,7 @@ export const snapshots = defineCommand({
       .slice(0, maxRows)
       .map((one) => [
         one.name || "–",
-        one.id || "no ID: can't be restored",
+        one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
         snapshotName(one, all) === one.name ? `${duration(now() - one.at)} ago` : takenAt(one),
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),

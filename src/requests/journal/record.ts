@@ -86,7 +86,14 @@ export interface Progress {
   sentAt?: number;
   /** The call has ended: nothing more of it can leave. */
   endedAt?: number;
-  answer?: { class: string; status?: number; message?: string; snapshotId?: string };
+  answer?: {
+    class: string;
+    status?: number;
+    message?: string;
+    snapshotId?: string;
+    /** The ID that somebody who doesn't see every VM named: it counts once someone who does has confirmed it. */
+    claimed?: { id: string; by: string };
+  };
   /** Proof that it began, and when it was seen. */
   mark?: { status: string; at: number } | undefined;
   lastLook?: Look;

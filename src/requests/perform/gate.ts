@@ -1,5 +1,11 @@
 import {
   type CallOptions,
+  describeFailure,
+  type Endpoint,
+  endpoints,
+  gapsWords,
+  type ListGaps,
+  mayHide,
   type Vm,
   isTransitional,
   ComputeError,
@@ -73,6 +79,8 @@ export async function gate(
   target ??= record.target;
   const elsewhere = teamChange(record.target, ownerOf(target).name, by.policy);
   if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
+  const hidden = hiddenVms(read);
+  if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
   const vmIds = vms.map(({ id }) => id);
   const refused = refusal({
     policy: by.policy,
@@ -140,7 +148,33 @@ export interface Read {
   seen: Seen | undefined;
   /** The VMs of a project. */
   vms: readonly Vm[];
+  /** How the list of them falls short. */
+  gaps?: ListGaps | undefined;
 }
+
+/**
+ * Why it isn't known which VMs a project has, or what they are called: rules and people decide by that, so nothing is decided
+ * then. Undefined where it is known.
+ */
+export function hiddenVms({ seen, vms, gaps }: Read): string | undefined {
+  if (!gaps || seen === undefined || isList(seen)) return undefined;
+  const nameless = vms.filter(({ id, name }) => name === id && gaps.marked.includes(id));
+  const words = [
+    ...[gapsWords(gaps) ?? []].flat(),
+    ...(nameless.length > 0 ? [`no name of ${nameless.map(({ id }) => id).join(", ")}`] : []),
+  ];
+  if (words.length === 0) return undefined;
+  return `the compute service's list of the VMs of ${seen.name} can't be read whole: ${words.join("; ")}`;
+}
+
+/** Thrown where an answer lacks what a decision needs. */
+function unusable(endpoint: Endpoint, lack: string | undefined): ComputeError {
+  const message = `${describeFailure(endpoint, "unexpected", "answer", undefined)}: ${lack}`;
+  return new ComputeError("unexpected", endpoint, message, { reason: "answer" });
+}
+
+/** A list that isn't whole is no proof that something doesn't exist. */
+const notWhole = (gaps: ListGaps) => unusable(endpoints.listProjects, gapsWords(gaps));
 
 /** Reads the target. `seen` is undefined only for a proven absence: a 404 while a control read succeeds. */
 export async function readTarget(
@@ -148,20 +182,25 @@ export async function readTarget(
   { compute }: Pick<WorkerContext, "compute">,
   options: CallOptions = {},
 ): Promise<Read> {
+  let gaps: ListGaps | undefined;
+  const telling = { ...options, onGaps: (found: ListGaps) => void (gaps = found) };
   if (target.id === "") {
-    const all = await compute.projects.listAll(undefined, options);
-    return { seen: all.filter((project) => project.name === target.name), vms: [] };
+    const all = await compute.projects.listAll(undefined, telling);
+    const seen = all.filter((project) => project.name === target.name);
+    if (seen.length === 0 && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
+    return { seen, vms: [] };
   }
   try {
     if (target.kind === "vm") return { seen: await compute.vms.get(target.id, options), vms: [] };
     const project = await compute.projects.get(target.id, options);
-    const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, options) : [];
-    return { seen: project, vms };
+    const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, telling) : [];
+    return { seen: project, vms, gaps };
   } catch (error) {
     if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
     // The control read
-    const all = await compute.projects.listAll(undefined, options);
+    const all = await compute.projects.listAll(undefined, telling);
     if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
+    if (target.kind === "project" && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
     return { seen: undefined, vms: [] };
   }
 }
@@ -177,7 +216,12 @@ export async function asNamedNow(
 ): Promise<Target | undefined> {
   if (target.kind !== "vm") return target;
   try {
-    const { name } = await compute.projects.get(target.projectId, options);
+    let isMarked = false;
+    const onGaps = () => void (isMarked = true);
+    const { id, name } = await compute.projects.get(target.projectId, { ...options, onGaps });
+    // Rules go by the name: its ID must not stand in for the one that can't be read
+    if (isMarked && name === id && target.projectName !== id)
+      throw unusable(endpoints.getProject, "name is missing");
     return { ...target, projectName: name };
   } catch (error) {
     if (error instanceof ComputeError && error.kind === "not-found") return undefined;
@@ -205,6 +249,11 @@ function whenUnreadable(error: unknown): Closed {
     return { is: "closed", why: `the compute service refused to show it${said}` };
   }
   if (error.kind === "busy") return { is: "later", why: throttledWhy };
+  if (error.kind === "unexpected")
+    return {
+      is: "later",
+      why: `Gatehouse can't read the compute service's answer (${error.message}); nothing was sent`,
+    };
   const what = unreachableWords(error);
   return { is: "later", why: `the compute service ${what} right now; nothing was sent` };
 }

@@ -1,8 +1,16 @@
-import { ComputeError, nextPollDelay, isTransitional, statusFacts } from "../../compute/compute.ts";
+import {
+  ComputeError,
+  type ListGaps,
+  mayHide,
+  nextPollDelay,
+  isTransitional,
+  statusFacts,
+  unreadable,
+} from "../../compute/compute.ts";
 import { during, workOnRequests } from "../../log/log.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { DueWork } from "../../redis/due-list.ts";
-import type { Seen, Effect } from "../../registry/define.ts";
+import type { Seen, Effect, Target } from "../../registry/define.ts";
 import { readTarget, changeOf, maxStepErrors, type WorkerContext } from "./gate.ts";
 import {
   isPolled,
@@ -69,6 +77,10 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
     return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
   const at = await by.store.now();
+  await giveUpLate(
+    waiting.filter((request) => !read(request)),
+    by,
+  );
   let youngest = 0;
   const left: { request: Waiting; seen: Seen | undefined }[] = [];
   for (const request of waiting) {
@@ -187,7 +199,10 @@ function decidesNothing(
   return now.mark === undefined || progress.mark !== undefined;
 }
 
-/** Reads one VM alone, or the list of its project for several. */
+/**
+ * Reads one VM alone, or the list of its project for several. A list with gaps doesn't prove that a VM is gone, and a record
+ * that can't be read proves nothing: such a VM is read alone. Undefined for what can't be read at all.
+ */
 async function readFor(
   pollKey: string,
   waiting: readonly StoredRequest[],
@@ -201,9 +216,27 @@ async function readFor(
     const { seen } = await readTarget((first as StoredRequest).record.target, by, { signal });
     return () => ({ seen });
   }
-  const list = await by.compute.projects.vms(pollKey.slice("vms/".length), { signal });
-  const vms = new Map(list.map((vm) => [vm.id, vm]));
-  return ({ record }) => ({ seen: vms.get(record.target.id) });
+  let gaps: ListGaps | undefined;
+  const onGaps = (short: ListGaps) => void (gaps = short);
+  const list = await by.compute.projects.vms(pollKey.slice("vms/".length), { signal, onGaps });
+  const found = new Map<string, { seen: Seen | undefined }>();
+  for (const vm of list) if (vm.status !== unreadable) found.set(vm.id, { seen: vm });
+  const isUnclear = ({ id, name }: Target) =>
+    !found.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id));
+  const all = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
+  const unclear = [...all.values()].filter(isUnclear);
+  const readAlone = async (target: Target): Promise<void> => {
+    try {
+      found.set(target.id, await readTarget(target, by, { signal }));
+    } catch (error) {
+      if (!(error instanceof ComputeError)) throw error;
+      by.log.debug("poll.unread", { vm: target.id, why: error.message });
+    }
+  };
+  await Promise.all(unclear.map(readAlone));
+  const unread = new Set(unclear.filter(({ id }) => !found.has(id)).map(({ id }) => id));
+  return ({ record: { target } }) =>
+    unread.has(target.id) ? undefined : { seen: found.get(target.id)?.seen };
 }
 
 /** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */

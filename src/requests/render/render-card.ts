@@ -90,9 +90,24 @@ export function renderCard(
     news(outcome ?? short),
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
     record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
+    foundLine(request, command),
     context(requestedLine(request, from)),
     note && context(note),
     buttons(cardButtons(request, command, policy)),
+  );
+}
+
+/** What a person found of a snapshot whose outcome was unknown: it may be added after the result was told. */
+function foundLine({ state, progress }: StoredRequest, command: ChangeCommand) {
+  const { snapshotId, claimed } = progress.answer ?? {};
+  const takes = command.on === "vm" && command.snapshot === "takes";
+  if (!takes || state !== "done" || !progress.decidedBy) return undefined;
+  if (snapshotId !== undefined) return context(md`Its ID is ${name(snapshotId)}.`);
+  return (
+    claimed &&
+    context(
+      md`Its ID is ${name(claimed.id)}, says ${claimed.by}; someone who sees every VM must confirm that.`,
+    )
   );
 }
 
@@ -232,6 +247,10 @@ export function cardButtons(
 function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Confirming) {
   const { record, state, progress, changedAt } = request;
   const { id, target, approval } = record;
+  if (lacksId(request, command)) {
+    const label = progress.answer?.claimed ? "Confirm its ID" : "Add its ID";
+    return [requestButton(label, "request:happened", request)];
+  }
   if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
   // Another try would be refused again
   if (isRefusedInError(request)) {
@@ -262,6 +281,12 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
 export function mayRetry({ state, progress }: StoredRequest): boolean {
   if (state === "cancelled") return progress.wasFrozen === true;
   return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
+}
+
+/** A snapshot that a person saw, and that can't be restored before its ID is known. */
+export function lacksId({ state, progress }: StoredRequest, command: ChangeCommand): boolean {
+  const takes = command.on === "vm" && command.snapshot === "takes";
+  return takes && state === "done" && !progress.answer?.snapshotId && !!progress.decidedBy;
 }
 
 const undoWithinMs = 24 * 3600_000;

@@ -1,3 +1,4 @@
+import { statusFacts } from "../../compute/compute.ts";
 import {
   context,
   message,
@@ -188,6 +189,22 @@ export function isRefusedInError({ state, progress, record }: StoredRequest): bo
   return statusOf(before) === "ERROR";
 }
 
+/**
+ * What the compute service refused for the VM's ERROR, and would refuse again while that lasts. Every card that offers commands on
+ * a VM leaves these out. `last`: its newest requests, newest first.
+ */
+export function refusedInError({
+  vm,
+  last = [],
+}: {
+  vm: { status: string };
+  last?: readonly StoredRequest[] | undefined;
+}): ReadonlySet<string> {
+  if (!statusFacts(vm.status).isAlarming) return new Set();
+  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
+  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
+}
+
 export const insteadInError =
   "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
 
@@ -265,6 +282,13 @@ export function cardViewOf({ state, final, progress }: StoredRequest): CardView 
 }
 
 /** A card is edited only when this changes. */
+function foundMark({ progress: { decidedBy, answer } }: StoredRequest): string {
+  if (!decidedBy || !answer) return "";
+  const id =
+    answer.snapshotId ?? (answer.claimed && `${answer.claimed.id} by ${answer.claimed.by}`);
+  return id === undefined ? "" : ` ${id}`;
+}
+
 export function cardVersion(request: StoredRequest): string {
   const { progress, state } = request;
   const cardView = cardViewOf(request);
@@ -274,7 +298,7 @@ export function cardVersion(request: StoredRequest): string {
     case "waiting":
       return `waiting ${progress.waitsFor?.request ?? ""} ${progress.waitsFor?.unknown?.sentAt ?? ""} ${progress.why ?? ""}`;
     case "ended":
-      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}`;
+      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}${foundMark(request)}`;
     case "unknown":
       return `unknown ${progress.lastLook?.status ?? ""} ${progress.asksAgainAt ?? ""}`;
     case "running":

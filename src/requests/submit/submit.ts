@@ -154,7 +154,7 @@ export async function resolveTarget(
   const none = `There is no ${what} called ${words}.${known}`;
   if (found.unknown.length > 0)
     throw new PickOne(`${none} Did you mean…`, found.unknown.map(targetOf), false);
-  throw new UserError(none, `\`/${kind} list\` shows every ${what} Gatehouse knows.`);
+  throw new UserError(none, `\`/${kind} list\` shows every ${what} you can see.`);
 }
 
 /** Whether another VM that is known has its name. */
@@ -181,8 +181,8 @@ export interface Several {
   targets: readonly Target[];
   /** As typed. */
   words: string;
-  /** Every VM Gatehouse knows. */
-  isEverything: boolean;
+  /** Every VM that Gatehouse knows, or that this person can see of them. */
+  isEverything: boolean | "of what they see";
 }
 
 const maxTargets = 1000;
@@ -200,11 +200,12 @@ export async function resolveSeveral(
   const hasGlob = words.some(isGlob);
   if (words.length < 2 && !hasGlob) return undefined;
   const targets = await vmsNamed(words, inventory);
-  const { vms } = await inventory.state();
+  const { vms, isPart } = await inventory.state();
+  const isEverything = hasGlob && vms > 1 && targets.length >= vms;
   return {
     targets,
     words: words.join(" "),
-    isEverything: hasGlob && vms > 1 && targets.length >= vms,
+    isEverything: isEverything && isPart ? "of what they see" : isEverything,
   };
 }
 
@@ -237,9 +238,9 @@ async function targetsNamed(word: string, inventory: Inventory): Promise<readonl
   const matching = await inventory.matchVms(word);
   if (matching.length > 0)
     return Promise.all(matching.map((vm) => withSharedName(targetOf(vm), inventory)));
-  const { vms, stale } = await inventory.state();
+  const { vms, stale, isPart } = await inventory.state();
   throw new UserError(
-    `${word} matches none of the ${vms} VMs Gatehouse knows. Nothing was done.`,
+    `${word} matches none of the ${vms} VMs ${isPart ? "you can see" : "Gatehouse knows"}. Nothing was done.`,
     stale
       ? "This list may be outdated: `/gatehouse status` shows why."
       : "`/vm list` shows them all; a glob with a slash means `project/name`.",
@@ -296,6 +297,13 @@ export async function withSnapshotId(
   if (named.length === 0) return input;
   const withId = named.filter(({ id }) => id !== "");
   if (withId.length === 1) return { ...input, [key]: withId[0]?.id };
+  const claimed = named.find((one) => one.claimed)?.claimed;
+  if (withId.length === 0 && claimed) {
+    throw new UserError(
+      `The ID of the snapshot ${words} was named by ${claimed.by}, and nobody who sees every VM has confirmed it yet.`,
+      "“Confirm its ID” on the card of that snapshot's request does it.",
+    );
+  }
   if (withId.length === 0) {
     throw new UserError(
       `The compute service gave no ID for the snapshot ${words}, so it can't be restored by its name.`,

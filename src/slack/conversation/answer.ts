@@ -54,6 +54,7 @@ import {
 } from "../../requests/perform/gate.ts";
 import { placeOf, submitChange, takeTurn } from "./submit.ts";
 import { moveOr } from "./vote.ts";
+import { parseTime } from "../../text/parse-time.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(
@@ -243,8 +244,7 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
     await no("console.once", "This button was already used.");
   const session = await openOnce(vm, person, approved, gateway);
   const now = gateway.now();
-  // NaN, where it names none, is later than nothing
-  const told = Date.parse(session.expiresAt ?? "");
+  const told = parseTime(session.expiresAt) ?? 0;
   const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
   const by = { who: person.id, team: person.teamId };
   const target = { kind: "vm", id: vm.id, name: vm.name };

@@ -62,13 +62,14 @@ import {
 import { setTimeout as sleep } from "node:timers/promises";
 import { inventoryAge } from "../../commands/last-known.ts";
 import { restart } from "../../commands/vm/restart.ts";
-import { show, refusedInError } from "../../commands/vm/show.ts";
+import { show } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { failsWords, firstOf, redFirst } from "../../inventory/known.ts";
 import { recentRequests, waitsFor } from "../../requests/journal/limits.ts";
 import {
   headline,
   insteadInError,
+  refusedInError,
   symbolOf,
   decidedLine,
 } from "../../requests/render/render-result.ts";

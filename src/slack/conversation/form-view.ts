@@ -110,6 +110,7 @@ export function formOfMany(
     frozen,
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
     record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
+    record.isEverything === "of what they see" && md`⚠️ *This is every VM you can see.*`,
     interruption(command, targets, record),
     ...warnings(command, targets, input, pinned),
   );
@@ -342,7 +343,7 @@ const maxWithoutNumber = 20;
 
 /** Whether the number of VMs must be typed: against a slip of the hand. */
 export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
-  return total > maxWithoutNumber || isEverything === true;
+  return total > maxWithoutNumber || !!isEverything;
 }
 
 function numberInput(total: number): KnownBlock {

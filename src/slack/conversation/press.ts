@@ -14,7 +14,13 @@ import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/poll.ts";
 import { isChannel, renderResult } from "../../requests/render/render-result.ts";
-import { mayRetry, mayUndo, renderCard, withResult } from "../../requests/render/render-card.ts";
+import {
+  lacksId,
+  mayRetry,
+  mayUndo,
+  renderCard,
+  withResult,
+} from "../../requests/render/render-card.ts";
 import { say } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
@@ -34,7 +40,16 @@ import { askDismissal, pressAlert, runProposal } from "./press-door.ts";
 import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit.ts";
-import { alreadyResolved, askedFor, moveOr, reasonModal, reviewModal, vote } from "./vote.ts";
+import {
+  alreadyResolved,
+  askedFor,
+  idModal,
+  mayAddId,
+  moveOr,
+  reasonModal,
+  reviewModal,
+  vote,
+} from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
@@ -69,7 +84,7 @@ const presses: Readonly<Record<string, Handle>> = {
   "request:look": onRequest(byRight(lookAgain, { isStop: true })),
   "request:later": onRequest(byRight(askLater, { isStop: true })),
   "request:record": onRequest(showBlocking),
-  "request:happened": onRequest(byRight(askOutcome)),
+  "request:happened": onRequest(askHappened),
   "request:not-happened": onRequest(byRight(askOutcome)),
   "request:retry": onRequest(once(retry)),
   "request:again": onRequest(once(again)),
@@ -322,6 +337,16 @@ async function showBlocking({ request: { progress }, act }: Pressed): Promise<vo
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);
   await authorize(askedFor(blocking, command, await personOf(act)), act.gateway);
   await act.reply.privately(renderCard(blocking, command));
+}
+
+/** Of what happened, the ID may still be missing, which an administrator may add too. */
+async function askHappened(pressed: Pressed): Promise<unknown> {
+  const { request, command, act } = pressed;
+  if (!lacksId(request, command)) return byRight(askOutcome)(pressed);
+  const person = await personOf(act);
+  await mayAddId(request, command, person, act.gateway);
+  const seesAll = scopeOfPerson(act.gateway.policy, person, act.gateway.ourTeamId) === undefined;
+  return openOr(act, idModal(request, { seesAll }));
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */

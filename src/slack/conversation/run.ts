@@ -360,7 +360,10 @@ const maxShown = 20;
 
 function vmTable(vms: readonly KnownVm[]): Message {
   if (vms.length === 0)
-    return say(md`That message names no known VM.`, md`${name("/vm list")} lists all VMs.`);
+    return say(
+      md`That message names no known VM.`,
+      md`${name("/vm list")} shows every VM you can see.`,
+    );
   const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
   const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
   const { block, shown } = table("VMs", ["Name", "Status", "Project", "ID"], rows);

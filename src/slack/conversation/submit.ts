@@ -63,9 +63,9 @@ import {
   rules,
 } from "./authorize.ts";
 import { takeProposal } from "./take-proposal.ts";
-import type { Vm } from "../../compute/compute.ts";
+import { type ListGaps, mayHide, type Vm } from "../../compute/compute.ts";
 import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
-import { readTarget } from "../../requests/perform/gate.ts";
+import { hiddenVms, readTarget } from "../../requests/perform/gate.ts";
 import { newRolloutId, type RolloutRecord } from "../../rollouts/rollout.ts";
 
 /**
@@ -307,7 +307,14 @@ export async function gatherFacts(
 ): Promise<DialogFacts> {
   if (command.on === "new-project")
     return { ...unread(target, input), regions: await regionsKnown(gateway) };
-  const { seen, vms } = await readTarget(target, gateway);
+  const read = await readTarget(target, gateway);
+  const { seen, vms } = read;
+  const hidden = hiddenVms(read);
+  if (hidden !== undefined)
+    throw new UserError(
+      `Nothing was done: ${hidden}.`,
+      "Try again later. If it stays so, whoever runs the compute service must repair that record.",
+    );
   const ids = target.kind === "vm" ? [target.id] : vms.slice(0, 50).map(({ id }) => id);
   const snapshots = await Promise.all(ids.map((id) => gateway.snapshots.of(id)));
   const { snapshot } = input;
@@ -426,7 +433,7 @@ export async function planRollout(
     words: plain(several.words, 200),
     options: rollingOf(command, input, targets.length),
     total: targets.length,
-    ...(several.isEverything ? { isEverything: true } : {}),
+    ...(several.isEverything ? { isEverything: several.isEverything } : {}),
     requester: { id: person.id, teamId: person.teamId, name: person.name },
     ...placeOf({ channelId: channelId || person.id, threadTs }),
     policyVersion: gateway.policyVersion,
@@ -447,12 +454,15 @@ async function readNow(targets: readonly Target[], { compute, log }: GatewayCont
   if (ofProjects.size > maxReads) return now;
   const readProject = async ([projectId, known]: [string, Target[]]): Promise<void> => {
     try {
-      const vms = new Map((await compute.projects.vms(projectId)).map((vm) => [vm.id, vm]));
-      for (const { id, sharesName, projectName = projectId } of known) {
+      let gaps: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (gaps = found);
+      const list = await compute.projects.vms(projectId, { onGaps });
+      const vms = new Map(list.map((vm) => [vm.id, vm]));
+      for (const { id, name: called, sharesName, projectName = projectId } of known) {
         const vm = vms.get(id);
         if (vm)
           now.set(id, { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) });
-        else now.delete(id);
+        else if (!mayHide(gaps, called)) now.delete(id);
       }
     } catch (error) {
       log.info("roll.unread", { project: projectId, why: messageOf(error) });

@@ -1,7 +1,7 @@
 import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
-import type { Project } from "../../compute/compute.ts";
+import { checkSnapshotId, type Project } from "../../compute/compute.ts";
 import { signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
@@ -16,7 +16,7 @@ import {
   name,
   plain,
 } from "../../messages/message.ts";
-import { lists } from "../../policy/access.ts";
+import { lists, scopeOfPerson } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
@@ -24,6 +24,7 @@ import type { Input, Person } from "../../registry/invocation.ts";
 import type { Move } from "../../requests/journal/journal.ts";
 import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
+import { lacksId } from "../../requests/render/render-card.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
@@ -174,14 +175,52 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 
 export const outcomeCallback = "verdict";
 
-/**
- * What a command makes, whose ID is asked for. Who sees only some VMs is asked for no snapshot's: an ID that Gatehouse
- * doesn't know may hold the data of another team.
- */
-function madeBy(command: ChangeCommand, seesAll: boolean): string | undefined {
+/** What a command makes, whose ID is asked for. */
+function madeBy(command: ChangeCommand): string | undefined {
   if (command.on === "new-project") return "project";
-  const isSnapshot = command.on === "vm" && command.snapshot === "takes";
-  return isSnapshot && seesAll ? "snapshot" : undefined;
+  return command.on === "vm" && command.snapshot === "takes" ? "snapshot" : undefined;
+}
+
+/**
+ * A snapshot's ID is all that a restore needs, and the compute service says of none whose it is. So what somebody names who sees
+ * only some VMs counts once someone who sees all has confirmed it: it may hold the data of another team.
+ */
+const confirmedLater =
+  "Someone who sees every VM confirms it before it can be restored by its name.";
+
+/** Asks for the ID of a snapshot that is recorded already, or to confirm the one that a team named. */
+export function idModal(
+  { record: { id, target, input }, progress }: StoredRequest,
+  { seesAll }: { seesAll: boolean },
+): ModalView {
+  const { claimed } = progress.answer ?? {};
+  const of = md`the snapshot ${name(input["name"])} of ${name(target.name)} (${name(id)})`;
+  const what = claimed
+    ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
+    : md`Which ID has ${of}? The compute service's own console shows it.`;
+  const initial = claimed ? { initial_value: claimed.id } : {};
+  const hint = seesAll ? {} : { hint: confirmedLater };
+  const made = textInput("made", "ID of the snapshot", { max_length: 200, ...initial, ...hint });
+  const blocks = [
+    section(what),
+    made,
+    reasonInput("What did you check? Recorded in the audit trail."),
+  ];
+  const form = { callback: outcomeCallback, metadata: { request: id, happened: true } };
+  const title = claimed ? "Confirm its ID" : "Add its ID";
+  return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
+}
+
+/** Whoever may run the command, and administrators. Throws UserError. */
+export async function mayAddId(
+  request: StoredRequest,
+  command: ChangeCommand,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<void> {
+  const over = [ownerOf(request.record.target)];
+  if (lists(gateway.policy, person, gateway.ourTeamId, over).includes("administer")) return;
+  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
 }
 
 /** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
@@ -190,12 +229,12 @@ export function reasonModal(
   command: ChangeCommand,
   { happened, seesAll }: { happened: boolean; seesAll: boolean },
 ): ModalView {
-  const made = happened ? madeBy(command, seesAll) : undefined;
+  const made = happened ? madeBy(command) : undefined;
   const result = happened ? "done" : "not done";
   const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
   const reason = reasonInput("What did you check? Recorded in the audit trail.");
-  const hint =
-    made === "snapshot" ? "Without it, it can't be restored by its name." : "If you see it.";
+  const needed = "Without it, it can't be restored by its name.";
+  const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
   const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });
   const blocks = [section(what), ...(made ? [{ ...madeId, optional: true }] : []), reason];
   const labels = { submit: "Record it", close: "Back" };
@@ -213,17 +252,37 @@ export async function recordOutcome(act: BeforeAck<Submission>) {
   const request = await gateway.store.get(textAt(asked, "request"));
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw new UserError("This request no longer exists.");
+  if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
   await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
-  const found = made === "" ? {} : await foundAs(made, request, command, gateway);
+  const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };
   const id = made === "" ? "" : ` (${made})`;
   const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
   const progress = { ...request.progress, ...found, decidedBy };
   const state = happened ? "done" : "not-applied";
   await moveOr(request, { state, progress, why, actor: person.id }, gateway);
+  return undefined;
+}
+
+/** Keeps the ID of a snapshot that was recorded without one. Throws UserError. */
+async function recordId(
+  request: StoredRequest,
+  command: ChangeCommand,
+  reason: string,
+  act: BeforeAck<Submission>,
+) {
+  const { interaction, gateway } = act;
+  const person = await personOf(act, { fresh: true });
+  await mayAddId(request, command, person, gateway);
+  const made = String(interaction.values["made"] ?? "").trim();
+  if (made === "") return { errors: { made: "Enter the ID." } };
+  const found = await foundAs(made, request, command, person, gateway);
+  const why = `its ID is ${made}, says ${person.id}: ${reason}`;
+  const progress = { ...request.progress, ...found };
+  await moveOr(request, { state: request.state, progress, why, actor: person.id }, gateway);
   return undefined;
 }
 
@@ -235,6 +294,7 @@ async function foundAs(
   id: string,
   { record: { target }, progress }: StoredRequest,
   command: ChangeCommand,
+  person: Person,
   gateway: GatewayContext,
 ): Promise<Partial<Progress>> {
   if (command.on === "new-project") {
@@ -247,10 +307,14 @@ async function foundAs(
     if (seen && "name" in seen && seen.name === target.name) return { after: [seen as Project] };
     throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
   }
-  // Throws where `madeBy` asks for none
+  checkSnapshotId(id);
+  const { claimed: _before, ...answer } = { class: "unclear", ...progress.answer };
+  // Whether Gatehouse knows it isn't said to who doesn't see every VM
+  if (scopeOfPerson(gateway.policy, person, gateway.ourTeamId) !== undefined)
+    return { answer: { ...answer, claimed: { id, by: person.name } } };
   if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
     throw new UserError(`Gatehouse knows ${id} as another snapshot. Check the ID.`);
-  return { answer: { class: "unclear", ...progress.answer, snapshotId: id } };
+  return { answer: { ...answer, snapshotId: id } };
 }
 
 /** The request as it is then. Throws UserError where it moved meanwhile. */

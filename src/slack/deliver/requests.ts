@@ -75,10 +75,14 @@ export function requestSource(options: {
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
     const { said } = request.delivered;
-    const isRecorded = !request.final || said["afterwards"] !== undefined;
+    // The ID of a snapshot may be found later
+    const { snapshotId, claimed } = request.progress.answer ?? {};
+    const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
+    const recorded = request.progress.decidedBy ? found : "1";
+    const isRecorded = !request.final || said["afterwards"] === recorded;
     if (!isRecorded) {
       await options.recordResults(request, command);
-      await outbox.remember(id, { "said:afterwards": "1" });
+      await outbox.remember(id, { "said:afterwards": recorded });
     }
     if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);

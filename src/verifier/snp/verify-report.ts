@@ -1,5 +1,6 @@
 import { amdScheme, type Certificate, examineChain, parseCertificate } from "../certificate.ts";
 import { numberOf, readValue, tags } from "../der.ts";
+import { formOf } from "../endorsement-form.ts";
 import type { Examination } from "../examination.ts";
 import { examineList } from "../revocation.ts";
 import { type Product, products, type TrustedRoots } from "../roots.ts";
@@ -53,6 +54,9 @@ function checkKey(
   const der = given ?? vekInTable(rest);
   const needed = `${facts.signer} of the firmware ${facts.reportedTcb}`;
   if (!der) return exam.add("vek-missing", needed) ?? reported;
+  const form = given && formOf(given);
+  if (form !== undefined)
+    return exam.add("vek-missing", `${needed}; its file is ${form}`) ?? reported;
   const certificate = parseCertificate(der);
   if (!certificate) return exam.add("chain-malformed", `the ${facts.signer}`) ?? reported;
   const issuers = issuersOf(certificate, roots);

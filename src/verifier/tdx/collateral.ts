@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type Certificate, certificatesIn, intelScheme, linkProblem } from "../certificate.ts";
 import { exactTime } from "../der.ts";
+import { formOfText } from "../endorsement-form.ts";
 import type { Examination } from "../examination.ts";
 import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
@@ -61,7 +62,10 @@ function authenticate(
     `^\\s*\\{"${field}":(\\{[^]*\\}),"signature":"([0-9a-fA-F]{128})"\\}\\s*$`,
   ).exec(answer.body);
   const [, text, signature] = parts ?? [];
-  if (text === undefined || signature === undefined) return exam.add("collateral-malformed", what);
+  if (text === undefined || signature === undefined)
+    return exam.add("collateral-malformed", aboutAnswer(what, answer.body));
+  if (!certificatesIn(answer.chain))
+    return exam.add("collateral-malformed", aboutChain(`the chain of ${what}`, answer.chain));
   const signer = signerOf(answer.chain, roots);
   if (!signer) return exam.add("collateral-chain", what);
   // A signer whom Intel took back may have signed anything
@@ -75,6 +79,16 @@ function authenticate(
   const json = parseJson(text);
   if (typeof json === "object" && json !== null) return json;
   return exam.add("collateral-kind", `${what} that is no JSON`);
+}
+
+function aboutAnswer(what: string, body: string): string {
+  const form = formOfText(body);
+  return `${what}, which is ${form === "JSON" ? "JSON that isn't as Intel sent it" : form},`;
+}
+
+/** With what stands there instead of certificates in PEM. */
+export function aboutChain(what: string, chain: string): string {
+  return `${what}, which is ${formOfText(chain)},`;
 }
 
 /**

@@ -48,6 +48,39 @@ describe("the poll that requests of a project share", () => {
     expect(inMs).toBeGreaterThanOrEqual(restMs);
   });
 
+  it.each([
+    ["its record has no status", { set: { status: null } }],
+    ["its record has no ID", { without: ["id"] }],
+  ])("reads a VM alone where %s, and takes it for neither gone nor settled", async (_, spoiled) => {
+    await using here = await workerHere();
+    await accepted(here, 2);
+    here.compute.weather({
+      match: "GET /v1/projects/:id/vms",
+      spoils: { "vm-payments-web-2": spoiled },
+    });
+    await waits(poll(here));
+    expect(here.compute.calls().map(({ path }) => path)).toEqual([
+      "/v1/projects/prj-payments/vms",
+      "/v1/vms/vm-payments-web-2",
+    ]);
+    const looks = async () => {
+      const all = await here.by.store.getMany(await here.by.store.openIds());
+      return all.map(
+        ({ record, progress }) => `${record.target.name} ${progress.lastLook?.status}`,
+      );
+    };
+    expect((await looks()).toSorted()).toEqual(["web-1 RUNNING", "web-2 RUNNING"]);
+    // By itself it can't be read either: nothing is concluded, and the other is judged all the same
+    here.compute.weather({ match: "GET /v1/vms/*", status: 404 });
+    here.compute.weather({ match: "GET /v1/projects", status: 503 });
+    await waits(poll(here));
+    expect((await looks()).toSorted()).toEqual(["web-1 RUNNING", "web-2 RUNNING"]);
+    const [blind] = (await here.by.store.getMany(await here.by.store.openIds())).filter(
+      ({ progress }) => progress.blindSince !== undefined,
+    );
+    expect(blind?.record.target.name).toBe("web-2");
+  });
+
   it("comes as soon for each of several as for one alone, and moves none that is as it was", async () => {
     await using here = await workerHere();
     await accepted(here, 2);

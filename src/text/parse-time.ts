@@ -1,0 +1,40 @@
+const isoTime =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+/**
+ * An ISO 8601 time, in milliseconds since the epoch; undefined for anything else, and for a day that its month doesn't have.
+ * A time without a zone is UTC, as every time of the compute service is: `Date.parse` would take this machine's zone.
+ */
+export function parseIsoTime(text: string | undefined): number | undefined {
+  const parts = isoTime.exec(text?.trim() ?? "");
+  if (!parts) return undefined;
+  const [, year, month, day, hours = "00", minutes = "00", seconds = "00", fraction = ""] = parts;
+  const milliseconds = `${fraction}000`.slice(0, 3);
+  const utc = `${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${milliseconds}Z`;
+  const at = Date.parse(utc);
+  // `Date.parse` takes February 30 for March 2
+  if (Number.isNaN(at) || new Date(at).toISOString() !== utc) return undefined;
+  const [, sign, offsetHours, offsetMinutes = "00"] =
+    /^([+-])(\d\d):?(\d\d)?$/.exec(parts[8] ?? "") ?? [];
+  if (offsetHours === undefined) return at;
+  if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return undefined;
+  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000;
+  return sign === "-" ? at + offsetMs : at - offsetMs;
+}
+
+const endsWithZone = /(GMT|UTC?|Z|[+-]\d\d:?\d\d)(\s*\(.*\))?$/i;
+
+/** The same, and any other form that `Date.parse` reads, `Fri, 20 Nov 2026 10:00:00 GMT` first of all. */
+export function parseTime(text: string | undefined): number | undefined {
+  const words = text?.trim() ?? "";
+  if (isoTime.test(words)) return parseIsoTime(words);
+  const at = Date.parse(endsWithZone.test(words) ? words : `${words} UTC`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** A time without a zone with the one it has, UTC, for programs that read it; any other text as it is. */
+export function withZone(text: string): string {
+  const [whole, , , , hours, , , , zone] = isoTime.exec(text.trim()) ?? [];
+  const lacksZone = whole !== undefined && hours !== undefined && zone === undefined;
+  return lacksZone ? `${whole.replace(" ", "T")}Z` : text;
+}

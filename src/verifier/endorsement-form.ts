@@ -1,0 +1,124 @@
+import { unescape } from "node:querystring";
+import { gunzipSync } from "node:zlib";
+import { parseJson } from "../text/parse-json.ts";
+
+/**
+ * What vendors sign, in the forms in which people and tools save it: PEM, base64, hex, percent-encoded as in a header, with a byte
+ * order mark or in UTF-16. Decoding believes nothing: what comes out is checked up to the roots like any other.
+ */
+
+type Label = "CERTIFICATE" | "X509 CRL";
+
+/** The DER in it; the bytes as they are where they hold none in a form that is known. */
+export function decodeDer(given: Buffer, label: Label): Buffer {
+  const bytes = unpacked(given);
+  const text = textIn(bytes);
+  if (text === undefined) return bytes;
+  const plain = withoutPercents(text);
+  const [only, ...more] = blocksIn(plain, label);
+  if (only) return more.length === 0 ? only : bytes;
+  const bare = plain.replaceAll(/\s/g, "");
+  const der = /^([0-9a-fA-F]{2})+$/.test(bare) ? Buffer.from(bare, "hex") : fromBase64(bare);
+  return der?.[0] === sequence ? der : bytes;
+}
+
+/** A chain as `readPem` takes it; the text as it is where it holds no certificate. */
+export function decodeChain(given: Buffer): string {
+  const bytes = unpacked(given);
+  const text = textIn(bytes) ?? bytes.toString("latin1");
+  const plain = withoutPercents(text.trim().replace(/^[\w-]+:\s*(?=-----BEGIN)/i, ""));
+  const blocks = blocksIn(plain, "CERTIFICATE").map((der) => {
+    const lines = der.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
+    return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+  });
+  return blocks.length > 0 ? blocks.join("") : text;
+}
+
+/** An answer in JSON. What is between its braces stays as it came, since that is signed. */
+export function decodeAnswer(given: Buffer): string {
+  const bytes = unpacked(given);
+  const text = textIn(bytes) ?? bytes.toString("utf8");
+  const packed = fromBase64(text.replaceAll(/\s/g, ""))?.toString("utf8");
+  return packed?.startsWith("{") ? packed : text;
+}
+
+/** What stands there instead of DER, as in "which is an HTML page"; undefined for one whole value of DER. */
+export function formOf(bytes: Buffer): string | undefined {
+  if (isGzip(bytes)) return "a gzip archive";
+  const text = textIn(bytes);
+  return text === undefined ? formOfBinary(bytes) : formOfText(text);
+}
+
+/** The same of what should be text. */
+export function formOfText(given: string): string {
+  const text = given.trim();
+  if (text === "") return "empty";
+  if (notText.test(text)) return "no text";
+  if (/^<!doctype html|^<(html|head|body)\b/i.test(text)) return "an HTML page";
+  if (text.startsWith("<")) return "XML or HTML";
+  if (/^[{[]/.test(text)) return parseJson(text) === undefined ? "JSON that is cut short" : "JSON";
+  const [, label] = /-----BEGIN(?:%20|[ +])([A-Z0-9 %+]{1,40})-----/.exec(text) ?? [];
+  if (label === undefined) return "a text";
+  return text.includes(`-----END`)
+    ? `PEM of ${label.replaceAll(/%20|\+/g, " ")}`
+    : "PEM that is cut short";
+}
+
+const sequence = 0x30;
+
+function formOfBinary(bytes: Buffer): string | undefined {
+  if (bytes[0] !== sequence) return "no DER";
+  const first = bytes[1] ?? 0;
+  const more = first < 0x80 ? 0 : first & 0x7f;
+  if (more > 4 || first === 0x80) return "no DER";
+  if (bytes.length < 2 + more) return "cut short";
+  const end = 2 + more + (more === 0 ? first : bytes.readUIntBE(2, more));
+  if (bytes.length < end) return "cut short";
+  return bytes.length > end ? "longer than it says" : undefined;
+}
+
+/** Undefined for bytes that are no text. */
+function textIn(bytes: Buffer): string | undefined {
+  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  const text = bytes.toString(isUtf16 ? "utf16le" : "utf8").replace(/^\uFEFF/, "");
+  return notText.test(text) ? undefined : text;
+}
+
+// oxlint-disable-next-line no-control-regex -- they tell bytes from text
+const notText = /[\0-\x08\x0e-\x1f\uFFFD]/;
+
+const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
+/** Far more than any list or statement has. */
+const mostBytes = 1024 * 1024;
+
+/** What was saved as it came over the wire, packed. */
+function unpacked(bytes: Buffer): Buffer {
+  if (!isGzip(bytes)) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: mostBytes });
+  } catch {
+    return bytes;
+  }
+}
+
+/** A header's value: where spaces are written as `+`, each `+` of base64 is `%2B`. */
+function withoutPercents(text: string): string {
+  if (!/-----BEGIN(%20|\+)/i.test(text)) return text;
+  return unescape(/-----BEGIN\+/i.test(text) ? text.replaceAll("+", " ") : text);
+}
+
+function blocksIn(text: string, label: Label): Buffer[] {
+  const block = new RegExp(
+    `-----BEGIN ${label}-----([A-Za-z0-9+/=\\s]+)-----END ${label}-----`,
+    "g",
+  );
+  return [...text.matchAll(block)].flatMap(
+    ([, inner = ""]) => fromBase64(inner.replaceAll(/\s/g, "")) ?? [],
+  );
+}
+
+/** `Buffer.from` would skip what it doesn't know. */
+function fromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return text !== "" && bytes.toString("base64") === text ? bytes : undefined;
+}
