@@ -7,6 +7,8 @@ export interface Finding {
   mend?: string;
   /** What to configure, for administrators alone. */
   advice?: string;
+  /** When it began (ms), of what goes on. */
+  since?: number | undefined;
   /** The ID in gatehouse.yml that it is about, or its place there. */
   about?: string | readonly (string | number)[] | undefined;
 }

@@ -8,12 +8,37 @@ import {
   storageOf,
   storageProblems,
 } from "../../redis/check.ts";
-import { type Keys, type RedisClient, withRedis } from "../../redis/redis.ts";
+import {
+  type Keys,
+  type RedisClient,
+  redisTrouble,
+  withRedis,
+  writeRefusal,
+} from "../../redis/redis.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
 export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
   await redis.set(key("probe"), "1", "PX", 60_000);
+}
+
+/** How long to look for why Redis takes no write: one that is a replica now takes a moment to be found again. */
+const reasonWithinMs = 800;
+const reasonEveryMs = 100;
+
+/** The error that a write meets, undefined where it is taken; the refusal of a Redis that answers rather than a lost connection. */
+export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<unknown> {
+  const until = performance.now() + reasonWithinMs;
+  for (;;) {
+    const error: unknown = await writeToRedis(redis, key).then(
+      () => undefined,
+      (problem: unknown) => problem,
+    );
+    const isKnown = error === undefined || writeRefusal(error) !== undefined;
+    if (isKnown || redisTrouble(error) === undefined || performance.now() > until) return error;
+    await sleep(reasonEveryMs);
+  }
 }
 
 export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
