@@ -111,6 +111,11 @@ export class ChangingPolicy {
     return this.#read.text;
   }
 
+  /** Absolute. */
+  get path(): string {
+    return this.#place.path;
+  }
+
   /** `gatehouse.yml line 3: `, where the file has a value there. */
   placeOf(path: readonly PropertyKey[]): string {
     const line = this.#read.lineOf(path);

@@ -11,7 +11,10 @@ import { redisTrouble } from "../redis/redis.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { callsInWords, judgeDoor, offFinding } from "./doctor/door.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
+import { judgeCollector } from "./doctor/collector.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
+import { judgePorts } from "./doctor/ports.ts";
+import { judgeFiles } from "./doctor/secrets.ts";
 import { judgeRedis, lookAtRedis, problemOfWriting } from "./doctor/redis.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
@@ -193,6 +196,9 @@ export const checks: readonly Check[] = [
       return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);
     },
   },
+  { name: "Ports", fromOutside: judgePorts },
+  { name: "Files", fromOutside: async (config) => judgeFiles(config) },
+  { name: "Traces", fromOutside: judgeCollector },
   {
     name: "Data directory",
     fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),

@@ -152,8 +152,8 @@ export async function start(
     };
     const routes = doorRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
-    const onAnswer = (status: number) =>
-      on.tallies.saw("door", status === 429 || status >= 500 ? String(status) : undefined);
+    const onAnswer = (code: number) =>
+      on.tallies.saw("door", code === 429 || code >= 500 ? String(code) : undefined);
     const door = createDoor({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "DOOR_PORT", port, host: options.host, log };
     const server = opened(await startWebServer(where, door.listener));
