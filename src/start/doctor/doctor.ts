@@ -10,9 +10,10 @@ import { useProxies } from "../services.ts";
 import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
-  checks the configuration, Slack, Redis, the compute service, the policy, and the data directory, with the variables that
-  Gatehouse itself would have; before it starts or while it runs. It reads, and writes one key in Redis that expires and one
-  file in the data directory that it removes.
+  checks the configuration, Slack, Redis, the compute service, the policy, ports, files of secrets, the collector of traces,
+  and the data directory, with the variables that Gatehouse itself would have; before it starts or while it runs. It reads,
+  and writes one key in Redis that expires and a file in the data directory and in its ledger that it removes. The collector
+  gets an empty export.
   ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;
 
