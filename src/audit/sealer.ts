@@ -356,20 +356,42 @@ export const groupChangesKey = (key: Keys) => key("policy", "groups");
 /** What all processes look at while they run. */
 export interface PolicySigns {
   /** The one that counts; undefined before the first process has started. */
-  current: { version: string; number: number } | undefined;
+  current: Adopted | undefined;
+  /** The services that count; undefined before a process has adopted any. */
+  services: Adopted | undefined;
+  /** Grows whenever the text of the current file is another one. */
+  texts: number;
   /** Grows whenever Slack reports other members in a group that the policy names. */
   groupChanges: number;
 }
 
 export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<PolicySigns> {
-  const [newest, groupChanges] = await Promise.all([
+  const [newest, services, texts, groupChanges] = await Promise.all([
     redis.zrevrange(policyOrder(key), 0, 0, "WITHSCORES"),
     redis.get(groupChangesKey(key)),
   ]);
-  const [version, number] = newest;
   return {
-    current: version === undefined ? undefined : { version, number: Number(number) },
+    current: adoptedIn(newest),
+    services: adoptedIn(services),
+    texts: Number(texts ?? 0),
     groupChanges: Number(groupChanges ?? 0),
+  };
+}
+
+const adoptedIn = ([version, number]: readonly string[]): Adopted | undefined =>
+  version === undefined ? undefined : { version, number: Number(number) };
+
+/** The version that counts and its file's text, as they were at one moment. */
+export async function readCurrentPolicy(redis: RedisClient, key: Keys) {
+  const answers = await redis
+    .multi()
+    .zrevrange(policyOrder(key), 0, 0, "WITHSCORES")
+    .get(policyText(key))
+    .exec();
+  const [newest, text] = (answers ?? []).map(([, answer]) => answer);
+  return {
+    current: adoptedIn(newest as readonly string[]),
+    text: typeof text === "string" ? text : "",
   };
 }
 

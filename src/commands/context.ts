@@ -81,4 +81,6 @@ export interface StatusLine {
   detail: string;
   /** What to configure, for administrators. */
   advice?: string | undefined;
+  /** When it began (ms), of what goes on. */
+  since?: number | undefined;
 }

@@ -238,6 +238,7 @@ const sights = {
   dns: "its name could not be resolved",
   connect: "the connection was refused or there is no route to it",
   proxy: "the proxy opened no connection to it",
+  "proxy-login": "the proxy refuses Gatehouse's user or password (407)",
   tls: "its certificate or the TLS handshake failed",
   "forbidden-address": "its name leads to an address that is not allowed",
   timeout: "no complete answer in time",

@@ -120,6 +120,7 @@ export async function decodeBody(
 const reasonsByCode: readonly (readonly [RegExp, ComputeErrorReason])[] = [
   [/^FORBIDDEN_ADDRESS$/, "forbidden-address"],
   [/^PROXY_REFUSED$/, "proxy"],
+  [/^PROXY_LOGIN_REFUSED$/, "proxy-login"],
   [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/, "dns"],
   [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/, "connect"],
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, "timeout"],

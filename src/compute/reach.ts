@@ -111,7 +111,10 @@ export function mayReach(
 }
 
 /** Nothing was sent: no connection was opened, for this reason. */
-function unsent(code: "FORBIDDEN_ADDRESS" | "PROXY_REFUSED", message: string): Error {
+function unsent(
+  code: "FORBIDDEN_ADDRESS" | "PROXY_REFUSED" | "PROXY_LOGIN_REFUSED",
+  message: string,
+): Error {
   return Object.assign(new Error(message), { code });
 }
 
@@ -206,7 +209,8 @@ function throughProxy(
       asked.off("error", fail);
       if (answer.statusCode !== 200) {
         socket.destroy();
-        return fail(unsent("PROXY_REFUSED", `the proxy answered ${answer.statusCode}`));
+        const code = answer.statusCode === 407 ? "PROXY_LOGIN_REFUSED" : "PROXY_REFUSED";
+        return fail(unsent(code, `the proxy answered ${answer.statusCode}`));
       }
       connect({ ...options, httpSocket: socket as Socket }, callback);
     });

@@ -36,6 +36,11 @@ export class ChangingFile {
     this.#text = this.#read();
   }
 
+  /** Absolute. */
+  get path(): string {
+    return this.#path;
+  }
+
   /** As it was at most two seconds ago, without white space around it. */
   get text(): string {
     if (performance.now() - this.#lookedAt >= lookEveryMs) this.reread();

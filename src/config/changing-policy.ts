@@ -17,7 +17,10 @@ import type { Pace } from "./policy-schema.ts";
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
   readonly policy: Policy;
-  /** Changes with the rules that decide: what is pending under another version is canceled. */
+  /**
+   * Changes with the rules that decide: what is pending under another version is canceled. It is the name under which these rules
+   * were adopted, which a release before may have made in another way (`goBy`).
+   */
   readonly policyVersion: string;
 }
 
@@ -30,6 +33,13 @@ interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
 export type PolicyNews =
   | { is: "changed"; before: PolicyText; after: PolicyText }
   | { is: "kept"; problems: readonly string[] };
+
+/** Which content of the file a reading takes; anything by default. */
+export interface Wanted {
+  /** As `ownVersion`. */
+  onlyVersion?: string | undefined;
+  onlyText?: string | undefined;
+}
 
 interface PolicyPlace {
   /** Absolute. */
@@ -55,6 +65,8 @@ export class ChangingPolicy {
   inForce: PolicyInForce;
   readonly #place: PolicyPlace;
   readonly #atStart: Policy;
+  /** Names of adopted rules, by the version that this release gives the same rules. */
+  readonly #names = new Map<string, string>();
   #read: PolicyText;
   #seen: string;
 
@@ -82,9 +94,26 @@ export class ChangingPolicy {
     return this.#read.policy;
   }
 
+  /** The version of the file as this release makes it: files with one version have the same rules. */
+  get ownVersion(): string {
+    return this.#read.policyVersion;
+  }
+
+  /** These rules were adopted under this name: what was requested under it goes on. */
+  goBy(name: string): void {
+    this.#names.set(this.ownVersion, name);
+    const { policy, policyVersion: before } = this.inForce;
+    if (before !== name) this.inForce = { policy, policyVersion: name };
+  }
+
   /** The text behind it; empty where there is no file. */
   get text(): string {
     return this.#read.text;
+  }
+
+  /** Absolute. */
+  get path(): string {
+    return this.#place.path;
   }
 
   /** `gatehouse.yml line 3: `, where the file has a value there. */
@@ -108,10 +137,10 @@ export class ChangingPolicy {
   }
 
   /**
-   * Reads it now. Undefined where there is nothing new to say: the same text, or the same problems. With `onlyVersion` other
-   * rules are left for a later call.
+   * Reads it now. Undefined where there is nothing new to say: the same text, or the same problems. Another version than
+   * `onlyVersion`, and another text than `onlyText`, are left for a later call.
    */
-  reread({ onlyVersion }: { onlyVersion?: string } = {}): PolicyNews | undefined {
+  reread({ onlyVersion, onlyText }: Wanted = {}): PolicyNews | undefined {
     const found = textOf(this.#place);
     const isSame =
       "text" in found ? found.text === this.text : found.isAbsent && this.missingAt !== undefined;
@@ -120,8 +149,9 @@ export class ChangingPolicy {
       return undefined;
     }
     const parsed = parse(found, this.#place);
-    const version = "problems" in parsed ? undefined : parsed.policyVersion;
+    const { policyVersion: version, text } = "problems" in parsed ? {} : parsed;
     if (onlyVersion !== undefined && version !== onlyVersion) return undefined;
+    if (onlyText !== undefined && text !== onlyText) return undefined;
     if ("problems" in parsed) {
       if (this.problems.join("\n") === parsed.problems.join("\n")) return undefined;
       this.problems = parsed.problems;
@@ -132,7 +162,8 @@ export class ChangingPolicy {
     this.missingAt = undefined;
     this.#read = parsed;
     const policy = untilNextStart(parsed.policy, this.#atStart);
-    this.inForce = { policy, policyVersion: parsed.policyVersion };
+    const { policyVersion: own } = parsed;
+    this.inForce = { policy, policyVersion: this.#names.get(own) ?? own };
     return { is: "changed", before, after: parsed };
   }
 }
@@ -170,7 +201,7 @@ function parse(
   // The folder of endorsements stands beside the file, where it is no absolute path
   const endorsements = folder === undefined ? undefined : resolve(dirname(path), folder);
   const policy = { ...read.policy, attestation: { ...attestation, endorsements } };
-  return { ...read, text: found.text, policy, policyVersion: policyVersion(policy) };
+  return { ...read, text: found.text, policy, policyVersion: policyVersion(read.policy) };
 }
 
 /** Of a process without a file. */

@@ -161,7 +161,8 @@ export class Environment {
     for (const name of names) {
       const { variable, text, problem } = this.#find(name);
       const rule = variables.shape[name];
-      const problemOf = (found?: string) => rule.safeParse(found).error?.issues[0]?.message;
+      const problemOf = (found?: string) =>
+        quotesProblem(found) ?? rule.safeParse(found).error?.issues[0]?.message;
       const file = this.files.get(name);
       if (file) file.problemOf = problemOf;
       const sentence = problem ?? problemOf(text);
@@ -183,13 +184,13 @@ export class Environment {
    */
   secrets(name: string): { secrets: readonly string[]; problem?: string } {
     const found = this.#find(name, true);
-    const secrets = found.text?.split(/\s+/) ?? [];
+    const secrets = wordsIn(found.text);
+    const file = this.files.get(name);
+    if (file) file.problemOf = secretsProblem;
     const wrong =
       found.problem ??
       (secrets.length === 0 ? `is missing: set it, or ${name}_FILE` : undefined) ??
-      (secrets.length > 2
-        ? `has ${secrets.length} words: a secret has no white space, and two are the most`
-        : undefined);
+      secretsProblem(found.text);
     return wrong === undefined
       ? { secrets }
       : { secrets: [], problem: `${found.variable}: ${wrong}` };
@@ -241,6 +242,30 @@ export class Environment {
 /** What stands where something else is expected. Long ones may be a secret in the wrong place. */
 function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
+}
+
+const wordsIn = (text = "") => text.split(/\s+/).filter((word) => word !== "");
+
+/** Anyone may call a source's address, as often as the limits allow: what can be guessed is none. */
+const leastSecret = 12;
+
+/** Why these can't be the secrets of a source, without repeating them. */
+function secretsProblem(text = ""): string | undefined {
+  const secrets = wordsIn(text);
+  if (secrets.length > 2)
+    return `has ${secrets.length} words: a secret has no white space, and two are the most`;
+  const quoted = quotesProblem(text) ?? secrets.map(quotesProblem).find((one) => one !== undefined);
+  if (quoted !== undefined) return quoted;
+  const short = secrets.find(({ length }) => length < leastSecret);
+  return short === undefined
+    ? undefined
+    : `has a secret of ${short.length} characters, and ${leastSecret} are the least: make one with openssl rand -hex 32`;
+}
+
+/** `docker --env-file`, Kubernetes, and files of secrets keep quotes as part of the value. */
+function quotesProblem(text = ""): string | undefined {
+  const isQuoted = text.length > 1 && /^(["']).*\1$/s.test(text);
+  return isQuoted ? "is in quotes, which are taken as part of it: remove them" : undefined;
 }
 
 function yesOrNo(text: string): boolean | undefined {

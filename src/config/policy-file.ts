@@ -17,6 +17,7 @@ import { nearest } from "../text/nearest.ts";
 import { printableLine } from "../text/terminal.ts";
 import { type Pace, policySchema, usualPace } from "./policy-schema.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
+import { statedRules } from "./stated-rules.ts";
 
 export { secretVariable, type Operation } from "./policy-sense.ts";
 
@@ -54,6 +55,7 @@ export const mostPolicyBytes = 4 * longestText;
 /** The policy without a file: everyone may view, no one may change anything. */
 export function emptyPolicy(pace = usualPace): Policy {
   const { timing, ...rest } = policySchema.parse({});
+  rememberStated(rest, {});
   return { ...rest, timing: { ...pace, ...timing }, operations: [] };
 }
 
@@ -105,6 +107,7 @@ export function parsePolicy(
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
   for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
+  rememberStated(read.data, document.toJS());
   const timing = { ...pace, ...read.data.timing };
   return { policy: { ...read.data, timing, operations: [...operations] }, lineOf };
 }
@@ -121,18 +124,40 @@ export function lineWords(
   return line === undefined ? "" : ` (line ${line})`;
 }
 
-/** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
-export function policyVersion(policy: Policy): string {
-  const { access, approvals, protect, channels, services, limits } = policy;
-  const rights = Object.entries(policy.teams).map(
-    ([name, team]) => [name, { ...team, digests: undefined }] as const,
-  );
-  const teams = Object.fromEntries(rights);
-  const attestation = { ...policy.attestation, endorsements: undefined, refresh: undefined };
-  // A service that may no longer come in must not find a process that hasn't heard of it
-  const deciding = { access, teams, approvals, protect, channels, services, attestation, limits };
-  return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
+/** What the file says in a section: a policy may be put together from the sections of two files. */
+const stated = new WeakMap<object, unknown>();
+
+function rememberStated(
+  policy: Omit<z.output<typeof policySchema>, "timing">,
+  file: unknown,
+): void {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema accepted it
+  const rules = statedRules(file as Parameters<typeof statedRules>[0]);
+  for (const name of objectKeys(rules)) stated.set(policy[name], rules[name]);
 }
+
+const objectKeys = <T extends object>(value: T) =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys forgets the names
+  Object.keys(value) as (keyof T)[];
+
+/**
+ * 12 hex digits over what the file says about who may do what; what is requested under one version waits under every file that
+ * has it. Timing, digests, and places of files aren't part of it, nor are defaults (`statedRules`). `services` have a version
+ * of their own: no service approves or runs what waits. They were part of this one, so their empty section still is.
+ */
+export function policyVersion(policy: Policy): string {
+  const { access, approvals, protect, channels, limits, teams, attestation } = policy;
+  const sections = { access, teams, approvals, protect, attestation, limits };
+  const said = Object.entries(sections).map(([name, part]) => [name, stated.get(part) ?? part]);
+  return shortHash({ ...Object.fromEntries(said), channels, services: {} });
+}
+
+/** 12 hex digits over who comes in as a program, and what for. */
+export const servicesVersion = ({ services }: Policy): string =>
+  shortHash(stated.get(services) ?? services);
+
+const shortHash = (value: unknown) =>
+  createHash("sha256").update(canonical(value)).digest("hex").slice(0, 12);
 
 /** A problem of a document, with the offset of its place in the text. */
 interface Problem {

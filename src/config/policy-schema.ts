@@ -190,7 +190,7 @@ const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names)
   z.enum(names, { error: `must be one of ${names.join(", ")}` });
 
 /** Becomes milliseconds: the last second of that day in UTC. */
-const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
+export const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
   exactTime(`${text}T23:59:59Z`),
 );
 

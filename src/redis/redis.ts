@@ -229,6 +229,23 @@ export function redisTrouble(error: unknown): string | undefined {
   return troubles.find(([known]) => known.test(said))?.[1];
 }
 
+type WriteRefusal = "full" | "disk" | "read-only" | "replicas" | "other";
+
+const refusals: readonly (readonly [said: RegExp, why: WriteRefusal])[] = [
+  [/^OOM /, "full"],
+  [/^MISCONF /, "disk"],
+  [/^READONLY /, "read-only"],
+  [/^NOREPLICAS /, "replicas"],
+  // An error of Redis' own begins with its code
+  [/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /, "other"],
+];
+
+/** Why a Redis that answers refused a write; undefined where it didn't answer. */
+export function writeRefusal(error: unknown): WriteRefusal | undefined {
+  const said = messageOf(error);
+  return refusals.find(([refusal]) => refusal.test(said))?.[1];
+}
+
 const longestWaitMs = 1_000;
 
 /** Repeats what may be repeated until Redis takes it, for `patienceMs`: longer than a failover lasts. */

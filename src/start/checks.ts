@@ -7,14 +7,19 @@ import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
 import { counted, duration, plain } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
+import { redisTrouble } from "../redis/redis.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { callsInWords, judgeDoor, offFinding } from "./doctor/door.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
+import { judgeCollector } from "./doctor/collector.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
-import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
+import { judgePorts } from "./doctor/ports.ts";
+import { judgeFiles } from "./doctor/secrets.ts";
+import { judgeRedis, lookAtRedis, problemOfWriting } from "./doctor/redis.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
 import { placeOf } from "./policy-keeper.ts";
+import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
 
 /** One thing that Gatehouse needs or that people want to know of it. Each way to ask it is there where it makes sense. */
@@ -34,8 +39,56 @@ type Checked = Services & {
   computeProblem(): Promise<string | undefined>;
 };
 
-const redisProblem = ({ redis, key }: Services): Promise<string | undefined> =>
-  writeToRedis(redis, key).then(() => undefined, messageOf);
+async function redisProblem({ redis, key }: Services): Promise<string | undefined> {
+  const error = await problemOfWriting(redis, key);
+  if (error === undefined) return undefined;
+  return redisTrouble(error) ?? `Redis refuses to write: ${messageOf(error)}`;
+}
+
+/** What Redis does while it is in this trouble. */
+const redisIsAway = (problem: string) =>
+  /is down|answers slowly/.test(problem) ? "has been away" : "has taken no writes";
+
+/** A finding about calls of the last minute, of which at least half failed; else undefined. */
+async function callsProblem(of: Called, { presence, tallies }: Services) {
+  const all = await presence.known().then(
+    (known) => sumTallies(known.map((process) => process.tallies)),
+    () => tallies.lastMinute(),
+  );
+  const { calls, failed } = all[of] ?? { calls: 0, failed: {} };
+  const counts = Object.entries(failed).toSorted(([, a], [, b]) => b - a);
+  const sum = counts.reduce((total, [, count]) => total + count, 0);
+  if (sum === 0 || 2 * sum < calls) return undefined;
+  const how = counts.map(([what, count]) => `${what}: ${count}`).join(", ");
+  return `${sum} of ${counted(calls, "call")} of the last minute failed (${how})`;
+}
+
+/** `1 of 2 gateways` that report nothing any more. */
+function missingInWords(known: readonly KnownProcess[], role: "gateway" | "worker") {
+  const all = known.filter((one) => one.role === role || one.role === "all");
+  const missing = all.filter(({ isMissing }) => isMissing);
+  if (missing.length === 0) return [];
+  return [`${missing.length} of ${counted(all.length, role)}`];
+}
+
+function judgeProcesses(known: readonly KnownProcess[]): Finding {
+  const missing = known.filter(({ isMissing }) => isMissing);
+  const roles = ["gateway", "worker"] as const;
+  if (missing.length === 0) {
+    const counts = roles.map((role) =>
+      counted(known.filter((one) => one.role === role || one.role === "all").length, role),
+    );
+    return well(counts.join(", "));
+  }
+  const which = roles.flatMap((role) => missingInWords(known, role)).join(" and ");
+  const what = `${which} stopped without a word`;
+  const places = [...new Set(missing.map(({ host }) => host))];
+  return {
+    ...ill(what, "Read its log, and start it again."),
+    advice: `It ran on ${firstFew(places, 5)}.`,
+    since: Math.min(...missing.map(({ at }) => at)),
+  };
+}
 
 /** All checks, in the order in which they are shown. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
 export const checks: readonly Check[] = [
@@ -43,7 +96,7 @@ export const checks: readonly Check[] = [
     name: "Slack",
     fromOutside: async (config, now) => judgeSlack(await lookAtSlack(config, now)),
     async forPeople(on) {
-      const problem = await on.slackProblem();
+      const problem = (await on.slackProblem()) ?? (await callsProblem("slack", on));
       return problem === undefined ? well("answers") : trouble(problem);
     },
     forReadiness: (on) => on.slackProblem(),
@@ -70,7 +123,7 @@ export const checks: readonly Check[] = [
     },
     async forReadiness(on) {
       const problem = await redisProblem(on);
-      return problem && `Redis: ${problem}`;
+      return problem;
     },
   },
   {
@@ -130,15 +183,21 @@ export const checks: readonly Check[] = [
   {
     name: "Door",
     fromOutside: judgeDoor,
-    async forPeople({ config, store }) {
+    async forPeople(on) {
+      const { config, store } = on;
       const { door, policy, sourceProblems } = config;
       if (!door) return offFinding(policy);
       if (sourceProblems.length > 0)
         return ill(sourceProblems.join("; "), "Until then Gatehouse refuses its alerts.");
       const [calls, now] = await Promise.all([store.doorCalls(), store.now()]);
-      return well(callsInWords(policy, calls, now));
+      const failing = await callsProblem("door", on);
+      const last = callsInWords(policy, calls, now);
+      return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);
     },
   },
+  { name: "Ports", fromOutside: judgePorts },
+  { name: "Files", fromOutside: async (config) => judgeFiles(config) },
+  { name: "Traces", fromOutside: judgeCollector },
   {
     name: "Data directory",
     fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),
@@ -160,12 +219,19 @@ export const checks: readonly Check[] = [
     },
   },
   {
+    name: "Processes",
+    forPeople: async ({ presence }) => judgeProcesses(await presence.known()),
+  },
+  {
     name: "Outages",
-    async forPeople({ watch, outages, store }) {
+    async forPeople(on) {
+      const { watch, outages, store } = on;
       const awayMs = watch.redisAwayMs();
-      if (awayMs !== undefined) {
-        const what = `Redis has been away for ${duration(awayMs)}`;
-        return ill(what, "Refused requests are reported when it is back.");
+      const problem = await redisProblem(on);
+      if (awayMs !== undefined && problem !== undefined) {
+        const what = `Redis ${redisIsAway(problem)} for ${duration(awayMs)}`;
+        const since = Date.now() - awayMs;
+        return { ...ill(what, "Refused requests are reported when it is back."), since };
       }
       const [{ open, last }, now] = await Promise.all([outages.state(), store.now()]);
       const away = open.map(
@@ -227,16 +293,23 @@ export function createStatus(on: Services) {
   return {
     /** Counts the VMs and projects of this inventory: of what the asker sees. */
     async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
-      const lines = checks.map(async ({ name, forPeople }) => {
-        const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) =>
-          trouble(messageOf(error)),
-        );
-        if (!finding) return undefined;
-        const { is, what, mend, advice } = finding;
-        const detail = mend === undefined ? what : `${what}. ${mend}`;
-        return { name, ok: is !== "ill", detail, advice };
+      const unknown: string[] = [];
+      const found = checks.map(async ({ name, forPeople }) => {
+        const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) => {
+          if (redisTrouble(error) === undefined) return trouble(messageOf(error));
+          unknown.push(name);
+          return undefined;
+        });
+        return finding && { name, finding };
       });
-      return (await Promise.all(lines)).filter((line) => line !== undefined);
+      const lines = (await Promise.all(found)).filter((line) => line !== undefined);
+      return lines.map(({ name, finding: { is, what, mend, advice, since } }) => {
+        const isOfRedis = name === "Redis" && unknown.length > 0;
+        // What needs Redis would say the same of it, each in its line
+        const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
+        const detail = (mend === undefined ? what : `${what}. ${mend}`) + rest;
+        return { name, ok: is !== "ill", detail, advice, since };
+      });
     },
     redisProblem: () => redisProblem(on),
     /** Why this process can't work now, if it can't. */

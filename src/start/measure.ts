@@ -1,5 +1,7 @@
 import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../jobs/queues.ts";
+import { writeRefusal } from "../redis/redis.ts";
+import { problemOfWriting } from "./doctor/redis.ts";
 import type { Services } from "./services.ts";
 
 /** The oldest so many open requests are looked at, once a scrape. */
@@ -110,7 +112,9 @@ export function createMeasure(
       () => true,
       () => false,
     );
-    telemetry.redisUp.set(isKnown ? 1 : 0);
+    // A full Redis, or one whose disk is full, answers all that was read above
+    const refused = await problemOfWriting(redis, key);
+    telemetry.sawRedisWrite(isKnown && refused === undefined, writeRefusal(refused));
     telemetry.knowShared(isKnown);
     // From memory without Redis: then, too, names grow old
     const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();

@@ -2,9 +2,19 @@ import { hash } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as z from "zod";
-import { policyOrder, type PolicySigns, readPolicySigns } from "../audit/sealer.ts";
-import { changeInWords, changesBetween } from "../config/changing-policy.ts";
+import {
+  type Adopted,
+  policyOrder,
+  type PolicySigns,
+  policyText,
+  policyTexts,
+  readCurrentPolicy,
+  readPolicySigns,
+  servicesOrder,
+} from "../audit/sealer.ts";
+import { changeInWords, changesBetween, type Wanted } from "../config/changing-policy.ts";
 import { type Config, ConfigError } from "../config/config.ts";
+import { servicesVersion } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
@@ -64,7 +74,7 @@ export async function refuseMissing(
 
 /**
  * Makes the policy of this process the current one where it may (`adoptPolicy`), and follows the others from then on
- * (decisions 052, 053).
+ * (decisions 052, 053, 099).
  */
 export async function keepPolicy(on: KeeperOptions) {
   const { config, redis, key, log, telemetry } = on;
@@ -73,6 +83,11 @@ export async function keepPolicy(on: KeeperOptions) {
   const listeners: (() => void)[] = [];
   let memory = file.missingAt === undefined ? recall(config) : undefined;
   let current: PolicySigns["current"];
+  /** The current rules as this release calls them. */
+  let currentRules: string | undefined;
+  /** How often the current file's text had been replaced when this process last read it. */
+  let textsRead: number | undefined;
+  let areServicesOld = false;
   let supersededAt: number | undefined;
   let isToldStill = false;
   let groupChanges: number | undefined;
@@ -84,17 +99,19 @@ export async function keepPolicy(on: KeeperOptions) {
 
   async function adopt(): Promise<void> {
     const { text } = file;
-    const version = config.policyVersion;
     // What this process had before; undefined where its file is the same as then
     const former = memory && memory.text !== text ? file.parse(memory.text) : undefined;
-    const { current: counts } = await readPolicySigns(redis, key);
-    const replaced = file.parse((await redis.get(policyText(key))) ?? "");
+    const { current: counts, replaced } = await readCurrent();
+    const version = config.policyVersion;
     const changes = replaced && changesBetween(replaced.policy, file.asWritten);
     const waiting = counts?.version === version ? [] : await waitingUnderOthers(version);
+    const isSameText = memory?.text === text;
+    const placeBefore = (number = 0) => Math.max(0, number - (isSameText ? 1 : 0));
     const adoption = await adoptPolicy(redis, key, version, {
-      from: memory === undefined ? 0 : memory.number - (memory.text === text ? 1 : 0),
+      from: placeBefore(memory?.number),
+      services: { version: ownServices(), from: placeBefore(memory?.servicesNumber) },
       text,
-      isFileNews: former?.policyVersion === version && changes?.length !== 0,
+      isFileNews: former?.policyVersion === file.ownVersion && changes?.length !== 0,
       changes: changes?.slice(0, maxNoted).map(changeInWords) ?? [],
       news: { changes, canceled: waiting.slice(0, maxNamed), canceledCount: waiting.length },
       // Whoever moves the audit channel is seen in the one that was watched
@@ -103,8 +120,24 @@ export async function keepPolicy(on: KeeperOptions) {
       ),
     });
     if (adoption.isNew) await on.at?.("policy-adopted", version);
-    remember({ text, number: adoption.number });
-    compare(adoption.current);
+    const { current: services, number: servicesNumber } = adoption.services ?? {};
+    remember({ text, number: adoption.number, servicesNumber });
+    compare({ current: adoption.current, services });
+  }
+
+  const ownServices = () => servicesVersion(file.asWritten);
+
+  /**
+   * What counts for all, and the file by which it does. The version is a name for rules: a release before may have made it in
+   * another way, or filled in other defaults. Where the text of that file says what this process' own says, both have the same
+   * rules, and this process goes by that name.
+   */
+  async function readCurrent() {
+    const { current: counts, text: theirs } = await readCurrentPolicy(redis, key);
+    const replaced = file.parse(theirs);
+    currentRules = replaced?.policyVersion ?? counts?.version;
+    if (counts !== undefined && currentRules === file.ownVersion) file.goBy(counts.version);
+    return { current: counts, replaced, text: theirs };
   }
 
   /** IDs of drafts, and of what was authorized and not sent: none of them runs. Listed while they still wait. */
@@ -117,7 +150,13 @@ export async function keepPolicy(on: KeeperOptions) {
   }
 
   function remember(now: PolicyMemory): void {
-    if (memory?.text === now.text && memory.number === now.number) return;
+    const { text, number, servicesNumber } = now;
+    if (
+      memory?.text === text &&
+      memory.number === number &&
+      memory.servicesNumber === servicesNumber
+    )
+      return;
     memory = now;
     try {
       writeFileSync(`${memoryFile(config)}.new`, JSON.stringify(now), privateFile);
@@ -128,19 +167,24 @@ export async function keepPolicy(on: KeeperOptions) {
     }
   }
 
-  function compare(counts: PolicySigns["current"]): void {
+  function compare({ current: counts, services }: Pick<PolicySigns, "current" | "services">): void {
     const own = config.policyVersion;
     current = counts;
-    if (counts === undefined || counts.version === own) {
+    areServicesOld = services !== undefined && services.version !== ownServices();
+    if (counts === undefined || (counts.version === own && !areServicesOld)) {
       if (supersededAt !== undefined) log.info("policy.current-again", { version: own });
       supersededAt = undefined;
       isToldStill = false;
       // Another process may have brought it back, under another number
       if (counts !== undefined && file.missingAt === undefined && !isAdoptionDue())
-        remember({ text: file.text, number: counts.number });
+        remember({ text: file.text, number: counts.number, servicesNumber: services?.number });
     } else if (supersededAt === undefined) {
       supersededAt = performance.now();
-      log.warn("policy.superseded", { version: own, current: counts.version });
+      log.warn("policy.superseded", {
+        version: own,
+        current: counts.version,
+        ...(areServicesOld && { services: ownServices(), currentServices: services?.version }),
+      });
     }
     const still = standstill();
     telemetry.policyInfo.reset();
@@ -157,11 +201,13 @@ export async function keepPolicy(on: KeeperOptions) {
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
     const state = file.missingAt === undefined ? "isn't that one" : "is missing";
     const problem = placeOf(file.problems[0] ?? `its policy file ${state}`);
-    return `version ${current?.version ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
+    return areServicesOld && current?.version === config.policyVersion
+      ? `the services in gatehouse.yml were replaced, and this process doesn't have the new ones: ${problem}`
+      : `version ${current?.version ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
   }
 
   /** Reads the file; takes what it says, or tells why not. */
-  async function read(options: { onlyVersion?: string } = {}): Promise<void> {
+  async function read(options: Wanted = {}): Promise<void> {
     const news = file.reread(options);
     telemetry.policyUnusable.set(file.problems.length > 0 ? 1 : 0);
     if (news === undefined) return;
@@ -202,10 +248,15 @@ export async function keepPolicy(on: KeeperOptions) {
       log.info("people.groups-changed", {});
     }
     groupChanges = signs.groupChanges;
-    compare(signs.current);
-    // Where the others reread theirs, this one may have been replaced as well
+    if (signs.texts !== textsRead || signs.current?.version !== config.policyVersion) {
+      const { text } = await readCurrent();
+      textsRead = signs.texts;
+      // Where the others reread theirs, this one may have been replaced as well
+      if (file.missingAt === undefined) await read({ onlyText: text });
+    }
+    compare(signs);
     if (supersededAt !== undefined && current !== undefined)
-      await read({ onlyVersion: current.version });
+      await read({ onlyVersion: currentRules });
   }
 
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
@@ -236,8 +287,12 @@ export function placeOf(problem: string): string {
   return rest.length > 0 ? `${place} can't be used` : problem;
 }
 
-const memoryShape = z.object({ text: z.string(), number: z.int() });
-/** What this process last had for its policy: the file's text, and the number under which it was adopted. */
+const memoryShape = z.object({
+  text: z.string(),
+  number: z.int(),
+  servicesNumber: z.int().optional(),
+});
+/** What this process last had for its policy: the file's text, and the numbers under which it and its services were adopted. */
 type PolicyMemory = z.output<typeof memoryShape>;
 
 const memoryFile = ({ dataDir }: Pick<Config, "dataDir">) => path.join(dataDir, "policy.json");
@@ -255,12 +310,6 @@ function recall(config: Pick<Config, "dataDir">): PolicyMemory | undefined {
 }
 
 /**
- * The text of the file by which the current policy was adopted, for saying what replaces it, and where. No process takes its
- * rules from there: what can write to Redis must not be able to write the policy.
- */
-const policyText = (key: Keys) => key("policy", "text");
-
-/**
  * Which process may replace the policy. All have one, the one that was adopted last; its number says when, and one that comes
  * back gets a new number. A process says which number it had before: 0 where it remembers none, one less than its own where
  * its file is the same as then.
@@ -274,29 +323,54 @@ const policyText = (key: Keys) => key("policy", "text");
  * A file that changed and decides the same is news, and no other version. What is news is on Slack's outbox when it counts: the
  * process may die right after.
  *
- * KEYS order, text, audit, notices
+ * Services have an order of their own by the same rules, and come with a new version of the policy.
+ *
+ * The text is there for saying what replaces it, and where, and for telling whether a version under another name has the rules of
+ * this process. No process takes its rules from it: what can write to Redis must not be able to write the policy.
+ *
+ * KEYS order, text, audit, notices, order of services, how often the text changed
  * ARGV this process's version, the number of the policy that it had before, its text, '1' where its file alone is news,
- *   changes in words (JSON), news (JSON), channels (JSON), prefix of notices, how long they are kept (ms)
- * → 1 when the current policy changed, number of this process's, current version, its number
+ *   changes in words (JSON), news (JSON), channels (JSON), prefix of notices, how long they are kept (ms),
+ *   version of its services or '', the number of those that it had before
+ * → 1 when the current policy changed, number of this process's, current version, its number, the same three of services
  */
 const adoptScript = `${redisTimeLua}${announceLua}
-local version, text = ARGV[1], ARGV[3]
-local newest = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-local before, last = newest[1], tonumber(newest[2] or 0)
-local known = tonumber(redis.call('ZSCORE', KEYS[1], version) or 0)
-local id = 'policy-file-' .. string.format('%d', now)
-if before == version then
-  if ARGV[4] ~= '1' or redis.call('GET', KEYS[2]) == text then return {0, last, before, last} end
-elseif before and known > tonumber(ARGV[2]) then
-  return {0, known, before, last}
-else
+local version, text, services = ARGV[1], ARGV[3], ARGV[10]
+-- What counted before, the last number, this one's own, and whether it would count from now on
+local function placeIn(order, of, from)
+  local newest = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')
+  local before, last = newest[1], tonumber(newest[2] or 0)
+  local known = tonumber(redis.call('ZSCORE', order, of) or 0)
+  return before, last, known, before ~= of and not (before and known > tonumber(from))
+end
+local before, last, known, isNew = placeIn(KEYS[1], version, ARGV[2])
+local hadServices, lastServices, knownServices, areNew = placeIn(KEYS[5], services, ARGV[11])
+if isNew then
   last = last + 1
-  id = 'policy-' .. string.format('%d', last)
+  known = last
   redis.call('ZADD', KEYS[1], last, version)
 end
-redis.call('SET', KEYS[2], text)
-if not before then return {0, last, version, last} end
-if before ~= version then
+local isCurrent = isNew or before == version
+if services ~= '' and isCurrent and services ~= hadServices and (areNew or isNew) then
+  lastServices = lastServices + 1
+  knownServices = lastServices
+  redis.call('ZADD', KEYS[5], lastServices, services)
+end
+local countingServices = redis.call('ZREVRANGE', KEYS[5], 0, 0)[1]
+local haveServicesChanged = hadServices and countingServices ~= hadServices
+local answer = {isNew and before and 1 or 0, known, isNew and version or before, last, knownServices, countingServices or '', lastServices}
+if not isCurrent or (services ~= '' and countingServices ~= services) then return answer end
+if not isNew and not haveServicesChanged and ARGV[4] ~= '1' then return answer end
+if redis.call('GET', KEYS[2]) ~= text then
+  redis.call('SET', KEYS[2], text)
+  redis.call('INCR', KEYS[6])
+elseif not isNew then
+  return answer
+end
+if not before then return answer end
+local id = 'policy-file-' .. string.format('%d', now)
+if isNew then id = 'policy-' .. string.format('%d', last) end
+if isNew or haveServicesChanged then
   local record = { what = 'policy', who = 'Gatehouse', from = before, to = version }
   local changes = cjson.decode(ARGV[5])
   if #changes > 0 then record.changes = changes end
@@ -308,7 +382,7 @@ for _, channel in ipairs(cjson.decode(ARGV[7])) do
   local notice = cjson.encode({ id = each, channelId = channel, facts = facts })
   announce(KEYS[4], ARGV[8] .. each, each, notice, ARGV[9])
 end
-return {before == version and 0 or 1, last, version, last}
+return answer
 `;
 
 /** What the audit channel is told beside the two versions. */
@@ -320,6 +394,8 @@ interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> 
 interface AdoptOptions {
   /** The number of the policy that this process had before; 0 where it remembers none. */
   from?: number;
+  /** The version of its services, and the number of those that it had before. */
+  services?: { version: string; from: number };
   /** Of its file. */
   text?: string;
   /** The file changed, and nothing of what decides. */
@@ -338,12 +414,27 @@ export async function adoptPolicy(
   redis: RedisClient,
   key: Keys,
   version: string,
-  { from = 0, text = "", isFileNews = false, changes = [], news, channels = [] }: AdoptOptions = {},
+  {
+    from = 0,
+    services,
+    text = "",
+    isFileNews = false,
+    changes = [],
+    news,
+    channels = [],
+  }: AdoptOptions = {},
 ) {
   const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
   const notices = noticeKeys(key);
   const answer = await run(
-    [policyOrder(key), policyText(key), key("audit"), notices.list],
+    [
+      policyOrder(key),
+      policyText(key),
+      key("audit"),
+      notices.list,
+      servicesOrder(key),
+      policyTexts(key),
+    ],
     [
       version,
       from,
@@ -354,11 +445,30 @@ export async function adoptPolicy(
       JSON.stringify(channels),
       notices.hashOf(""),
       noticeKeptMs,
+      services?.version ?? "",
+      services?.from ?? 0,
     ],
   );
-  const [isNew, number, current, currentNumber] = answer as [number, number, string, number];
-  return { isNew: isNew === 1, number, current: { version: current, number: currentNumber } };
+  const [isNew, number, ...counting] = answer as [0 | 1, number, ...AdoptedInAnswer];
+  const [current, currentNumber, servicesNumber, countingServices, countingNumber] = counting;
+  return {
+    isNew: isNew === 1,
+    number,
+    current: { version: current, number: currentNumber } satisfies Adopted,
+    services: services && {
+      number: servicesNumber,
+      current: { version: countingServices, number: countingNumber } satisfies Adopted,
+    },
+  };
 }
+
+type AdoptedInAnswer = [
+  current: string,
+  currentNumber: number,
+  services: number,
+  countingServices: string,
+  countingNumber: number,
+];
 
 /** The news of an adopted policy, with Slack's names and links: made when it is posted, because who adopts can't wait for Slack. */
 export async function renderPolicyNews(

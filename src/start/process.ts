@@ -5,6 +5,7 @@ import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
 import { createLog, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
+import { redisTrouble } from "../redis/redis.ts";
 import { isKnownSocketRejection } from "../slack/web.ts";
 import { printable } from "../text/terminal.ts";
 import { exitConfig, orExit } from "./command-line.ts";
@@ -42,10 +43,14 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   addAbortListener(stopping, () => void running.close().then(() => ended("closed", log)));
 }
 
+const doctorSays = "`node gatehouse.mjs doctor` says what to do";
+
 function cannotStart(error: unknown, log: Log): never {
   log.error("process.cannot-start", { error });
   if (error instanceof ConfigError) exitConfig(error);
-  process.stderr.write(printable(`Gatehouse can't start: ${withHint(error, ". ")}.\n`));
+  const trouble = redisTrouble(error);
+  const why = trouble === undefined ? withHint(error, ". ") : `${trouble}. ${doctorSays}`;
+  process.stderr.write(printable(`Gatehouse can't start: ${why}.\n`));
   return process.exit(1);
 }
 

@@ -55,6 +55,7 @@ import { createProposals } from "../door/proposals.ts";
 import { proposalSource } from "../door/proposal-source.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
+import { type CallTallies, createTallies, startPresence } from "./presence.ts";
 import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
 import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
 import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
@@ -109,7 +110,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
-  const calls = observeCalls({ telemetry, spans, watch });
+  const tallies = createTallies();
+  const calls = observeCalls({ telemetry, spans, watch, tallies });
   const slack = createWeb({
     token: () => config.slack.botToken,
     refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
@@ -283,6 +285,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const policyKeeper = opened(
     await keepPolicy({ ...on, telemetry, store, people, announce: notices.announce }),
   );
+  const presence = opened(
+    await startPresence({
+      ...on,
+      role: config.role,
+      dataDir: config.dataDir,
+      tallies,
+      beatMs: timing.heartbeatMs,
+    }),
+  );
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({
@@ -323,6 +334,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     subscriptions,
     watch,
     outages,
+    tallies,
+    presence,
     opened,
   };
 }
@@ -362,7 +375,8 @@ function observeCalls({
   telemetry,
   spans,
   watch,
-}: Pick<ServicesOptions, "telemetry" | "spans"> & { watch: Watch }) {
+  tallies,
+}: Pick<ServicesOptions, "telemetry" | "spans"> & { watch: Watch; tallies: CallTallies }) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();
@@ -377,6 +391,7 @@ function observeCalls({
       telemetry.slackSeconds.observe({ method }, ms / 1000);
       called(`slack ${method}`, outcome, ms);
       watch.saw("slack", signOfSlack(method, outcome));
+      tallies.saw("slack", outcome === "ok" || outcome === "refused" ? undefined : outcome);
     },
     compute({ endpoint, kind, reason, durationMs, status }: CallReport): void {
       const outcome = kind ?? "ok";
@@ -384,11 +399,26 @@ function observeCalls({
       telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
       called(endpoint, outcome, durationMs, status);
       watch.saw("service", signOfService(endpoint, kind, reason));
+      if (reason !== "aborted") tallies.saw("service", howItFailed({ kind, status }));
     },
     wait(limit: LimitName, ms: number): void {
       if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
     },
   };
+}
+
+/** In a word, of a call to the compute service; undefined where the answer is one of a service that works. */
+function howItFailed({
+  kind,
+  status,
+}: {
+  kind: CallReport["kind"];
+  status: number | undefined;
+}): string | undefined {
+  if (kind === undefined) return undefined;
+  const isTrouble = status === undefined || status >= 500 || [401, 403, 429].includes(status);
+  if (isTrouble) return status === undefined ? kind : String(status);
+  return kind === "unexpected" || kind === "unclear" ? kind : undefined;
 }
 
 /**

@@ -152,7 +152,9 @@ export async function start(
     };
     const routes = doorRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
-    const door = createDoor({ routes, store: on.store, telemetry, onLimit, log });
+    const onAnswer = (code: number) =>
+      on.tallies.saw("door", code === 429 || code >= 500 ? String(code) : undefined);
+    const door = createDoor({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "DOOR_PORT", port, host: options.host, log };
     const server = opened(await startWebServer(where, door.listener));
     // Closed before the server, which waits for what runs

@@ -7,6 +7,7 @@ import {
   emptyPolicy,
   parsePolicy,
   policyVersion,
+  servicesVersion,
   type Policy,
 } from "../../src/config/policy-file.ts";
 import { parseDuration } from "../../src/config/durations.ts";
@@ -433,6 +434,56 @@ describe("the version of the policy", () => {
     expect(
       version("protect: [a]\naccess: { operate: [S01ABC, U1A2], approve: [U01ABC] }"),
     ).not.toBe(base);
+  });
+});
+
+/**
+ * Files, and the versions that 0.2.0 gave them before services got their own: the same file has the same version for ever, or an
+ * upgrade cancels what waits. If one of these changes, mend `statedRules`, not the number.
+ */
+const known: readonly (readonly [file: string, version: string])[] = [
+  ["{}", "444e5d327340"],
+  ["access: { view: [], operate: [S01ONCALL] }", "757e5c93bf9c"],
+  ["limits: { destructivePerHour: 7 }", "d3a1c3102fed"],
+  ["protect: [vault-*]\nchannels: [C01OPS]", "a76204a02058"],
+  [
+    "access: { approve: [U01ABC, S01ABC] }\ntiming: { approvalExpires: 20m }\napprovals: [{ operations: [vm.*], votes: [{ from: [U01ABC] }, { from: [S01ABC], required: 2 }], expires: 420s }, { operations: [project.*], required: 0 }]",
+    "982d2e605571",
+  ],
+  [
+    'teams: { pay: { projects: [payments], operate: [S01ONCALL], channel: C01OPS, digests: [{ at: "09:00" }] } }',
+    "dcdde9344c47",
+  ],
+  [
+    'attestation: { pins: [{ targets: [a], measurements: ["0xABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABAB"] }], maxSnapshotAge: 7d, endorsements: x, refresh: {} }',
+    "78eaba274264",
+  ],
+  [
+    'attestation: { appraisal: [{ targets: [a], accept: [{ status: OutOfDate, until: "2027-01-01" }], minimumTcb: [{ product: Milan, models: [1], snp: 3 }], requireBinding: true, maxAge: 3d }, {}] }',
+    "f1074bf06ec0",
+  ],
+];
+
+describe("the version of a file", () => {
+  it.for(known)("is the same in every release: %s", ([file, expected]) => {
+    expect(version(file)).toBe(expected);
+  });
+
+  it("isn't changed by services of the API, which have a version of their own", () => {
+    const file = "access: { operate: [S01ONCALL] }\n";
+    const service = (view: string) =>
+      `services: { ci: { tokens: ["sha256:${"a".repeat(64)}"], view: [${view}] } }`;
+    const [none, one, two] = [file, file + service("web"), file + service("db")].map(policy);
+    if (!none || !one || !two) throw new Error("not read");
+    expect(policyVersion(one)).toBe(policyVersion(none));
+    expect(new Set([none, one, two].map(servicesVersion)).size).toBe(3);
+  });
+
+  it("has a part for each section that decides, whichever file it was read from", () => {
+    const [a, b] = [policy("protect: [a]\naccess: { operate: [S01ABC] }"), policy("protect: [b]")];
+    expect(policyVersion({ ...a, protect: b.protect })).toBe(
+      version("protect: [b]\naccess: { operate: [S01ABC] }"),
+    );
   });
 });
 

@@ -90,6 +90,17 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     expect(main.output()).toMatch(/REDIS_URL: Redis at \S+ has no database 99/);
   });
 
+  it("says that Redis is full where it can't start for that, and not what Redis calls it", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await world.client.config("SET", "maxmemory", "1");
+    await using main = startMain([], world.env);
+    expect(await main.ended).toBe(1);
+    expect(main.output()).toContain(
+      "Gatehouse can't start: Redis is full. `node gatehouse.mjs doctor` says what to do.\n",
+    );
+  });
+
   it("never says that Redis is back while it has not answered, and gives up", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });

@@ -2,7 +2,9 @@ import { expect, it } from "vitest";
 import { version } from "../../src/config/version.ts";
 import { checks } from "../../src/start/checks.ts";
 import { hears, wordsOf } from "../stories/words.ts";
-import { startWorld } from "../support/start-world.ts";
+import { eventually } from "../support/looking.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
 
 it("200 probes at once cost at most one call of Slack", async () => {
   await using world = await startWorld();
@@ -51,4 +53,117 @@ it("whatever makes a process unready is also shown to people and checked by the 
   const needed = checks.filter(({ forReadiness }) => forReadiness);
   expect(needed.map(({ name }) => name)).toEqual(["Slack", "Redis", "Policy"]);
   expect(needed.filter(({ forPeople, fromOutside }) => !forPeople || !fromOutside)).toEqual([]);
+});
+
+const statusLines = async (world: TestWorld, words: RegExp) => {
+  await world.ada.types("ops", "/gatehouse status");
+  return wordsOf(await hears(world.ada, "ops", words)).split("\n");
+};
+
+it("says once that Redis is away, since when, and what can't be read meanwhile", async () => {
+  await using redis = await privateRedis();
+  await using world = await startWorld({ redisUrl: redis.url, receive: "http" });
+  await redis.stop();
+  let lines: readonly string[] = [];
+  await eventually(async () => {
+    lines = await statusLines(world, /need attention/);
+    expect(lines.join("\n")).toContain("⚠️ Outages");
+  });
+  expect(lines.filter((line) => line.includes("Redis"))).toEqual([
+    "⚠️ Redis: Redis is down. Nothing can be changed until it is back. Until then these can't be read: Changes, Work, Processes.",
+    expect.stringMatching(
+      /^⚠️ Outages: Redis has been away for \d+ s\. Refused requests are reported when it is back\. \(since \d\d:\d\d:\d\d UTC\)$/,
+    ),
+    expect.stringMatching(/^⚠️ Redis is unavailable: this answer was read without Redis/),
+  ]);
+  expect(lines.join("\n")).not.toMatch(/enableOfflineQueue|Everything works/);
+  await redis.start();
+});
+
+it.for([
+  ["full", ["maxmemory", "1"], ["maxmemory", "0"], /Redis is full/],
+  ["read-only", ["REPLICAOF"], ["REPLICAOF"], /Redis is a read-only replica/],
+  [
+    "replicas",
+    ["min-replicas-to-write", "3"],
+    ["min-replicas-to-write", "0"],
+    /can't reach its replicas/,
+  ],
+] as const)(
+  "a Redis that answers and refuses every write isn't up: %s",
+  async ([why, set, reset, words]) => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ redisUrl: redis.url });
+    const figures = async () =>
+      (await fetch(`http://127.0.0.1:${world.processes[0]?.opsPort}/metrics`)).text();
+    const change = async ([name, value]: readonly string[], isOn: boolean) => {
+      if (value !== undefined) await world.client.config("SET", name ?? "", value);
+      else await world.client.call("REPLICAOF", ...(isOn ? ["127.0.0.1", "9"] : ["NO", "ONE"]));
+    };
+    expect(await figures()).toMatch(/^gatehouse_redis_up 1$/m);
+    await change(set, true);
+    await expect.poll(figures, { timeout: 10_000 }).toMatch(/^gatehouse_redis_up 0$/m);
+    expect(await figures()).toContain(`gatehouse_redis_refuses_writes{why="${why}"} 1`);
+    const lines = await statusLines(world, words);
+    expect(lines.filter((line) => words.test(line))).toHaveLength(1);
+    expect(lines[0]).toMatch(/need attention/);
+    const ready = await fetch(`http://127.0.0.1:${world.processes[0]?.opsPort}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(words)]);
+    await change(reset, false);
+    await expect.poll(figures, { timeout: 15_000 }).toMatch(/^gatehouse_redis_up 1$/m);
+    expect(await figures()).toContain(`gatehouse_redis_refuses_writes{why="${why}"} 0`);
+  },
+);
+
+it.for([429, 500] as const)(
+  "says that the calls of the last minute were answered %s, in whichever process",
+  async (status) => {
+    await using world = await startWorld({ roles: ["gateway", "worker"] });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.ended();
+    world.compute.weather({ status, match: "*" });
+    await world.olivia.types("ops", "/vm restart payments/web-1");
+    await expect
+      .poll(async () => (await statusLines(world, /Compute service/)).join("\n"), {
+        timeout: 20_000,
+      })
+      .toMatch(
+        new RegExp(
+          `⚠️ Compute service: (\\d+) of \\d+ calls of the last minute failed \\(${status}: \\1\\)`,
+        ),
+      );
+  },
+);
+
+it("counts gateways and workers: one that was killed is missed, one that stopped isn't", async () => {
+  await using world = await startWorld({ roles: ["gateway", "gateway", "worker"] });
+  expect(await statusLines(world, /Processes/)).toContain("✅ Processes: 2 gateways, 1 worker");
+  await world.processes[1]?.close();
+  expect(await statusLines(world, /Processes: 1 gateway/)).toContain(
+    "✅ Processes: 1 gateway, 1 worker",
+  );
+  // What one leaves that was killed a minute ago
+  const left = { role: "gateway", host: "gw-2", tallies: {} };
+  const killedAt = (await world.store.now()) - 60_000;
+  await world.client.hset(
+    world.key("processes"),
+    "gw-2 /data",
+    `${killedAt} ${JSON.stringify(left)}`,
+  );
+  const lines = await statusLines(world, /stopped without a word/);
+  expect(lines).toContainEqual(
+    expect.stringMatching(
+      /^⚠️ Processes: 1 of 2 gateways stopped without a word\. Read its log, and start it again\. It ran on gw-2\. \(since /,
+    ),
+  );
+  expect(lines[0]).toMatch(/1 of \d+ need attention/);
+  const longAgo = (await world.store.now()) - 25 * 3600_000;
+  await world.client.hset(
+    world.key("processes"),
+    "gw-2 /data",
+    `${longAgo} ${JSON.stringify(left)}`,
+  );
+  expect(await statusLines(world, /Processes: 1 gateway,/)).toContain(
+    "✅ Processes: 1 gateway, 1 worker",
+  );
 });

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -260,6 +261,76 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await world.startProcess("worker");
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
     await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+});
+
+/** What a service with this token is answered when it reads. */
+async function readsAsService({ processes: [first] }: TestWorld): Promise<number> {
+  const headers = { authorization: "Bearer test-token" };
+  return (await fetch(`http://127.0.0.1:${first?.doorPort}/v1/vms`, { headers })).status;
+}
+
+const service = (token: string) =>
+  `services: { ci: { tokens: ["sha256:${hash("sha256", token)}"], view: ["*"] } }\n`;
+
+describe("services that are replaced in the policy file", () => {
+  it("cancel nothing that waits, are in the trail, and count for each process that shares the file, whichever is told", async () => {
+    await using world = await startWorld({
+      policy: restartsNeedOne + service("test-token"),
+      env: { DOOR_PORT: "0" },
+      roles: ["gateway", "worker"],
+    });
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    expect(await readsAsService(world)).toBe(200);
+    await writeFile(file(world), restartsNeedOne + service("another-token"));
+    await world.processes[1]?.reload();
+    await expect.poll(() => readsAsService(world), { timeout: 10_000 }).toBe(401);
+    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*services.ci.tokens: /);
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "policy",
+    );
+    expect(noted).toMatchObject([{ changes: [expect.stringMatching(/^services.ci.tokens: /)] }]);
+    expect(logged(world, "policy.superseded")).toEqual([]);
+    await world.amir.presses("Approve", { in: card.ts });
+    await hears(world.olivia, "ops", /Restarted web-2/);
+  });
+
+  it("shut a process that doesn't get them, until it does: a token that was taken must not live on there", async () => {
+    await using world = await startWorld({
+      policy: testPolicy + service("test-token"),
+      env: { DOOR_PORT: "0" },
+      roles: ["gateway"],
+    });
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, testPolicy + service("test-token"));
+    const worker = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await writeFile(other, testPolicy);
+    await worker.reload();
+    await expect
+      .poll(() => readiness(world, 0), { timeout: 15_000 })
+      .toMatch(
+        /^503 .*policy: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
+      );
+    expect(await readsAsService(world)).toBe(503);
+    // Started anew in a new directory with the old file, it takes nothing back
+    await world.processes[0]?.close();
+    await world.startProcess("gateway", { DATA_DIR: `${world.env["DATA_DIR"]}-new` });
+    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^503 .*services/);
+    await writeFile(file(world), testPolicy);
+    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
+  });
+});
+
+describe("a section of the policy file that decides nothing", () => {
+  it("is followed by each process that shares the file, whichever is told", async () => {
+    await using world = await startWorld({ roles: ["gateway", "worker"] });
+    await writeFile(file(world), testPolicy.replace("C02STATUS", "C01OPS"));
+    await world.processes[1]?.reload();
+    await expect
+      .poll(() => logged(world, "policy.changed").map(({ role }) => role), { timeout: 10_000 })
+      .toEqual(["worker", "gateway"]);
+    expect(inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
   });
 });
 

@@ -1,4 +1,5 @@
 import { messageOf, UserError } from "../../src/errors.ts";
+import { lastReleaseProblem } from "./last-release.ts";
 import { installPrograms } from "./programs.ts";
 import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { parseCLI, startVitest, type TestModule } from "vitest/node";
@@ -13,7 +14,8 @@ export async function runTests(args: readonly string[]): Promise<number> {
     return 1;
   }
   const missing = await installPrograms();
-  if (missing !== undefined) process.stderr.write(`${missing}\n`);
+  for (const skipped of [missing, lastReleaseProblem()])
+    if (skipped !== undefined) process.stderr.write(`${skipped}\n`);
   const { filter, options } = parseCLI(["vitest", "run", ...args]);
   const vitest = await startVitest(filter, { ...options, watch: false });
   const stray = vitest.state.getUnhandledErrors().length;

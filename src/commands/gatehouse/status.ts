@@ -10,12 +10,13 @@ import {
   plain,
   message,
   section,
+  when,
 } from "../../messages/message.ts";
 import { lists, unmatchedIn } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
-const maxLines = 10;
+const maxLines = 15;
 
 export const status = defineCommand({
   name: "gatehouse status",
@@ -31,9 +32,11 @@ export const status = defineCommand({
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =
       bad === 0 ? md`*Everything works.*` : md`*${bad} of ${rows.length} need attention.*`;
-    const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice }) => {
-      const said = isAdministrator && advice ? `${detail}; ${advice}` : detail;
-      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(said, 400))}`;
+    const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice, since }) => {
+      const joined = `${detail}${detail.endsWith(".") ? " " : "; "}${advice}`;
+      const said = isAdministrator && advice ? joined : detail;
+      const began = since === undefined ? "" : md` (since ${when(since)})`;
+      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(said, 400))}${began}`;
     });
     return message(readable(head), section(lines(head, ...shown, ...unmatched)));
   },

@@ -3,7 +3,7 @@ import type { ServiceRule } from "../../config/policy-file.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { type GatewayContext, seenBy, seenByService } from "../../slack/conversation/authorize.ts";
 import { proposerName } from "../proposals.ts";
-import { type Call, type Handle, unauthorized } from "./door.ts";
+import { type Call, type Handle, Problem, unauthorized } from "./door.ts";
 
 /** A program that gatehouse.yml names. */
 export interface ServiceCaller {
@@ -27,7 +27,7 @@ export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContex
 export async function serviceOf(
   { headers }: Call,
   named: Parameters<Handle>[1],
-  { services }: GatewayContext["policy"],
+  { policy: { services }, standstill }: Pick<GatewayContext, "policy" | "standstill">,
 ): Promise<ServiceCaller> {
   const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
   if (token === undefined) throw unauthorized();
@@ -37,6 +37,12 @@ export async function serviceOf(
     .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
     .filter(({ is }) => is);
   if (!found) throw unauthorized();
+  // The file that replaced this process' own may have taken its token or narrowed what it sees
+  if (standstill() !== undefined)
+    throw new Problem(
+      503,
+      "This process of Gatehouse doesn't have the current policy; repeat the call.",
+    );
   const { service, rule } = found;
   await named(proposerName({ service }), rule.limits.requestsPerMinute);
   return { service, rule };

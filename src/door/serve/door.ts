@@ -81,10 +81,12 @@ const lingerMs = 1_000;
 interface DoorOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
   routes: readonly Route[];
   telemetry: Pick<Telemetry, "doorCalls">;
+  /** Called with the status of each answer. */
+  onAnswer?: (status: number) => void;
 }
 
 /** Answers what comes through the door: one route for each kind of caller, and problems in one form. */
-export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptions) {
+export function createDoor({ routes, store, telemetry, onLimit, onAnswer, log }: DoorOptions) {
   const unverified = createUnverified();
   const stopping = new AbortController();
 
@@ -124,6 +126,7 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
       // MCP refuses in a form of its own
       const isTaken = status < 400;
       telemetry.doorCalls.inc({ route: name, outcome: isTaken ? "ok" : String(status) });
+      onAnswer?.(status);
       // The answer neither waits for it nor fails with it
       if (isTaken && caller !== undefined)
         void store
@@ -134,6 +137,7 @@ export function createDoor({ routes, store, telemetry, onLimit, log }: DoorOptio
     } catch (error) {
       const { status, message: title, detail, more, headers: its } = problemOf(error);
       telemetry.doorCalls.inc({ route: name, outcome: String(status) });
+      onAnswer?.(status);
       // Words about a field may be the caller's own
       const why = status === 500 ? { error } : "field" in more ? more : { why: title };
       const refused = { route: name, caller, status, ...why };

@@ -87,8 +87,7 @@ async function callerOf(
   { config, gatewayNow }: Behind,
 ): Promise<Caller | undefined> {
   const gateway = gatewayNow();
-  if (call.headers["x-slack-signature"] === undefined)
-    return serviceOf(call, named, gateway.policy);
+  if (call.headers["x-slack-signature"] === undefined) return serviceOf(call, named, gateway);
   const secret = config.door?.signingSecret();
   const signed = readSignature(call.headers, gateway.now());
   if (!secret || typeof signed === "string" || !isSignedBy(secret, signed, call.body))

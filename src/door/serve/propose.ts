@@ -283,7 +283,7 @@ const longestWait = 30;
 /** For services; a person's agent comes in over MCP. */
 export function proposalRoutes(behind: Behind): readonly Route[] {
   const known = (call: Call, named: Parameters<Handle>[1]) =>
-    serviceOf(call, named, behind.gatewayNow().policy);
+    serviceOf(call, named, behind.gatewayNow());
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
     const state = await propose(caller, wantedIn(call), behind);

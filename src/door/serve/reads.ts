@@ -90,7 +90,7 @@ export function readRoutes(behind: Behind): readonly Route[] {
         ...route,
         path,
         async handle(call, named) {
-          const caller = await serviceOf(call, named, behind.gatewayNow().policy);
+          const caller = await serviceOf(call, named, behind.gatewayNow());
           const input = { ...Object.fromEntries(call.query), ...inPath(call, path, key) };
           try {
             const body = await (await readFor(caller, command, input, behind)).data();

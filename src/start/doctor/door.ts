@@ -1,41 +1,23 @@
-import { once } from "node:events";
-import { get, type IncomingMessage } from "node:http";
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { codeOf } from "../../errors.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
 import { withRedis } from "../../redis/redis.ts";
 import { createJournal } from "../../requests/journal/journal.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
+import { judgePort, lookAtPort } from "./ports.ts";
 
-const withinMs = 2_000;
 const mostNamed = 5;
-
-/** What is on the door's port of this machine. */
-async function lookAtPort(port: number): Promise<"nothing" | "door" | "other"> {
-  const request = get({ host: "127.0.0.1", port, signal: AbortSignal.timeout(withinMs) });
-  try {
-    const [answer] = (await once(request, "response")) as [IncomingMessage];
-    answer.destroy();
-    return answer.headers["content-type"] === "application/problem+json" ? "door" : "other";
-  } catch (error) {
-    return codeOf(error) === "ECONNREFUSED" ? "nothing" : "other";
-  }
-}
 
 /** Undefined for a worker, which has none. */
 export async function judgeDoor(config: Config): Promise<readonly Finding[] | undefined> {
   const { role, door, policy, sourceProblems } = config;
   if (role === "worker") return undefined;
   if (!door) return [offFinding(policy)];
-  const found = door.port === 0 ? "nothing" : await lookAtPort(door.port);
-  const port =
-    found === "other"
-      ? ill(
-          `port ${door.port}: another program has it`,
-          "Stop it, or set DOOR_PORT to another port.",
-        )
-      : well(`port ${door.port}: ${found === "door" ? "Gatehouse answers" : "free"}`);
+  const found = lookAtPort(
+    { port: door.port, host: "0.0.0.0", path: "/" },
+    ({ headers }) => headers["content-type"] === "application/problem+json",
+  );
+  const port = judgePort("DOOR_PORT", door.port, await found);
   const count = Object.keys(policy.sources).length;
   const secrets = count === 0 ? [] : secretFindings(sourceProblems, count);
   return [port, ...secrets, ...(await callFindings(config))];

@@ -7,6 +7,8 @@ export interface Finding {
   mend?: string;
   /** What to configure, for administrators alone. */
   advice?: string;
+  /** When it began (ms), of what goes on. */
+  since?: number | undefined;
   /** The ID in gatehouse.yml that it is about, or its place there. */
   about?: string | readonly (string | number)[] | undefined;
 }
@@ -26,6 +28,18 @@ export const ill = finding("ill");
 
 /** Nothing but what it says can be done about it. */
 export const trouble = (what: string): Finding => ({ is: "ill", what });
+
+/** A proxy that doesn't lead on to `what`. */
+export const proxyFinding = (status: number, what: string): Finding =>
+  status === 407
+    ? ill(
+        `${what}: the proxy in HTTPS_PROXY answers 407: it refuses the user or the password`,
+        "Correct both, as in http://user:password@proxy.example:3128; encode all but letters and digits (%40 for @).",
+      )
+    : ill(
+        `${what}: the proxy in HTTPS_PROXY answers ${status}`,
+        "Let the proxy connect there, or name the host in NO_PROXY.",
+      );
 
 export const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
 

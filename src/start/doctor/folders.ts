@@ -73,19 +73,28 @@ export function wayOut(code: string, user = ourUser()): string {
   return ways[code] ?? "name a directory that this process may write, on a local disk with space";
 }
 
-export type DirectoryFacts = ReturnType<typeof lookAtDirectory>;
+type FoundInDirectory = ReturnType<typeof lookAtDirectory>;
+type OnlyBroken = "isHidden" | "ledgerProblem";
+export type DirectoryFacts = Omit<FoundInDirectory, OnlyBroken> &
+  Partial<Pick<FoundInDirectory, OnlyBroken>>;
 
 /** About DATA_DIR. Leaves nothing behind, and doesn't disturb a process that has the directory. */
 export function lookAtDirectory(folder: string) {
+  const unreachable = problemOf(() => statSync(folder)) === "EACCES";
   const isThere = existsSync(folder);
+  const ledger = path.join(folder, "ledger");
   const { bavail, bsize } = statfsSync(isThere ? folder : nearestAbove(folder));
   return {
     folder,
     /** Undefined: not there yet. */
     owner: isThere ? statSync(folder).uid : undefined,
     user: ourUser(),
+    /** A folder above it that this user may not enter hides whether it is there. */
+    isHidden: unreachable,
     /** The code of the error that a file in it met; that of making the directory where it isn't there. */
     problem: isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder),
+    /** The same of the ledger's folder in it, where there is one: what another user began is that user's. */
+    ledgerProblem: existsSync(ledger) ? problemOf(() => writeProbe(ledger)) : undefined,
     freeBytes: bavail * bsize,
   };
 }
@@ -93,10 +102,26 @@ export function lookAtDirectory(folder: string) {
 const leastBytes = 100 * 1024 * 1024;
 
 export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
-  const { folder, owner, user, problem, freeBytes } = facts;
+  const { folder, owner, user, isHidden, problem, ledgerProblem, freeBytes } = facts;
   const isOurs = owner === undefined || owner === user;
   const whose = isOurs ? "" : `; it belongs to user ${owner}, this is user ${user}`;
   const done = owner === undefined ? "made" : "written";
+  if (isHidden)
+    return [
+      ill(
+        `DATA_DIR: ${folder} can't be reached (EACCES): user ${user} may not enter a folder above it`,
+        `Let user ${user} enter each folder of its path (chmod o+x), or name another directory.`,
+      ),
+    ];
+  if (problem === undefined && ledgerProblem !== undefined)
+    return [
+      ill(
+        `DATA_DIR: ${path.join(folder, "ledger")} can't be written (${ledgerProblem})`,
+        ["EACCES", "EPERM"].includes(ledgerProblem)
+          ? `Another user ran Gatehouse there: give it all to user ${user} (chown -R ${user} ${folder}).`
+          : asSentence(wayOut(ledgerProblem, user)),
+      ),
+    ];
   if (problem !== undefined) {
     const what = `DATA_DIR: ${folder} can't be ${done} (${problem})${whose}`;
     return [ill(what, asSentence(wayOut(problem, user)))];

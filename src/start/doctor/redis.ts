@@ -8,12 +8,37 @@ import {
   storageOf,
   storageProblems,
 } from "../../redis/check.ts";
-import { type Keys, type RedisClient, withRedis } from "../../redis/redis.ts";
+import {
+  type Keys,
+  type RedisClient,
+  redisTrouble,
+  withRedis,
+  writeRefusal,
+} from "../../redis/redis.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
 export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
   await redis.set(key("probe"), "1", "PX", 60_000);
+}
+
+/** How long to look for why Redis takes no write: one that is a replica now takes a moment to be found again. */
+const reasonWithinMs = 800;
+const reasonEveryMs = 100;
+
+/** The error that a write meets, undefined where it is taken; the refusal of a Redis that answers rather than a lost connection. */
+export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<unknown> {
+  const until = performance.now() + reasonWithinMs;
+  for (;;) {
+    const error: unknown = await writeToRedis(redis, key).then(
+      () => undefined,
+      (problem: unknown) => problem,
+    );
+    const isKnown = error === undefined || writeRefusal(error) !== undefined;
+    if (isKnown || redisTrouble(error) === undefined || performance.now() > until) return error;
+    await sleep(reasonEveryMs);
+  }
 }
 
 export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
@@ -46,8 +71,8 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
     roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
     check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
     storage: storageProblems(await storageOf(redis), config.redisReplicas),
-    /** Why a write of Gatehouse's own key was refused. */
-    writeProblem: await writeToRedis(redis, key).then(() => undefined, messageOf),
+    /** The error that a write of Gatehouse's own key met. */
+    writeProblem: await problemOfWriting(redis, key),
     usedBytes: bytes("used_memory"),
     /** 0: no limit. */
     mostBytes: bytes("maxmemory"),
@@ -61,8 +86,23 @@ const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
 const closer =
   "Each request needs about ten round trips: move Redis closer, or find out why it is slow.";
-const writeRights =
-  "Its user needs {gatehouse}:* and the commands in compose.yaml; a replica or a full Redis takes no writes.";
+
+/** What helps where Redis takes no write, by `writeRefusal`. */
+const writeMends = {
+  full: "Raise maxmemory, or free what else is in it: until then nothing can be requested.",
+  disk: "Free space on its disk, or read its log: until then nothing can be requested.",
+  "read-only": "Name its primary in REDIS_URL, or all its sentinels.",
+  replicas: "Bring its replicas back, or lower min-replicas-to-write.",
+  other: "Its user needs {gatehouse}:* and the commands in compose.yaml.",
+};
+
+function writeFinding(error: unknown): Finding {
+  if (error === undefined) return well("its user may write Gatehouse's keys");
+  const said = redisTrouble(error);
+  const mend = writeMends[writeRefusal(error) ?? "other"];
+  if (said === undefined) return ill(`it refuses to write: ${messageOf(error)}`, mend);
+  return ill(writeRefusal(error) === undefined ? said : `${said} and refuses to write`, mend);
+}
 
 export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   if ("unusable" in facts)
@@ -79,16 +119,16 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   return [
     isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
     roundTripMs > slowMs ? note(trip, closer) : well(trip),
-    writeProblem === undefined
-      ? well("its user may write Gatehouse's keys")
-      : ill(`it refuses to write: ${writeProblem}`, writeRights),
+    writeFinding(writeProblem),
     keptFinding(check),
     ...storage.map(({ sentence, stops }) =>
       stops
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
         : note(sentence, "docs/promise.md says what may be lost at worst."),
     ),
-    isFull ? ill(memory, "Raise maxmemory: a full Redis takes no requests.") : well(memory),
+    isFull && writeRefusal(writeProblem) !== "full"
+      ? ill(memory, "Raise maxmemory: a full Redis takes no requests.")
+      : well(memory),
   ];
 }
 

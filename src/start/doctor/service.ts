@@ -7,7 +7,7 @@ import { proxyFor } from "../../config/proxy.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../services.ts";
-import { type Finding, ill, note, well } from "./finding.ts";
+import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
 
 const handshakeMs = 5_000;
 
@@ -103,8 +103,7 @@ const mends: Readonly<Record<string, string>> = {
     "Nothing listens there, or a firewall is in between: check COMPUTE_API_URL, and whether HTTPS_PROXY is needed.",
   timeout: "Nothing answers there: check for a firewall, and whether HTTPS_PROXY is needed.",
   reset: "Something cuts the connection: check for a firewall, and whether HTTPS_PROXY is needed.",
-  proxy:
-    "Check HTTPS_PROXY with its user and password, and whether the proxy allows that host; NO_PROXY goes around it.",
+  proxy: "Check HTTPS_PROXY, and whether the proxy allows that host; NO_PROXY goes around it.",
   tls: "The certificate isn't trusted; see the next line. A private authority belongs in COMPUTE_CA_FILE.",
   "forbidden-address":
     "The name leads to a private address. If that is right, set COMPUTE_ALLOW_PRIVATE=1, or its range.",
@@ -126,6 +125,7 @@ function readFinding({ host, proxy, read }: ServiceFacts): Finding {
       : note(`${found}, and there is none`, "Does the key belong to the right team?");
   }
   const { status = 0, reason = "other", message } = read;
+  if (reason === "proxy-login") return proxyFinding(407, where);
   const [what, mend] = refusals[status] ?? [message, mends[reason]];
   return ill(`${where}: ${what}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
 }

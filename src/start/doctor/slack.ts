@@ -1,7 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { silentLog } from "../../log/log.ts";
-import { at, createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
-import { type Finding, ill, note, well } from "./finding.ts";
+import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { rootCause, statusOfProxy } from "../../errors.ts";
+import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
 
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
 export const botScopes = [
@@ -28,12 +29,15 @@ export function wordOf(answer: WebAnswer): string | undefined {
   return "reason" in answer ? undefined : whyOf(answer);
 }
 
-export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
+type FoundInSlack = Awaited<ReturnType<typeof lookAtSlack>>;
+export type SlackFacts = Omit<FoundInSlack, "proxyStatus"> &
+  Partial<Pick<FoundInSlack, "proxyStatus">>;
 
 export async function lookAtSlack({ slack }: Config, now: number) {
   const { apiUrl, botToken, receive } = slack;
   const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   let date: string | null = null;
+  let proxyStatus: number | undefined;
   const web = (token: string) =>
     createWeb({
       token,
@@ -42,9 +46,12 @@ export async function lookAtSlack({ slack }: Config, now: number) {
       // Slack's client hides the headers, and why there is no answer
       async fetch(...asked) {
         const answer = await fetch(...asked).catch((error: unknown) => {
-          throw at(error, "cause") ?? error;
+          const cause = rootCause(error);
+          proxyStatus ??= statusOfProxy(cause);
+          throw cause;
         });
         date = answer.headers.get("date");
+        if (answer.status === 407) proxyStatus = 407;
         return answer;
       },
     });
@@ -64,6 +71,8 @@ export async function lookAtSlack({ slack }: Config, now: number) {
     /** `A…` as the app token says it. */
     appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
     mode: receive?.mode,
+    /** What the proxy answered in place of Slack. */
+    proxyStatus,
     /** Of Slack's last answer. */
     date: Date.parse(date ?? ""),
     now,
@@ -85,7 +94,8 @@ const appTokenMends: Readonly<Record<string, string>> = {
 };
 
 export function judgeSlack(facts: SlackFacts): readonly Finding[] {
-  const { bot } = facts;
+  const { bot, proxyStatus } = facts;
+  if (proxyStatus !== undefined) return [proxyFinding(proxyStatus, "Slack")];
   if ("reason" in bot) {
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";

@@ -1,0 +1,148 @@
+import { hostname } from "node:os";
+import * as z from "zod";
+import type { Role } from "../config/config.ts";
+import { startRounds } from "../redis/due-list.ts";
+import {
+  defineScript,
+  type Keys,
+  type RedisClient,
+  redisNow,
+  redisTimeLua,
+} from "../redis/redis.ts";
+import { parseJson } from "../text/parse-json.ts";
+import type { Log } from "../log/log.ts";
+
+/** Whom Gatehouse calls, and who calls its API. */
+const called = ["slack", "service", "door"] as const;
+export type Called = (typeof called)[number];
+
+const tallyShape = z.object({
+  calls: z.int(),
+  /** Those that failed, by how: `429`, `503`, `unreachable`. */
+  failed: z.record(z.string(), z.int()),
+});
+const talliesShape = z.partialRecord(z.enum(called), tallyShape);
+
+/** What became of the calls of the last minute. */
+export type Tally = z.output<typeof tallyShape>;
+export type Tallies = z.output<typeof talliesShape>;
+
+const bucketMs = 5_000;
+const buckets = 12;
+
+/** Counts this process's calls of the last minute, in memory. */
+export function createTallies(now: () => number = () => performance.now()) {
+  const seen: { at: number; of: Called; failed: string | undefined; count: number }[] = [];
+
+  function forgetOld(): void {
+    const oldest = Math.floor(now() / bucketMs) - buckets;
+    const kept = seen.findIndex(({ at }) => at > oldest);
+    seen.splice(0, kept < 0 ? seen.length : kept);
+  }
+
+  return {
+    /** `failed`: how, in a word; undefined for a call that was answered. */
+    saw(of: Called, failed: string | undefined): void {
+      forgetOld();
+      const at = Math.floor(now() / bucketMs);
+      const same = seen.findLast((one) => one.at === at && one.of === of && one.failed === failed);
+      if (same) same.count += 1;
+      else seen.push({ at, of, failed, count: 1 });
+    },
+    lastMinute(): Tallies {
+      forgetOld();
+      return sumTallies(
+        seen.map(({ of, failed, count }) => ({
+          [of]: { calls: count, failed: failed === undefined ? {} : { [failed]: count } },
+        })),
+      );
+    },
+  };
+}
+
+export type CallTallies = ReturnType<typeof createTallies>;
+
+export function sumTallies(all: readonly Tallies[]): Tallies {
+  const sum: Tallies = {};
+  for (const of of called) {
+    const tallies = all.flatMap((one) => one[of] ?? []);
+    if (tallies.length === 0) continue;
+    const failed: Record<string, number> = {};
+    for (const [how, count] of tallies.flatMap((one) => Object.entries(one.failed)))
+      failed[how] = (failed[how] ?? 0) + count;
+    sum[of] = { calls: tallies.reduce((total, { calls }) => total + calls, 0), failed };
+  }
+  return sum;
+}
+
+const presenceShape = z.object({
+  role: z.enum(["all", "gateway", "worker"]),
+  host: z.string(),
+  tallies: talliesShape,
+});
+
+/** A process of this installation, as it last reported. */
+export interface KnownProcess extends z.output<typeof presenceShape> {
+  /** Redis time. */
+  at: number;
+  /** It has reported nothing for several heartbeats, and never said that it stops. */
+  isMissing: boolean;
+}
+
+const missedBeats = 5;
+/** How long one that is missing is shown: until someone has looked, and not forever where its machine is gone on purpose. */
+const forgottenAfterMs = 24 * 3600_000;
+
+const reportScript = `${redisTimeLua}
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+`;
+
+const processesKey = (key: Keys) => key("processes");
+
+/**
+ * Reports this process to the others, who miss it when it no longer does. One that stops in order isn't missed. Its name is that
+ * of its data directory, so that a process that starts again is the same one.
+ */
+export async function startPresence(options: {
+  redis: RedisClient;
+  key: Keys;
+  role: Role;
+  dataDir: string;
+  tallies: CallTallies;
+  beatMs: number;
+  log: Log;
+}) {
+  const { redis, key, role, dataDir, tallies, beatMs, log } = options;
+  const run = defineScript(redis, "gatehouseReportProcess", reportScript);
+  const host = hostname();
+  const name = `${host} ${dataDir}`;
+  const report = async () => {
+    const presence: z.input<typeof presenceShape> = { role, host, tallies: tallies.lastMinute() };
+    await run([processesKey(key)], [name, JSON.stringify(presence)]);
+  };
+  await report().catch(() => undefined);
+  const rounds = startRounds("presence", beatMs, report, log);
+
+  return {
+    /** Rejects while Redis is unavailable. */
+    async known(): Promise<readonly KnownProcess[]> {
+      const [now, all] = await Promise.all([redisNow(redis), redis.hgetall(processesKey(key))]);
+      const read = Object.entries(all).map(([id, text]) => {
+        const at = Number(text.slice(0, text.indexOf(" ")));
+        const presence = presenceShape.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
+        return { id, at, presence: presence.data };
+      });
+      const old = read.filter(({ at }) => !(now - at < forgottenAfterMs)).map(({ id }) => id);
+      if (old.length > 0) await redis.hdel(processesKey(key), ...old);
+      return read.flatMap(({ id, at, presence }) =>
+        presence === undefined || old.includes(id)
+          ? []
+          : [{ ...presence, at, isMissing: now - at > missedBeats * beatMs }],
+      );
+    },
+    async close(): Promise<void> {
+      await rounds.close();
+      await redis.hdel(processesKey(key), name).catch(() => undefined);
+    },
+  };
+}
