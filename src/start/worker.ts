@@ -169,6 +169,10 @@ function startDigests(on: Services): void {
       requests,
       records: digests.statuses,
       everyMs: timing.inventoryRefreshMs,
+      // Cards that wait for approval say that the status is another one by now
+      async onMoved(vms) {
+        for (const vm of vms) await on.store.redraw(await on.askingAbout({ kind: "vm", ...vm }));
+      },
     });
   // More often than the interval, so that a dead process's turn is soon retaken
   const every = roundsOf(on);

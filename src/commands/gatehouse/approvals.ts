@@ -4,6 +4,7 @@ import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { askingRow } from "../../requests/render/asking.ts";
+import { changesSince } from "../../requests/render/since-request.ts";
 import type { ReadContext } from "../context.ts";
 
 /** Three blocks for each. */
@@ -18,7 +19,8 @@ export const approvals = defineCommand({
   // Its buttons are for the asker, who sees all that the cards say
   audience: "asker",
   args: z.object({}),
-  async answer(_args, { person, policy, ourTeamId, journal, commands, linkTo }: ReadContext) {
+  async answer(_args, context_: ReadContext) {
+    const { person, policy, ourTeamId, journal, commands, linkTo } = context_;
     const open = await journal.getMany(await journal.openIds());
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
@@ -32,7 +34,11 @@ export const approvals = defineCommand({
         const command = known.find(({ name }) => name === request.record.command);
         if (!command) return [];
         const link = await linkTo(request.delivered.card);
-        return askingRow(request, command, { mayVote: isMine(request), link });
+        return askingRow(request, command, {
+          mayVote: isMine(request),
+          link,
+          since: await changesSince(request, context_),
+        });
       }),
     );
     const more = drafts.length - maxShown;

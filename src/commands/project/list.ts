@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { counted, lines, md, name, context, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import { isKept, type ReadContext } from "../context.ts";
 import {
   filterFlag,
   inventoryAge,
@@ -29,7 +29,7 @@ export const list = defineCommand({
   args,
   async answer(given, context_: ReadContext) {
     const { all, projects, page, state } = await selected(given, context_);
-    const age = inventoryAge(state, context_.now());
+    const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
     if (projects.length === 0) {
       const nothing =
         all.length === 0

@@ -14,7 +14,7 @@ import {
 } from "../../messages/message.ts";
 import { target, type Answer, defineCommand, runButton, fileFlag } from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
-import type { ReadContext } from "../context.ts";
+import { isKept, type ReadContext } from "../context.ts";
 import {
   filterFlag,
   inventoryAge,
@@ -73,7 +73,7 @@ export const list = defineCommand({
       given,
       context_,
     );
-    const age = inventoryAge(state, context_.now());
+    const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
     const where = within ? md` in ${name(within.name)}` : md``;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {

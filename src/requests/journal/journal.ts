@@ -231,6 +231,13 @@ export function createJournal(redis: RedisClient, key: Keys) {
     getMany,
     move,
     holds,
+    /** What their cards show is read again, and edited where it is something else by now. */
+    async redraw(ids: readonly string[]): Promise<void> {
+      for (const id of ids) {
+        await outbox.later(id, 0);
+        outbox.ring(id);
+      }
+    },
     /** Drops requests that are no longer kept from the list. */
     async trim(): Promise<void> {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);

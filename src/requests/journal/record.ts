@@ -60,9 +60,12 @@ export interface Approval {
   who?: readonly Named[] | undefined;
   /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
   remindsAt?: number;
-  /** Facts for approvers, as of the request. */
-  evidence: readonly (readonly [label: string, text: string])[];
+  /** Facts for approvers, as of the request; `at`, where a fact has a time (ms), is shown in the reader's zone. */
+  evidence: readonly (readonly [label: string, text: string, at?: number])[];
 }
+
+/** The label of the fact that says in which status a target was. */
+export const statusWhenRequested = "Status when requested";
 
 interface Named {
   id: string;

@@ -37,6 +37,8 @@ import {
   whyButton,
   deedOf,
   missingWords,
+  type SinceRequest,
+  sinceLine,
 } from "./asking.ts";
 import {
   cardViewOf,
@@ -58,6 +60,8 @@ interface Place {
   from?: Markdown | undefined;
   /** Why it isn't there. */
   note?: Markdown | undefined;
+  /** While it waits for approval: what happened to its target meanwhile. */
+  since?: SinceRequest;
   /** Of any card: what is known of its VM by now. */
   after?: AfterNote | undefined;
   /** Says whether a button asks by itself. */
@@ -69,11 +73,11 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, after, policy }: Place = {},
+  { from = md``, note, since = [], after, policy }: Place = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
-  if (view === "asking") return askingCard(request, command, approvers, { from, note });
+  if (view === "asking") return askingCard(request, command, approvers, { from, note, since });
   const { sign, text } = outcomeOf(request, command, after);
   const outcome = final ? md`${sign} ${text}` : undefined;
   const now = stateLine(request, command);
@@ -113,15 +117,15 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note }: Place,
+  { from, note, since = [] }: Place,
 ): Message {
   const called = mentions(approvers);
-  const pressed = [...voteButtons(request, command), ...cardButtons(request, command)];
+  const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
-    ...askingBlocks(request, command, { pressed, from, below }),
+    ...askingBlocks(request, command, { pressed, from, since, below }),
     note && context(note),
   );
 }
@@ -390,6 +394,7 @@ export function renderAsked(
     section(
       lines(
         titleOf(request, command),
+        sinceLine(known.since ?? []),
         askingLine(request),
         md`Those who decide see it in ${where}`,
       ),

@@ -110,7 +110,7 @@ describe("the card of a request that waits for approval", () => {
     expect(actions?.type).toBe("actions");
     expect(shownText({ text: "", blocks: loss && top ? [loss, top] : [] })).toBe(
       [
-        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> (1 min 22 s) is replaced.* Undo: safety snapshot.",
+        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> is replaced.* Undo: safety snapshot.",
         "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
         "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
       ].join("\n"),
