@@ -363,6 +363,10 @@ export interface AuditFilter {
   requestId?: string;
   /** A user id: what they did, and what was done for them. */
   who?: string;
+  /** Kinds of records. */
+  what?: readonly string[];
+  /** Records at or before this time aren't read (Redis, ms). */
+  after?: number;
 }
 
 export interface AuditEntry {
@@ -394,6 +398,7 @@ export async function readAudit(
   for (let scanned = 0; scanned < scanMost; scanned += readPage) {
     const page = await trail.recordsBefore(before, readPage);
     for (const entry of page) {
+      if (options.after !== undefined && Number(entry.at) <= options.after) return { entries };
       const record = parseRecord(entry);
       if (!fits(record, options)) continue;
       entries.push({ id: entry.id, at: Number(entry.at), record });
@@ -414,7 +419,8 @@ export function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<
 
 /** Whether a record fits every given filter. */
 function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
-  const { targetId, requestId, who } = filter;
+  const { targetId, requestId, who, what } = filter;
+  if (what !== undefined && !what.includes(String(record["what"]))) return false;
   if (requestId !== undefined && record["request"] !== requestId) return false;
   if (who !== undefined && record["who"] !== who && record["requester"] !== who) return false;
   return targetId === undefined || targetIdsOf(record).includes(targetId);

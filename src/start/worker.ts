@@ -143,7 +143,9 @@ function startDigests(on: Services): void {
   const { timing } = config.policy;
   const now = Date.now;
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
-  const digests = createDigests({ ...on, requests, now });
+  const personName = async (id: string) =>
+    (await on.people.person(id, on.identity.known().teamId)).name;
+  const digests = createDigests({ ...on, requests, personName, now });
   const alarms = createAlarms({ config, announce });
   const stopping = new AbortController();
   const postDue = createPostDue({
