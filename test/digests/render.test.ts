@@ -289,7 +289,7 @@ describe("what a lead must know first", () => {
         ...restore,
         approval,
         state: "expired",
-        why: "no one approved it in time",
+        why: "nobody approved it in time",
       }),
       request("r-recorded", { decidedBy: { name: "ada", reason: "seen in the console" } }),
       request("r-recorded-not", { state: "not-applied", decidedBy: { name: "ada" } }),
@@ -320,7 +320,7 @@ describe("what a lead must know first", () => {
     "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it did not happen.",
     "✏️ *Restored* `db-1` from nightly · olivia, 07:00:00 UTC; approved by amir, bea.",
     "⛔ *vm restore* `db-1`, requested by olivia: amir denied it at 07:00:00 UTC: “not on a Friday”.",
-    "⛔ *vm restore* `db-1`, requested by olivia: no one approved it in time, expired at 07:00:00 UTC.",
+    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired at 07:00:00 UTC.",
     "✅ *HighCpu* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC.",
   ];
 
