@@ -13,6 +13,7 @@ import type { Freeze } from "../requests/journal/switches.ts";
 import { signs } from "../requests/render/render-result.ts";
 import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
+  asksForReview,
   attestVm,
   listed,
   showChanges,
@@ -141,7 +142,7 @@ export const kinds = {
     lines: (facts) =>
       (facts.reviews ?? []).map((review) => ({
         key: review.request,
-        text: md`🚨 ${unapprovedWords(review, facts)} Another administrator or approver must sign the review.`,
+        text: md`🚨 ${unapprovedWords(review, facts)} ${asksForReview}`,
         button: signReview(review.request),
       })),
   },
@@ -312,8 +313,8 @@ function deedWords(request: RequestFact): Markdown {
 function unapprovedWords(review: ReviewFact, { ended = [] }: Facts): Markdown {
   const { request, command, target, at, by, reason } = review;
   const made = ended.find(({ id }) => id === request);
-  if (made) return emergencyWords(made);
-  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${quoted(reason)}.`;
+  const outcome = made ? ` Outcome: ${made.stateWords}.` : "";
+  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${quoted(reason)}.${outcome}`;
 }
 
 function emergencyWords(request: RequestFact): Markdown {

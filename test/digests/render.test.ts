@@ -357,9 +357,9 @@ describe("what a lead must know first", () => {
       frame,
     );
     expect(words(message)).toContain(
-      "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. Another administrator or approver must sign the review.",
+      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
     );
-    expect(words(message).split("break-glass")).toHaveLength(2);
+    expect(words(message).split("without approval")).toHaveLength(2);
   });
 
   it("begins with the freeze that stands, by whom, since when, and why, without its own beginning again", () => {

@@ -120,7 +120,7 @@ describe("/gatehouse digest", () => {
     const handover = wordsOf(await hears(olivia, "ops", /Handover/));
     for (const said of [digest, handover]) {
       expect(said).toMatch(
-        /🚨 Restored db-1 from nightly without approval \(break-glass\) at .*, requested by ada: “the index is corrupt”\. Another administrator or approver must sign the review\./,
+        /🚨 vm restore db-1 ran without approval at .*, requested by ada: “the index is corrupt”\. Outcome: done\. Another administrator or approver must sign the review\./,
       );
       expect(said).toMatch(/✏️ Restored db-1 from nightly · olivia, .*; approved by amir\./);
       expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it at /);

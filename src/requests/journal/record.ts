@@ -179,6 +179,16 @@ export interface Delivered {
   isTeamClosed?: boolean;
   /** It has left a shared card, and joins none again. */
   isAlone?: boolean;
+  /** Who signed the review of its break-glass. */
+  review?: ReviewSignature | undefined;
+}
+
+export interface ReviewSignature {
+  /** A name. */
+  by: string;
+  at: number;
+  /** What was checked. */
+  why: string;
 }
 
 const alphabet = "23456789bcdfghjkmnpqrstvwxz";
@@ -391,6 +401,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
+      review: fields["review"] ? (JSON.parse(fields["review"]) as ReviewSignature) : undefined,
     },
   };
 }

@@ -17,6 +17,7 @@ import {
   mention,
   channelLink,
   howToOpen,
+  utc,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
@@ -89,11 +90,19 @@ export function renderCard(
   return message(
     news(outcome ?? short),
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
-    record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
+    record.breakGlass ? context(emergencyLine(request)) : undefined,
     context(requestedLine(request, from)),
     note && context(note),
     buttons(cardButtons(request, command, policy)),
   );
+}
+
+/** Whether the review of a break-glass was signed: by whom, when, and what was checked. */
+export function emergencyLine({ delivered: { review } }: StoredRequest): Markdown {
+  const signed = review
+    ? md`review signed by ${review.by} at ${when(review.at, "{date_short_pretty} {time}", utc(review.at))}: “${review.why}”`
+    : md`review pending`;
+  return md`🚨 Break-glass: approval skipped; ${signed}.`;
 }
 
 /** With what the outcome of an ended request leaves out: its project, and that it is an undo. */

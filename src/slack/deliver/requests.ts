@@ -336,7 +336,8 @@ function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
 /** What a card shows: another value edits it. */
 function faceOf(request: StoredRequest, since: SinceRequest): string {
   const version = versionOf(since);
-  return `${cardVersion(request)}${version && ` since ${version}`}`;
+  const signed = request.delivered.review ? " signed" : "";
+  return `${cardVersion(request)}${version && ` since ${version}`}${signed}`;
 }
 
 /** Only its requester sees its card. */
