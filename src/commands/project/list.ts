@@ -15,7 +15,7 @@ import { listedProjectShape } from "../shapes.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 
 const args = z.object({
-  type: filterFlag("TEE_VM, GIT_DEPLOY, or CONTAINER"),
+  type: filterFlag("only projects of this type: TEE_VM, GIT_DEPLOY, or CONTAINER"),
   status: filterFlag("only projects in this status"),
   page: pageFlag,
 });

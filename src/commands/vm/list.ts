@@ -55,7 +55,11 @@ const args = z.object({
   sort: z
     .enum(Object.keys(vmOrders) as VmOrder[])
     .optional()
-    .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
+    .meta({
+      isFlag: true,
+      description:
+        "by `name` or `project`, or those with the most `cpu` or `memory` or the `newest` first; by default `trouble`, problems first",
+    }),
   page: pageFlag,
   csv: fileFlag("send all of them as a file"),
 });
