@@ -65,7 +65,8 @@ export const canI = defineCommand({
 
 function refusedAs(refused: PolicyRefusal | undefined) {
   const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
-  return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`));
+  const which = toldAs === "" ? undefined : md`The rule is ${name(toldAs)}.`;
+  return sentence(lines(md`No: ${text}`, hintOf(hint), which));
 }
 
 const maxNamed = 5;

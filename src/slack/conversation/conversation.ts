@@ -348,7 +348,11 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     askingRows.push(context(more));
   }
   if (!maySeeNames(person, gateway)) {
-    const hint = md`You can't see more here: it requires ${quoted("access.view")} in gatehouse.yml.`;
+    const where =
+      Object.keys(gateway.policy.teams).length === 0
+        ? quoted("access.view")
+        : md`${quoted("view")} of a team or of ${quoted("access")}`;
+    const hint = md`You can't see more here: it requires ${where} in gatehouse.yml.`;
     return [asked, ...askingRows, section(hint)];
   }
   const running = open.filter((request) => request.state !== "draft");
