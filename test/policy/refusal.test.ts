@@ -289,8 +289,8 @@ teams: { payments: { projects: [payments], view: [U0ANY], operate: [S03PAY] } }
 access: { view: [], operate: [], administer: ["U09ADMIN"] }
 teams: { payments: { projects: [payments], operate: [S03PAY] } }
 `);
-    const words = (project: string) => {
-      const said = refusal({ ...asked, policy, targets: [vm("web-1", project)] });
+    const words = (owner: string) => {
+      const said = refusal({ ...asked, policy, targets: [vm("web-1", owner)] });
       return [said?.toldAs, said?.text, said?.hint].join(" ");
     };
     expect(words("payments")).not.toMatch(/payments|S03PAY/);
