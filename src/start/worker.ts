@@ -19,6 +19,7 @@ import {
 import { createShares, type WorkerContext } from "../requests/perform/gate.ts";
 import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
 import { advance } from "../requests/perform/perform.ts";
+import { redraw } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { pollWork } from "../requests/perform/poll.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
@@ -173,7 +174,7 @@ function startDigests(on: Services): void {
       everyMs: timing.inventoryRefreshMs,
       // Cards that wait for approval say that the status is another one by now
       async onMoved(vms) {
-        for (const vm of vms) await on.store.redraw(await on.askingAbout({ kind: "vm", ...vm }));
+        for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
       },
     });
   // More often than the interval, so that a dead process's turn is soon retaken

@@ -209,13 +209,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return runKeepPin([...keys, key("freeze"), key("pins")], [...args, keep.vmId, pin]);
   }
 
-  async function redraw(ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
-      await outbox.later(id, 0);
-      outbox.ring(id);
-    }
-  }
-
   /** Redis time, and whether the journal has this claim: after a failover it may be lost, or another worker's. */
   async function holds({ record, attempt, nonce }: StoredRequest): Promise<[number, boolean]> {
     const args = [attempt, nonce ?? ""];
@@ -239,19 +232,33 @@ export function createJournal(redis: RedisClient, key: Keys) {
     getMany,
     move,
     holds,
-    /** The first signature of a review stands, and its request's messages show it. */
-    async keepSignature(id: string, signature: ReviewSignature): Promise<void> {
-      if ((await get(id)) === undefined) return;
-      await outbox.mark(id, "review", "", JSON.stringify(signature));
-      await redraw([id]);
-    },
-    /** What their cards show is read again, and edited where it is something else by now. */
-    redraw,
     /** Drops requests that are no longer kept from the list. */
     async trim(): Promise<void> {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);
     },
   };
+}
+
+/** What their cards show is read again, and edited where it is something else by now. */
+export async function redraw(
+  ids: readonly string[],
+  { outbox }: Pick<Journal, "outbox">,
+): Promise<void> {
+  for (const id of ids) {
+    await outbox.later(id, 0);
+    outbox.ring(id);
+  }
+}
+
+/** The first signature of a review stands, and its request's messages show it. */
+export async function keepSignature(
+  id: string,
+  signature: ReviewSignature,
+  store: Pick<Journal, "get" | "outbox">,
+): Promise<void> {
+  if ((await store.get(id)) === undefined) return;
+  await store.outbox.mark(id, "review", "", JSON.stringify(signature));
+  await redraw([id], store);
 }
 
 /** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */

@@ -23,7 +23,7 @@ import { ownerOf } from "../../policy/refusal.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import type { Move } from "../../requests/journal/journal.ts";
+import { keepSignature, type Move } from "../../requests/journal/journal.ts";
 import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
@@ -330,7 +330,7 @@ export async function signReview(act: BeforeAck<Submission>): Promise<undefined>
   const { id: who, teamId: team } = person;
   await gateway.store.note({ what: "review-signed", who, team, request, why });
   const signature = { by: person.name, at: await gateway.store.now(), why };
-  await gateway.store.keepSignature(request, signature);
+  await keepSignature(request, signature, gateway.store);
   if (!(await gateway.store.closeReview(request)))
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);

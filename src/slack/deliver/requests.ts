@@ -5,7 +5,7 @@ import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
+import { type Journal, redraw } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
 import { sharedBy } from "../../redis/due-list.ts";
 import type { SharedCard } from "../../requests/journal/switches.ts";
@@ -122,7 +122,7 @@ export function requestSource(options: {
 
   async function redrawAround({ record }: StoredRequest): Promise<void> {
     const ids = (await options.around?.askingAbout(record.target)) ?? [];
-    await store.redraw(ids);
+    await redraw(ids, store);
   }
 
   /** All that it says, and where: its card and thread, and what is told elsewhere. */
