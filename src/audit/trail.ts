@@ -8,6 +8,7 @@ import {
   redisTimeLua,
 } from "../redis/redis.ts";
 import { createHash } from "node:crypto";
+import { fold } from "../text/glob.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** Salts per hash: few enough for Redis's compact encoding. */
@@ -360,9 +361,15 @@ export type Checkpoint = z.infer<typeof checkpointShape>;
 
 export interface AuditFilter {
   targetId?: string;
+  /** Besides `targetId`: what a target was called when it was recorded. What is gone is known by that alone. */
+  targetName?: string;
   requestId?: string;
   /** A user id: what they did, and what was done for them. */
   who?: string;
+  /** Kinds of records. */
+  what?: readonly string[];
+  /** Records at or before this time aren't read (Redis, ms). */
+  after?: number;
 }
 
 export interface AuditEntry {
@@ -394,6 +401,7 @@ export async function readAudit(
   for (let scanned = 0; scanned < scanMost; scanned += readPage) {
     const page = await trail.recordsBefore(before, readPage);
     for (const entry of page) {
+      if (options.after !== undefined && Number(entry.at) <= options.after) return { entries };
       const record = parseRecord(entry);
       if (!fits(record, options)) continue;
       entries.push({ id: entry.id, at: Number(entry.at), record });
@@ -414,10 +422,32 @@ export function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<
 
 /** Whether a record fits every given filter. */
 function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
-  const { targetId, requestId, who } = filter;
+  const { targetId, targetName, requestId, who, what } = filter;
+  if (what !== undefined && !what.includes(String(record["what"]))) return false;
   if (requestId !== undefined && record["request"] !== requestId) return false;
   if (who !== undefined && record["who"] !== who && record["requester"] !== who) return false;
-  return targetId === undefined || targetIdsOf(record).includes(targetId);
+  if (targetId === undefined) return true;
+  const { target } = record;
+  const isCalled =
+    targetName !== undefined &&
+    typeof target === "object" &&
+    target !== null &&
+    "name" in target &&
+    typeof target.name === "string" &&
+    fold(target.name) === fold(targetName);
+  return isCalled || targetIdsOf(record).includes(targetId);
+}
+
+/** The user IDs in the last 50,000 records, those of the newest first. */
+export async function peopleInTrail(options: {
+  redis: RedisClient;
+  key: Keys;
+}): Promise<readonly string[]> {
+  const { entries } = await readAudit({ ...options, most: scanMost });
+  const ids = entries.flatMap(({ record }) => [record["who"], record["requester"]]);
+  return [...new Set(ids)].filter(
+    (id) => typeof id === "string" && /^[UW][A-Z0-9]{2,}$/.test(id),
+  ) as string[];
 }
 
 function targetIdsOf(record: Readonly<Record<string, unknown>>): readonly unknown[] {

@@ -5,7 +5,7 @@ import type { Digests } from "../digests/create-digests.ts";
 import type { Subscriptions } from "../digests/requests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
-import type { Message } from "../messages/message.ts";
+import { duration, md, type Message, utc, when } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -34,6 +34,19 @@ export interface Surroundings {
   tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
 }
+
+/**
+ * Whether an answer stays where others read it later: shared, or in a direct message. There it names times. An age is true only
+ * for whoever reads it at once.
+ */
+export const isKept = ({ isShared, channelId }: Pick<ReadContext, "isShared" | "channelId">) =>
+  isShared || channelId.startsWith("D");
+
+/** `5 min ago`, or where the answer is kept the time. */
+export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "channelId" | "now">) =>
+  isKept(reading)
+    ? when(at, "{date_short_pretty} {time}", utc(at))
+    : md`${duration(reading.now() - at)} ago`;
 
 /** What a read command answers from. */
 export interface ReadContext extends Surroundings {

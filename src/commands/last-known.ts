@@ -15,6 +15,7 @@ import {
   fields,
   type Message,
   sentence,
+  when,
 } from "../messages/message.ts";
 import { countByStatus, failsWords, firstOf, statusSign } from "../inventory/known.ts";
 import { runButton, type Target, wholeNumber } from "../registry/define.ts";
@@ -62,7 +63,7 @@ export async function lastKnown(
           : undefined,
     ]),
     context(
-      md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now())} ${name("/gatehouse status")} shows when it is available.`,
+      md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now(), { isKept: true })} ${name("/gatehouse status")} shows when it is available.`,
     ),
     context(md`ID ${name(known.id)}`),
     buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id })]),
@@ -137,13 +138,16 @@ export function shownOf({ before, count, page, pages }: Page, shown: number, nar
   return md`${before + 1} to ${before + shown} of ${count} are shown. ${narrower} shows fewer${next}.`;
 }
 
-/** How old a list is, and what it lacks. */
+/** When a list was read, as an age unless its answer is kept (`isKept`), and what it lacks. */
 export function inventoryAge(
   { refreshedAt, stale, unread, gaps = [] }: InventoryState,
   now: number,
+  how: { isKept?: boolean } = {},
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = md`Statuses read ${duration(now - refreshedAt)} ago.`;
+  const age = how.isKept
+    ? md`Statuses read at ${when(refreshedAt)}.`
+    : md`Statuses read ${duration(now - refreshedAt)} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
   const failed = unread.length > 0 ? md` ⚠️ Could not be read: ${firstFew(unread, 5)}.` : md``;
   const short = gaps.length > 0 ? md` ⚠️ Incomplete: ${plain(gaps.join(". "), 600)}.` : md``;

@@ -8,8 +8,10 @@ import { type Message, notice, channelLink, md } from "../messages/message.ts";
 import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
 import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Journal } from "../requests/journal/journal.ts";
 import { createDriftRecords, dayMs } from "./drift-monitor.ts";
-import { type Facts, type FiringAlert, firingOn, itemsOf } from "./items.ts";
+import { createEventReader, type EndedAlert, type FiringAlert } from "./events.ts";
+import { type Facts, firingOn, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource, Followed } from "./requests.ts";
@@ -26,7 +28,14 @@ interface DigestsOptions {
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
-  alerts: { firing(): Promise<readonly FiringAlert[]> };
+  alerts: {
+    firing(): Promise<readonly FiringAlert[]>;
+    endedSince?(ids: readonly string[], at: number): Promise<readonly EndedAlert[]>;
+  };
+  /** The freeze that stands. */
+  store?: Pick<Journal, "freezeState">;
+  /** What a person is called, by user ID. */
+  personName?: (id: string) => Promise<string>;
   log: Log;
   now(): number;
 }
@@ -51,6 +60,7 @@ export function createDigests(options: DigestsOptions) {
   const posted = key("digest-posted");
   const driftRecords = createDriftRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
+  const eventsSince = createEventReader(options);
 
   /** A part that can't be read is named; the others are still reported. */
   async function facts(
@@ -77,22 +87,25 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && read("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, drift, open, ended, reviews, newestSnapshots, firing] = await Promise.all([
-      read("how old the list of VMs is", sight.inventory.state()),
-      read("VMs", sight.vms()),
-      read(
-        "attestation",
-        sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
-      ),
-      read("open requests", sight.only(requests.open(), aboutTarget)),
-      read("what changed", sight.only(requests.endedSince(since), aboutTarget)),
-      read(
-        "break-glass reviews",
-        sight.only(requests.reviews(), ({ on }) => on),
-      ),
-      read("snapshots", snapshots.newest()),
-      read("alerts", options.alerts.firing()),
-    ]);
+    const [state, vms, drift, open, ended, reviews, newestSnapshots, firing, frozen, events] =
+      await Promise.all([
+        read("how old the list of VMs is", sight.inventory.state()),
+        read("VMs", sight.vms()),
+        read(
+          "attestation",
+          sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
+        ),
+        read("open requests", sight.only(requests.open(), aboutTarget)),
+        read("what changed", sight.only(requests.endedSince(since), aboutTarget)),
+        read(
+          "break-glass reviews",
+          sight.only(requests.reviews(), ({ on }) => on),
+        ),
+        read("snapshots", snapshots.newest()),
+        read("alerts", options.alerts.firing()),
+        read("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
+        read("freezes, reviews, and alerts that ended", eventsSince(since)),
+      ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
@@ -103,6 +116,10 @@ export function createDigests(options: DigestsOptions) {
       since,
       vms,
       firing: firing && firingOn(vms ?? [], firing, seesAll),
+      endedAlerts: events && firingOn(vms ?? [], endedOnly(events.endedAlerts, firing), seesAll),
+      frozen,
+      switches: events?.switches,
+      signed: events?.signed,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
@@ -186,6 +203,12 @@ export function createDigests(options: DigestsOptions) {
     const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
     return open.filter(({ vmId }) => seen.has(vmId));
   }
+}
+
+/** Without those that fire again: one alert is told once. */
+function endedOnly(ended: readonly EndedAlert[], firing: readonly FiringAlert[] = []) {
+  const again = new Set(firing.map((alert) => alert.key));
+  return ended.filter((alert) => !again.has(alert.key));
 }
 
 type Spoken = Omit<Followed, "projectNameNow">;

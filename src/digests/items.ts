@@ -9,9 +9,11 @@ import {
   name,
   when,
 } from "../messages/message.ts";
+import type { Freeze } from "../requests/journal/switches.ts";
 import { signs } from "../requests/render/render-result.ts";
 import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
+  asksForReview,
   attestVm,
   listed,
   showChanges,
@@ -20,27 +22,19 @@ import {
   showVm,
   signReview,
 } from "./line-buttons.ts";
+import type { EndedAlert, FiringAlert, SignedReview, SwitchFact } from "./events.ts";
 import type { RequestFact, ReviewFact } from "./requests.ts";
 import { parseTime } from "../text/parse-time.ts";
 
-/** An alert that fires, as its source names it and its VM. */
-export interface FiringAlert {
-  key: string;
-  name: string;
-  label: string;
-  /** Undefined where the label names no one VM. */
-  vmId: string | undefined;
-  since: number;
-}
+type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
+type FiringFact = OnVm<FiringAlert>;
 
-type FiringFact = FiringAlert & { vm: KnownVm | undefined };
-
-/** What fires on these VMs; for those who see everything, also what names no VM that is known. */
-export function firingOn(
+/** The alerts on these VMs; for those who see everything, also what names no VM that is known. */
+export function firingOn<Alert extends FiringAlert>(
   vms: readonly KnownVm[],
-  firing: readonly FiringAlert[],
+  firing: readonly Alert[],
   seesAll: boolean,
-): readonly FiringFact[] {
+): readonly OnVm<Alert>[] {
   const known = new Map(vms.map((vm) => [vm.id, vm]));
   return firing.flatMap((one) => {
     const vm = known.get(one.vmId ?? "");
@@ -49,8 +43,15 @@ export function firingOn(
 }
 
 export function firingLine({ key, name: alert, label, vm, since }: FiringFact): Line {
-  const where = vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
-  const text = md`🔥 *${alert}* fires${where} since ${atTime(since)}.`;
+  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.`;
+  return { key, text, button: vm && showVm(vm.id) };
+}
+
+const whereOf = ({ vm, label }: Pick<FiringFact, "vm" | "label">) =>
+  vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
+
+function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended at ${atTime(endedAt)}; it fired since ${atTime(since)}.`;
   return { key, text, button: vm && showVm(vm.id) };
 }
 
@@ -61,6 +62,13 @@ export interface Facts {
   since: number;
   vms?: readonly KnownVm[] | undefined;
   firing?: readonly FiringFact[] | undefined;
+  endedAlerts?: readonly OnVm<EndedAlert>[] | undefined;
+  /** The freeze that stands. */
+  frozen?: Freeze | undefined;
+  /** Newest first. */
+  switches?: readonly SwitchFact[] | undefined;
+  /** Reviews of break-glass that were signed. */
+  signed?: readonly SignedReview[] | undefined;
   /** How many the channel sees, where this is about some of them. */
   seen?: number | undefined;
   /** Since when a VM in trouble is in its status. */
@@ -100,8 +108,16 @@ interface KindOfLine {
   lines(facts: Facts): readonly Line[];
 }
 
-/** What a digest tells, the most urgent first. */
+/**
+ * What a digest tells, the most urgent first. What whoever leads must know has a kind of its own, so that it never stands behind
+ * a count of changes.
+ */
 export const kinds = {
+  frozen: {
+    words: ["freeze of all changes", "freezes of all changes"],
+    isLasting: true,
+    lines: ({ frozen }) => (frozen ? [frozenLine(frozen)] : []),
+  },
   firing: {
     words: ["alert firing", "alerts firing"],
     lines: ({ firing = [] }) => firing.map(firingLine),
@@ -119,7 +135,7 @@ export const kinds = {
     lines: (facts) =>
       oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
         key: id,
-        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown for ${ago(facts, changedAt)}. Someone must record it.`,
+        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${atTime(changedAt)}. Someone must record it.`,
         button: showRequest(id),
       })),
   },
@@ -127,11 +143,16 @@ export const kinds = {
     words: ["review to sign", "reviews to sign"],
     isLasting: true,
     lines: (facts) =>
-      (facts.reviews ?? []).map(({ request, command, target, at }) => ({
-        key: request,
-        text: md`🚨 *${command}* ${name(target)} ran without approval ${ago(facts, at)} ago. Another administrator or approver must sign the review.`,
-        button: signReview(request),
+      (facts.reviews ?? []).map((review) => ({
+        key: review.request,
+        text: md`🚨 ${unapprovedWords(review, facts)} ${asksForReview}`,
+        button: signReview(review.request),
       })),
+  },
+  emergency: {
+    words: ["break-glass use", "break-glass uses"],
+    isLasting: true,
+    lines: emergencyLines,
   },
   approval: {
     words: ["waiting for approval", "waiting for approval"],
@@ -144,7 +165,31 @@ export const kinds = {
         return [{ key: id, text, button: showRequest(id, "Show") }];
       }),
   },
+  switch: {
+    words: ["freeze or thaw", "freezes and thaws"],
+    isLasting: true,
+    lines: switchLines,
+  },
+  recorded: {
+    words: ["outcome recorded by a person", "outcomes recorded by a person"],
+    isLasting: true,
+    lines: recordedLines,
+  },
+  guarded: {
+    words: ["restore, deletion, or approved change", "restores, deletions, and approved changes"],
+    isLasting: true,
+    lines: guardedLines,
+  },
+  turnedAway: {
+    words: ["request not approved", "requests not approved"],
+    isLasting: true,
+    lines: turnedAwayLines,
+  },
   change: { words: ["change", "changes"], isLasting: true, lines: changeLines },
+  ended: {
+    words: ["alert ended", "alerts ended"],
+    lines: ({ endedAlerts = [] }) => endedAlerts.map(endedLine),
+  },
   snapshot: { words: ["about snapshots", "about snapshots"], lines: snapshotLines },
 } as const satisfies Record<string, KindOfLine>;
 
@@ -161,7 +206,7 @@ export function itemsOf(facts: Facts): Item[] {
   );
 }
 
-const ago = (facts: Facts, at: number) => duration(facts.now - at);
+const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 const lastRead = ({ unreadProjects }: Facts, { projectName }: KnownVm) =>
@@ -181,7 +226,7 @@ function stuckLines(facts: Facts): Line[] {
   return (facts.vms ?? []).flatMap((vm) => {
     const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
-    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} for ${ago(facts, since)}${lastRead(facts, vm)}.`;
+    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${atTime(since)}${lastRead(facts, vm)}.`;
     return [{ key: `${vm.id}:${since}`, text, button: showVm(vm.id) }];
   });
 }
@@ -207,7 +252,7 @@ function unverifiedLines(facts: Facts): Line[] {
       ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${namesIn(lacking)}): ${what}.`
       : endsAt === undefined
         ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
-        : md`⏳ ${what} expires ${atTime(endsAt)} (in ${duration(endsAt - facts.now)}); after that, ${vmsOf(lacking)} can't be verified (${namesIn(lacking)}).`;
+        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${namesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestVm(vms[0]?.id ?? "") };
   });
@@ -218,31 +263,146 @@ function oldestFirst({ open = [] }: Facts, state: string): RequestFact[] {
   return those.toSorted((a, b) => a.createdAt - b.createdAt);
 }
 
-/** Failures one by one; successes in one line. */
-function changeLines({ ended = [], since }: Facts): Line[] {
-  const failed = ended.filter(({ state }) => state === "failed");
-  const done = ended.filter(({ state }) => state === "done");
-  const failures = failed.map(({ id, command, target, requester, changedAt, why, ...its }) => ({
-    key: id,
-    text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${markOf(its)}${why ? md`: ${why}` : ""}.`,
-    button: showRequest(id),
-  }));
-  if (done.length === 0) return failures;
-  const text = md`✏️ ${doneWords(done)}`;
-  return [...failures, { key: "done", count: done.length, text, button: showChanges(since) }];
+function frozenLine({ by, reason, at }: Freeze): Line {
+  const text = md`🧊 *All changes are frozen* by ${by} since ${atTime(at)}${quoted(reason)}.`;
+  return { key: String(at), text, button: undefined };
 }
 
-const markOf = ({ isBreakGlass }: Pick<RequestFact, "isBreakGlass">) =>
-  isBreakGlass ? " (🚨 break-glass)" : "";
+/** Those that are over: what belongs to the freeze that stands is in its line. */
+function switchLines({ switches = [], frozen }: Facts): Line[] {
+  const thawed = switches.findIndex(({ is }) => is === "thaw");
+  const over = frozen ? (thawed < 0 ? [] : switches.slice(thawed)) : switches;
+  return over.map(({ is, by, reason, at }) => ({
+    key: `${is} ${at}`,
+    text:
+      is === "freeze"
+        ? md`🧊 ${by} froze all changes at ${atTime(at)}${quoted(reason)}.`
+        : md`🧊 ${by} allowed changes again at ${atTime(at)}.`,
+    button: undefined,
+  }));
+}
+
+/** Each ended request is told once, by the first of these that it is. */
+function partOf({ ended = [], reviews = [] }: Facts) {
+  const unsigned = new Set(reviews.map(({ request }) => request));
+  const isMade = ({ state }: RequestFact) => state === "done" || state === "failed";
+  const isRecorded = ({ decidedBy, state }: RequestFact) =>
+    decidedBy !== undefined && state !== "cancelled";
+  const parts = Map.groupBy(ended, (request) => {
+    const { id, isBreakGlass, isDestructive, approvedBy = [], approval, state } = request;
+    // The line that asks for its review has its outcome
+    if (isBreakGlass) return unsigned.has(id) ? "none" : "emergency";
+    if (isRecorded(request)) return "recorded";
+    if (state === "denied" || (state === "expired" && approval)) return "turned-away";
+    if (state === "done" && (isDestructive || approvedBy.length > 0)) return "guarded";
+    return isMade(request) ? "change" : "none";
+  });
+  return (part: "emergency" | "recorded" | "turned-away" | "guarded" | "change") =>
+    parts.get(part) ?? [];
+}
+
+const approvedWords = ({ approvedBy = [] }: Pick<RequestFact, "approvedBy">) =>
+  approvedBy.length === 0 ? md`` : md`; approved by ${approvedBy.join(", ")}`;
+
+/** `Restored `db-1` from nightly`, or what became of it instead. */
+function deedWords(request: RequestFact): Markdown {
+  const { state, done, command, target, stateWords, detail, isUndo, why } = request;
+  const what = md`${name(target.name)}${detail ? ` ${detail}` : ""}${isUndo ? " (undo)" : ""}`;
+  if (state === "done") return md`*${done}* ${what}`;
+  const is = stateWords === "failed" ? "failed" : `ended: ${stateWords}`;
+  return md`*${command}* ${what} ${is}${why ? md` (${why})` : ""}`;
+}
+
+function unapprovedWords(review: ReviewFact, { ended = [] }: Facts): Markdown {
+  const { request, command, target, at, by, reason } = review;
+  const made = ended.find(({ id }) => id === request);
+  const outcome = made ? ` Outcome: ${made.stateWords}.` : "";
+  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${quoted(reason)}.${outcome}`;
+}
+
+function emergencyWords(request: RequestFact): Markdown {
+  const { requester, changedAt, reason } = request;
+  return md`${deedWords(request)} without approval (break-glass) at ${atTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
+}
+
+function emergencyLines(facts: Facts): Line[] {
+  const signed = new Map((facts.signed ?? []).map((one) => [one.request, one]));
+  return partOf(facts)("emergency").map((request) => {
+    const { id } = request;
+    const review = signed.get(id);
+    const signedWords = review && md` Review signed by ${review.by} at ${atTime(review.at)}.`;
+    return {
+      key: id,
+      text: md`🚨 ${emergencyWords(request)}${signedWords ?? ""}`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function recordedLines(facts: Facts): Line[] {
+  return partOf(facts)("recorded").map((request) => {
+    const { id, command, target, requester, decidedBy, state, changedAt } = request;
+    const happened = state === "not-applied" ? "did not happen" : "happened";
+    return {
+      key: id,
+      text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded at ${atTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function guardedLines(facts: Facts): Line[] {
+  return partOf(facts)("guarded").map((request) => {
+    const { id, requester, changedAt } = request;
+    return {
+      key: id,
+      text: md`✏️ ${deedWords(request)} · ${requester}, ${atTime(changedAt)}${approvedWords(request)}.`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function turnedAwayLines(facts: Facts): Line[] {
+  return partOf(facts)("turned-away").map(
+    ({ id, command, target, requester, state, denied, changedAt, why }) => {
+      const how =
+        state === "denied"
+          ? md`${denied?.name ?? "someone"} denied it at ${atTime(changedAt)}${quoted(denied?.reason)}`
+          : md`${why ?? "nobody approved it in time"}, expired at ${atTime(changedAt)}`;
+      return {
+        key: id,
+        text: md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}.`,
+        button: showRequest(id),
+      };
+    },
+  );
+}
+
+/** Failures one by one; successes in one line. */
+function changeLines(facts: Facts): Line[] {
+  const ended = partOf(facts)("change");
+  const failed = ended.filter(({ state }) => state === "failed");
+  const done = ended.filter(({ state }) => state === "done");
+  const failures = failed.map((request) => {
+    const { id, command, target, requester, changedAt, why } = request;
+    const because = why ? md`: ${why}` : "";
+    return {
+      key: id,
+      text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
+      button: showRequest(id),
+    };
+  });
+  if (done.length === 0) return failures;
+  const text = md`✏️ ${doneWords(done)}`;
+  const details = showChanges(facts.since);
+  return [...failures, { key: "done", count: done.length, text, button: details }];
+}
 
 /** Groups by command and person that one line names. */
 const maxGroups = 3;
 
 function doneWords(requests: readonly RequestFact[]): Markdown {
-  const groups = Map.groupBy(
-    requests,
-    ({ done, requester, isBreakGlass }) => `${done} ${requester} ${isBreakGlass}`,
-  );
+  const groups = Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`);
   const more = groups.size - maxGroups;
   const all = [...groups.values()]
     .slice(0, maxGroups)
@@ -258,7 +418,7 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const names = [...new Set(group.map(({ target }) => target.name))];
   const times = names.length === group.length ? "" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
-  return md`${newest.done} ${listed(names)} · ${newest.requester}${markOf(newest)}${times}, ${last}${atTime(newest.changedAt)}`;
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${atTime(newest.changedAt)}`;
 }
 
 /** Younger VMs need no snapshot yet. */

@@ -30,6 +30,8 @@ export const showRequest = (request: string, label = "Details") =>
   button(label, "run:gatehouse.why", { request });
 const signAction = "review:sign";
 export const signReview = (request: string) => button("Sign review", signAction, { request });
+/** Stands beside the button, and goes with it. */
+export const asksForReview = "Another administrator or approver must sign the review.";
 export const asksToSign = ({ blocks }: { blocks: readonly object[] }) =>
   JSON.stringify(blocks).includes(`"action_id":"${signAction}"`);
 export const showChanges = (since: number) => button("Details", changesAction, { since });

@@ -137,7 +137,16 @@ function countWords(facts: Facts): Markdown {
     seen > vms.length + uncounted
       ? `${vms.length} of your ${counted(seen, "VM")}`
       : counted(vms.length, "VM");
-  return md`${many}: ${countByStatus(vms)}${without}.`;
+  return md`${many}: ${countByStatus(vms, failingIn(facts))}${firingWords(facts)}${without}.`;
+}
+
+/** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
+const failingIn = ({ drift = [] }: Facts) =>
+  new Map(drift.flatMap(({ vm, mark, reason }) => (mark === "" ? [] : [[vm.id, reason] as const])));
+
+function firingWords({ firing = [] }: Facts): string {
+  const many = new Set(firing.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
+  return many === 0 ? "" : `, 🔥 ${many} with an alert firing`;
 }
 
 function missingWords({
@@ -161,9 +170,9 @@ function missingWords({
   return said.value === "" ? undefined : said;
 }
 
-function ageWords({ refreshedAt, now, stale }: Facts): Markdown | undefined {
+function ageWords({ refreshedAt, stale }: Facts): Markdown | undefined {
   if (refreshedAt === undefined || stale) return undefined;
-  return md`Read ${duration(now - refreshedAt)} ago.`;
+  return md`Read at ${when(refreshedAt)}.`;
 }
 
 const most = 8;
@@ -181,7 +190,7 @@ export function renderHandover(
     ?.filter(({ state }) => underWay.has(state))
     .map(
       ({ command, target, requester, stateWords, createdAt }) =>
-        md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(facts.now - createdAt)}, requested by ${requester}`,
+        md`• ${command} ${name(target.name)}: ${stateWords}, requested by ${requester} at ${when(createdAt, "{date_short_pretty} {time}")}`,
     );
   const open = consoles?.map(
     ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,

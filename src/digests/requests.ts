@@ -38,6 +38,19 @@ export type RequestFact = ReturnType<typeof factOf>;
 export type ConsoleFact = NonNullable<ReturnType<typeof consoleOf>>;
 export type ReviewFact = Awaited<ReturnType<RequestSource["reviews"]>>[number];
 
+/** A use of break-glass whose review nobody has signed. */
+interface OpenReview {
+  request: string;
+  command: string;
+  target: string;
+  /** Undefined when the request is no longer kept. */
+  on: Target | undefined;
+  at: number;
+  /** The name of the requester. */
+  by?: string | undefined;
+  reason?: string;
+}
+
 /** What digests and monitors read of requests. */
 export function requestsForDigest(
   store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
@@ -68,14 +81,14 @@ export function requestsForDigest(
       return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
     },
 
-    async reviews() {
+    async reviews(): Promise<OpenReview[]> {
       const reviews = await store.openReviews();
       const requests = await store.getMany(reviews.map(({ request }) => request));
-      const targets = new Map(requests.map(({ record }) => [record.id, record.target]));
-      return reviews.map(({ request, command, target, at }) => {
-        // Undefined when the request is no longer kept
-        const on = targets.get(request);
-        return { request, command, target, on, at };
+      const records = new Map(requests.map(({ record }) => [record.id, record]));
+      return reviews.map(({ request, command, target, at, reason }) => {
+        const made = records.get(request);
+        const by = made?.requester.name;
+        return { request, command, target, on: made?.target, at, by, reason };
       });
     },
 
@@ -129,11 +142,41 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
     changedAt: (state === "unknown" ? progress.unknownSince : undefined) ?? changedAt,
     isBreakGlass: record.breakGlass === true,
     why: progress.why,
+    ...decisionsOf(request, known),
     approval: approval && {
       yes: votes.filter(({ vote }) => vote === "approve").length,
       required: approval.required,
       expiresAt: approval.expiresAt,
     },
+  };
+}
+
+/** Who decided what about a request, by their names, and why. */
+interface Decisions {
+  /** `from nightly`, as the command says it. */
+  detail?: string | undefined;
+  isDestructive?: boolean;
+  isUndo?: boolean;
+  approvedBy?: readonly string[];
+  denied?: { name: string; reason?: string | undefined } | undefined;
+  /** Who recorded an outcome that Gatehouse couldn't know, or canceled it. */
+  decidedBy?: { name: string; reason?: string | undefined } | undefined;
+  /** Why it was requested. */
+  reason?: string | undefined;
+}
+
+function decisionsOf(
+  { record, progress, votes }: StoredRequest,
+  command: ChangeCommand | undefined,
+): Decisions {
+  return {
+    detail: command?.say.detail?.(record.input, record.labels ?? {}),
+    isDestructive: command?.class === "destroy",
+    isUndo: record.undoes !== undefined,
+    approvedBy: votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name),
+    denied: votes.find(({ vote }) => vote === "deny"),
+    decidedBy: progress.decidedBy,
+    reason: record.reason,
   };
 }
 

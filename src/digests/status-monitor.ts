@@ -32,6 +32,8 @@ const maxNamed = 10;
 interface StatusMonitorOptions extends MonitorOptions<SeenStatuses> {
   inventory: Pick<Inventory, "vms" | "state">;
   requests: Pick<RequestSource, "touched">;
+  /** The VMs whose status is another one than before, of their own accord or not. */
+  onMoved?(vms: readonly KnownVm[]): Promise<void>;
 }
 
 /** Reports VMs that went to ERROR or stopped without a request to Gatehouse. */
@@ -47,7 +49,10 @@ export async function monitorStatuses(options: StatusMonitorOptions): Promise<vo
     records,
     ids: [...projects.keys()],
     compare: (before) => compareStatuses(before, projects, now()),
-    tell: (changes) => tell(changes, options),
+    tell: async (changes) => {
+      await tell(changes.filter(isNews), options);
+      await options.onMoved?.(changes.map(({ vm }) => vm));
+    },
   });
   await records.keepOnly(new Set(projects.keys()));
   await redis.set(key("status-watch", "list"), refreshedAt);
@@ -121,6 +126,8 @@ const isAlarming = ({ from = "CREATING", vm: { status } }: StatusChange): boolea
 /** It went to ERROR, or came out of it. */
 const isTrouble = ({ from, vm }: StatusChange) => vm.status === "ERROR" || from === "ERROR";
 
+const isNews = (change: StatusChange) => isAlarming(change) || isTrouble(change);
+
 /** A project without a record is new, and nothing in it has changed. Pure. */
 function compareStatuses(
   before: ReadonlyMap<string, SeenStatuses>,
@@ -147,7 +154,7 @@ function compareStatuses(
     for (const vm of was ? moved : []) {
       const [from, since = 0] = was?.[vm.id] ?? [];
       const change = { vm, from, key: `${vm.id} ${vm.status} ${since}` };
-      if (isAlarming(change) || isTrouble(change)) changes.push(change);
+      changes.push(change);
     }
   }
   return { after, changes };

@@ -282,6 +282,20 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
     },
 
+    /** The alerts of these groups that ended after a time (ms), for digests. */
+    async endedSince(ids: readonly string[], at: number) {
+      const groups = await getMany(ids);
+      return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
+        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+          const vmId = vms.find((vm) => vm.label === label)?.id;
+          const isNew = endedAt && (endedAt > at || (state === "ended" && changedAt > at));
+          return isNew
+            ? [{ key: `${id} ${name} ${label}`, name, label, vmId, since, endedAt }]
+            : [];
+        }),
+      );
+    },
+
     /** What fires now, for digests and the Home tab. */
     async firing() {
       const open = await getMany(await records.openIds());

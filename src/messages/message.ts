@@ -206,17 +206,29 @@ export function menu(spec: {
   return { type: "actions", elements: [select] };
 }
 
-/** The message with words in place of a button of its own, named `<action> <value>`; undefined where it has no such button. */
+/**
+ * The message with words in place of a button of its own, named `<action> <value>`, and without the sentence beside it that asks
+ * for the press, because that is done; undefined where it has no such button.
+ */
 export function answered(
   { text, blocks }: Message,
   named: string,
   words: Markdown,
+  asks?: string,
 ): Message | undefined {
   const isIt = (one: object) =>
     "action_id" in one && "value" in one && [one.action_id, one.value].join(" ") === named;
-  const shown = blocks.map((block) => {
+  const withoutAsk = (said: string) =>
+    new Markdown(asks === undefined ? said : said.replace(asks, "").replace(/[ ·]+$/, ""));
+  const hasIt = (block: Block | undefined) =>
+    block?.type === "actions" && block.elements.some(isIt);
+  const shown = blocks.map((block, n) => {
     if (block.type === "section" && block.accessory && isIt(block.accessory))
-      return section(lines(new Markdown(block.text?.text ?? ""), words));
+      return section(lines(withoutAsk(block.text?.text ?? ""), words));
+    if (block.type === "context" && hasIt(blocks[n + 1]))
+      return context(
+        ...block.elements.map((one) => withoutAsk(one.type === "mrkdwn" ? one.text : "")),
+      );
     if (block.type !== "actions" || !block.elements.some(isIt)) return block;
     const elements = block.elements.filter((one) => !isIt(one));
     return [section(words), ...(elements.length > 0 ? [{ ...block, elements }] : [])];

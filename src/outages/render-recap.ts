@@ -1,6 +1,7 @@
 import {
   news,
   counted,
+  dotted,
   duration,
   type Markdown,
   md,
@@ -13,7 +14,7 @@ import {
 } from "../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
-import { headline, signs, symbolOf } from "../requests/render/render-result.ts";
+import { decidedLine, headline, signs, symbolOf } from "../requests/render/render-result.ts";
 import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 
 /** The rest is counted. */
@@ -42,9 +43,13 @@ export function renderRecap(
 ): Message | undefined {
   if (requests.length + refused.length === 0) return undefined;
   const told = [
-    ...requests.map((request) => ({ is: outcomeOf(request), line: lineOf(request, commands) })),
-    ...refused.map((one) => ({ is: "did-not" as const, line: lineOfRefused(one) })),
-  ].toSorted((a, b) => outcomes[a.is].place - outcomes[b.is].place);
+    ...requests.map((request) => ({
+      is: outcomeOf(request),
+      isFirst: isToKnowFirst(request, commands),
+      line: lineOf(request, commands),
+    })),
+    ...refused.map((one) => ({ is: "did-not" as const, isFirst: false, line: lineOfRefused(one) })),
+  ].toSorted((a, b) => placeOf(a) - placeOf(b));
   const { part, since, until } = outage;
   const lasted = duration(until - since);
   const counts = countsOf(told);
@@ -56,6 +61,15 @@ export function renderRecap(
   const rows = lineList(shown, { beyond: told.length - shown.length, rest });
   return message(news(short), section(head), rows);
 }
+
+/** What ran without approval, or destroyed, never stands behind "and 5 more". */
+function isToKnowFirst({ record, final }: StoredRequest, commands: readonly ChangeCommand[]) {
+  const command = commands.find(({ name: called }) => called === record.command);
+  return final && (record.breakGlass === true || command?.class === "destroy");
+}
+
+const placeOf = ({ is, isFirst }: { is: Outcome; isFirst: boolean }) =>
+  isFirst ? outcomes.unknown.place : outcomes[is].place;
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {
   if (state === "unknown") return "unknown";
@@ -73,7 +87,7 @@ function countsOf(told: readonly { is: Outcome }[]): string {
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
-  const { record, state, progress } = request;
+  const { record, state, final, progress } = request;
   const id = name(record.id);
   const command = commands.find((one) => one.name === record.command);
   if (!command)
@@ -89,7 +103,11 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
     "under-way": md`${what} is still in progress${progress.why ? md`: ${progress.why}` : ""}`,
   };
   const words = said[is] ?? md`${headline(request, command)}${again}`;
-  return md`${symbolOf(request, command)} ${words} · ${id}`;
+  const who = dotted(
+    record.breakGlass === true && md`🚨 break-glass by ${record.requester.name}`,
+    final && decidedLine(request),
+  );
+  return dotted(md`${symbolOf(request, command)} ${words}`, who, id);
 }
 
 function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Markdown {

@@ -93,7 +93,7 @@ export interface Asked extends Judged {
 export interface PolicyRefusal {
   /** The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or `person.guest`, `person.team`… */
   rule: string;
-  /** In place of the rule, where the person must not learn it. */
+  /** In place of the rule, where the person must not learn it; empty where none can be told. */
   toldAs?: string;
   text: string;
   hint: string;
@@ -163,6 +163,8 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
 function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
   const { policy, person, command, nameOf } = asked;
   const over = projectsOf(asked).flatMap((project) => rightsOver(policy, project));
+  if (list !== "administer" && over.length === 0 && hasTeams(policy))
+    return noListAtAll(asked, list);
   // The first that says no; without targets any would have been enough
   const lacking =
     list === "administer" || over.length === 0
@@ -200,7 +202,8 @@ function stopRefusal({ policy: { access, teams }, command, nameOf }: Asked): Pol
 /** Whether a person of some team must not learn that this place of gatehouse.yml has a project of that name. */
 function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean {
   const seen = placesSeen(policy, person, ourTeamId);
-  return seen.length > 0 && !seen.includes(place);
+  // Whoever sees nothing learns of no team either; without teams everything is in the one place
+  return hasTeams(policy) && !seen.includes(place);
 }
 
 /** The same for a name that another team has and for one that nobody has. */

@@ -93,6 +93,8 @@ export interface ReadCommand<
 interface Data<Schema extends ArgsSchema, Context> {
   /** Its address behind the door, with the target in braces by its argument's key. Other arguments are its query. */
   at: string;
+  /** What it does for a program, where the command's summary speaks of buttons or charts. */
+  summary?: string;
   /** What of `read` leaves, and how it is described. Times are ISO 8601. */
   shape: z.ZodObject;
   read(args: z.output<Schema>, context: Context): Promise<object>;
@@ -370,7 +372,8 @@ declare module "zod/v4/core" {
 }
 
 const notEmpty = z.string().min(1, { error: "must not be empty" });
-const named = notEmpty.max(300, { error: "must be at most 300 characters" });
+export const mostInName = 300;
+const named = notEmpty.max(mostInName, { error: "must be at most 300 characters" });
 
 /** One VM or project, by id, name or `project/name`. */
 export function target(kind: "vm" | "project"): z.ZodString {
@@ -443,6 +446,10 @@ export function argumentsOf({ args }: Pick<Command, "args">): readonly Argument[
     };
   });
 }
+
+/** What people may write: they may name several where programs name one. */
+export const describedForPeople = ({ description, isSeveral }: Argument): string | undefined =>
+  isSeveral ? `${description ?? ""}; several with commas or as a glob` : description;
 
 /** The argument that names the target. */
 export function targetArgument(command: Pick<Command, "args">): Argument | undefined {

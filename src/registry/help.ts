@@ -19,6 +19,7 @@ import { nearest } from "../text/nearest.ts";
 import {
   type Command,
   type CommandClass,
+  describedForPeople,
   dottedName,
   verbsOf,
   argumentsOf,
@@ -157,7 +158,8 @@ function renderOne(command: Command, example: string): Message {
   const details = argumentsOf(command).map((argument) => {
     const shown = argument.isFlag ? flagName(argument.key) : argument.key;
     const what =
-      argument.description ?? (argument.choices ? `one of ${argument.choices.join(", ")}` : "");
+      describedForPeople(argument) ??
+      (argument.choices ? `one of ${argument.choices.join(", ")}` : "");
     return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${what}`;
   });
   const aliases = namesOf(command).slice(1);

@@ -83,6 +83,7 @@ export async function startGateway(
     digests: createDigests({
       ...options,
       requests: requestsForDigest(store, redis, key, requestable(commands)),
+      personName: async (id) => (await people.person(id, identity.teamId)).name,
       now: Date.now,
     }),
     ourTeamId: identity.teamId,

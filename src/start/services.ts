@@ -35,6 +35,10 @@ import {
   freezeNews,
   busyChannels,
 } from "../requests/after-result.ts";
+import {
+  askingAbout as askingAboutTarget,
+  changesSince,
+} from "../requests/render/since-request.ts";
 import { createJournal, observed, observeTold } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/limits.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
@@ -248,8 +252,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     attestationNote,
     onTold: observeTold({ log, telemetry }),
   };
+  const seenAround = { journal: store, inventory, commands: changes };
+  const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
+    askingAboutTarget(target, seenAround);
   const requests = requestSource({
     ...posting,
+    around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: async (request, command) => {
       await recordResults(request, command, {
@@ -331,6 +339,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     announce: notices.announce,
     answerNotices: notices.answer,
     attestationNote,
+    askingAbout,
     subscriptions,
     watch,
     outages,

@@ -19,6 +19,7 @@ import {
 import { createShares, type WorkerContext } from "../requests/perform/gate.ts";
 import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
 import { advance } from "../requests/perform/perform.ts";
+import { redraw } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { pollWork } from "../requests/perform/poll.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
@@ -143,7 +144,9 @@ function startDigests(on: Services): void {
   const { timing } = config.policy;
   const now = Date.now;
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
-  const digests = createDigests({ ...on, requests, now });
+  const personName = async (id: string) =>
+    (await on.people.person(id, on.identity.known().teamId)).name;
+  const digests = createDigests({ ...on, requests, personName, now });
   const alarms = createAlarms({ config, announce });
   const stopping = new AbortController();
   const postDue = createPostDue({
@@ -169,6 +172,10 @@ function startDigests(on: Services): void {
       requests,
       records: digests.statuses,
       everyMs: timing.inventoryRefreshMs,
+      // Cards that wait for approval say that the status is another one by now
+      async onMoved(vms) {
+        for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
+      },
     });
   // More often than the interval, so that a dead process's turn is soon retaken
   const every = roundsOf(on);

@@ -116,10 +116,10 @@ describe("a digest", () => {
     const plain = sections.map((text) => text.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1"));
     expect(plain).toEqual([
       "🔴 *web-1* in shop is in ERROR, seen since 05:00:00 UTC.",
-      "🟡 *web-2* in shop has been REBOOTING for 40 min.",
+      "🟡 *web-2* in shop has been REBOOTING since 07:20:00 UTC.",
       "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
-      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown for 1 h. Someone must record it.",
-      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator or approver must sign the review.",
+      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since 07:00:00 UTC. Someone must record it.",
+      "🚨 *project delete* `staging` ran without approval at 07:00:00 UTC. Another administrator or approver must sign the review.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
@@ -158,7 +158,9 @@ describe("a digest", () => {
         data: ["ERROR", "REBOOTING", "RUNNING"].map((label) => ({ label, value: 1 })),
       },
     ]);
-    expect(words(message)).toContain("3 VMs: 1 ERROR, 1 REBOOTING, 1 RUNNING.");
+    expect(words(message)).toContain(
+      "3 VMs: 1 ERROR, 1 REBOOTING, 1 RUNNING, 🔴 1 failing attestation.",
+    );
   });
 
   it("says of how many VMs it is, draws no chart of two bars, and marks what ran without approval", () => {
@@ -171,11 +173,12 @@ describe("a digest", () => {
     const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
     expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
     expect(chartIn(message)).toBeUndefined();
+    expect(words(message)).toContain("✏️ Restarted `web-1` · olivia, 07:00:00 UTC");
     expect(words(message)).toContain(
-      "✏️ Restarted `web-1` · olivia, 07:00:00 UTC; Restarted `web-1` · olivia (🚨 break-glass), 07:00:00 UTC",
+      "🚨 *Restarted* `web-1` without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
     );
     expect(words(message)).toContain(
-      "failed at 07:00:00 UTC, requested by olivia (🚨 break-glass).",
+      "🚨 *vm restart* `web-1` failed without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
     );
     expect(shownText(renderChanges(ended))).toContain("web-1 | Restarted, 🚨 break-glass | olivia");
   });
@@ -257,6 +260,144 @@ describe("a digest", () => {
   });
 });
 
+describe("what a lead must know first", () => {
+  const db = { ...request("x").target, id: "vm-db-1", name: "db-1" };
+  const approval = { yes: 1, required: 1, expiresAt: now };
+  const restore = {
+    command: "vm restore",
+    done: "Restored",
+    target: db,
+    detail: "from nightly",
+    isDestructive: true,
+    reason: "corrupt index",
+  };
+  const many = Array.from({ length: 40 }, (_, n) =>
+    request(`r-many${n}`, { state: "failed", why: "it is in ERROR" }),
+  );
+  const some: Partial<Facts> = {
+    ended: [
+      ...many,
+      request("r-emergency", { ...restore, isBreakGlass: true }),
+      request("r-guarded", { ...restore, approval, approvedBy: ["amir", "bea"] }),
+      request("r-denied", {
+        ...restore,
+        approval,
+        state: "denied",
+        denied: { name: "amir", reason: "not on a Friday" },
+      }),
+      request("r-expired", {
+        ...restore,
+        approval,
+        state: "expired",
+        why: "nobody approved it in time",
+      }),
+      request("r-recorded", { decidedBy: { name: "ada", reason: "seen in the console" } }),
+      request("r-recorded-not", { state: "not-applied", decidedBy: { name: "ada" } }),
+      request("r-canceled", { state: "cancelled", decidedBy: { name: "olivia" } }),
+    ],
+    signed: [{ request: "r-emergency", by: "amir", at: now - minute }],
+    switches: [
+      { is: "thaw", by: "ada", reason: "", at: now - 2 * hour },
+      { is: "freeze", by: "Gatehouse", reason: "the key was refused", at: now - 3 * hour },
+    ],
+    endedAlerts: [
+      {
+        key: "a",
+        name: "HighCpu",
+        label: "web-1",
+        vmId: "vm-web-1",
+        vm: running("web-1"),
+        since: now - 3 * hour,
+        endedAt: now - 2 * hour,
+      },
+    ],
+  };
+  const expected = [
+    "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. Review signed by amir at 07:59:00 UTC.",
+    "🧊 ada allowed changes again at 06:00:00 UTC.",
+    "🧊 Gatehouse froze all changes at 05:00:00 UTC: “the key was refused”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it happened: “seen in the console”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it did not happen.",
+    "✏️ *Restored* `db-1` from nightly · olivia, 07:00:00 UTC; approved by amir, bea.",
+    "⛔ *vm restore* `db-1`, requested by olivia: amir denied it at 07:00:00 UTC: “not on a Friday”.",
+    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired at 07:00:00 UTC.",
+    "✅ *HighCpu* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC.",
+  ];
+
+  it("is a line of its own however much else happened, in a digest and in a hand-over", () => {
+    for (const message of [
+      renderDigest(facts(some), frame),
+      renderHandover(facts(some), [], { by: "olivia", text: "" }),
+    ]) {
+      for (const line of expected) expect(words(message)).toContain(line);
+      expect(words(message)).toMatch(/… and \d+ changes more\./);
+      expect(words(message)).not.toContain("canceled");
+    }
+    expect(renderDigest(facts(some), frame).text).toMatch(
+      /^Digest: 1 break-glass use, 2 freezes and thaws, 2 outcomes recorded by a person, 1 restore, /,
+    );
+  });
+
+  it("is told of a use of break-glass once: while its review is open, by the line that asks for it", () => {
+    const message = renderDigest(
+      facts({
+        ended: [request("r-emergency", { ...restore, isBreakGlass: true })],
+        reviews: [
+          {
+            request: "r-emergency",
+            command: "vm restore",
+            target: "db-1",
+            on: db,
+            at: now - hour,
+            by: "olivia",
+            reason: "corrupt index",
+          },
+        ],
+      }),
+      frame,
+    );
+    expect(words(message)).toContain(
+      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
+    );
+    expect(words(message).split("without approval")).toHaveLength(2);
+  });
+
+  it("begins with the freeze that stands, by whom, since when, and why, without its own beginning again", () => {
+    const frozen = { by: "ada", reason: "storage", at: now - hour };
+    const switches = [
+      { is: "freeze" as const, by: "ada", reason: "storage", at: now - hour },
+      { is: "thaw" as const, by: "bea", reason: "", at: now - 4 * hour },
+    ];
+    const message = renderDigest(facts({ frozen, switches }), frame);
+    const lines = words(message);
+    expect(lines).toContain("🧊 *All changes are frozen* by ada since 07:00:00 UTC: “storage”.");
+    expect(lines).toContain("🧊 bea allowed changes again at 04:00:00 UTC.");
+    expect(lines).not.toContain("ada froze");
+  });
+
+  it("is counted as it is told: VMs that run and are red stand in the count", () => {
+    const drift: DriftRecord = {
+      vm: running("db-1"),
+      mark: "ab",
+      reason: "its measurement matches no pin",
+      since: now - hour,
+      lacks: [],
+    };
+    const firing = ["web-1", "web-1", "web-2"].map((vm, n) => ({
+      key: String(n),
+      name: "HighCpu",
+      label: vm,
+      vmId: `vm-${vm}`,
+      vm: running(vm),
+      since: now - hour,
+    }));
+    const vms = ["web-1", "web-2", "db-1"].map((vm) => running(vm));
+    expect(
+      shown({ vms, drift: [drift, { ...drift, vm: running("x"), mark: "" }], firing }),
+    ).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation, 🔥 2 with an alert firing.");
+  });
+});
+
 describe("a hand-over", () => {
   it("begins with what runs and which consoles are open, and snoozes nothing", () => {
     const message = renderHandover(
@@ -268,7 +409,9 @@ describe("a hand-over", () => {
       { by: "olivia", text: "db-1 migrates until noon" },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
-    expect(words(message)).toContain("• vm restart `web-1`: running for 2 h, requested by olivia");
+    expect(words(message)).toContain(
+      "• vm restart `web-1`: running, requested by olivia at 06:00:00 UTC",
+    );
     expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
     expect(words(message)).toContain("is in ERROR");
     expect(words(message)).not.toContain("Snooze");
@@ -300,7 +443,7 @@ describe("what vouches for VMs", () => {
 
   it("is told before it ends and when it has, with how many VMs hang on it", () => {
     expect(shown({ drift: lacking(ending(now + 6 * day)) })).toContain(
-      "⏳ AMD's list expires 08:00:00 UTC (in 6 d); after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
+      "⏳ AMD's list expires 08:00:00 UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
     expect(shown({ drift: lacking(ending(undefined)) })).toContain(
       "❔ 22 pinned VMs unverifiable since 07:00:00 UTC: AMD's list has expired.",

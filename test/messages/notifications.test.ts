@@ -216,7 +216,7 @@ const kinds: readonly [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "Approve by 03:12 UTC? ⚠️ Everything written to db-1 since 03:10 UTC (1 min 22 s) is replaced. Undo: safety snapshot. olivia asks to restore db-1…",
+    "Approve by 03:12 UTC? ⚠️ Everything written to db-1 since 03:10 UTC is replaced. Undo: safety snapshot. olivia asks to restore db-1 (payments) from…",
   ],
   [
     "a card",

@@ -57,6 +57,31 @@ const shown = (...args: Parameters<typeof renderRecap>) => {
 };
 
 describe("a recap", () => {
+  it("names what ran without approval and what was restored among many others, with who approved it", () => {
+    const restored = (name: string, some: Partial<StoredRequest["record"]>): StoredRequest => {
+      const one = request(name, "done");
+      const record = { ...one.record, command: "vm restore", input: { snapshot: "s-1" }, ...some };
+      return { ...one, record };
+    };
+    const approval = {
+      required: 1,
+      expiresAt: since + 900_000,
+      digest: "d",
+      why: "the rule",
+      evidence: [],
+    };
+    const vote = { voterId: "U0AMIR", name: "amir", vote: "approve" as const, at: since };
+    const all = [
+      ...Array.from({ length: 30 }, (_, n) => request(`x${n}`, "failed")),
+      restored("db-1", { breakGlass: true }),
+      { ...restored("db-2", { approval }), votes: [vote as never] },
+    ];
+    const said = shown(outage, all, [], changes);
+    expect(said).toMatch(/✅ Restored `db-1` from s-1 .* · 🚨 break-glass by olivia · `r-db-1`/);
+    expect(said).toMatch(/✅ Restored `db-2` from s-1 .* · Approved by amir\. · `r-db-2`/);
+    expect(said).toContain("… and 17 more");
+  });
+
   it("counts first what ran, and lists first what needs somebody", () => {
     const all = [
       request("a", "done"),

@@ -254,6 +254,49 @@ describe("a refusal's words", () => {
     });
   });
 
+  it("name no rule where teams have VMs and none was looked up, in one sentence for every name", () => {
+    const policy = policyOf(`
+access: { view: ["*"], operate: ["S01ONCALL"], administer: ["U09ADMIN"] }
+teams: { payments: { projects: [payments], view: [U0ANY], operate: [S03PAY] } }
+`);
+    for (const one of ["vm restart", "vm snapshot", "project delete", "project create"])
+      for (const breakGlass of [false, true]) {
+        const said = refusal({ ...asked, policy, command: command(one), breakGlass });
+        const list = breakGlass ? "breakGlass" : "operate";
+        expect(said).toEqual({
+          rule: list,
+          toldAs: "",
+          text: `You can't run /${one}: gatehouse.yml lists you under ${list} for no team, and not under access.`,
+          hint: "`teams` says who may do what with a team's VMs and projects, `access` with all others. Ask `U09ADMIN`.",
+        });
+      }
+    // Where it was looked up, within what they see: the rule that would help
+    expect(refusal({ ...asked, policy, targets: [vm("web-1", "payments")] })).toMatchObject({
+      rule: "teams.payments.operate",
+      text: "You can't run /vm restart: it requires teams.payments.operate in gatehouse.yml; you aren't listed.",
+    });
+    expect(refusal({ ...asked, policy, targets: [vm("web-1", "shop")] })).toMatchObject({
+      rule: "access.operate",
+    });
+    // Administering is for every team
+    expect(refusal({ ...asked, policy, command: command("gatehouse thaw") })).toMatchObject({
+      rule: "access.administer",
+    });
+  });
+
+  it("tell somebody who sees nothing of no team, whatever a button names", () => {
+    const policy = policyOf(`
+access: { view: [], operate: [], administer: ["U09ADMIN"] }
+teams: { payments: { projects: [payments], operate: [S03PAY] } }
+`);
+    const words = (owner: string) => {
+      const said = refusal({ ...asked, policy, targets: [vm("web-1", owner)] });
+      return [said?.toldAs, said?.text, said?.hint].join(" ");
+    };
+    expect(words("payments")).not.toMatch(/payments|S03PAY/);
+    expect(words("payments")).toBe(words("shop"));
+  });
+
   it("say what to add where, when nobody may", () => {
     expect(refusal({ ...asked, policy: emptyPolicy() })).toMatchObject({
       hint: 'No one is listed yet: add your user ID or user group to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and have Gatehouse read it (SIGHUP).',

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld } from "../support/start-world.ts";
-import { hears } from "./words.ts";
+import { hears, wordsOf } from "./words.ts";
 
 describe("reading the audit trail in Slack", () => {
   it("is for administrators alone, and who read or exported what stands in it", async () => {
@@ -35,5 +36,74 @@ describe("reading the audit trail in Slack", () => {
       "U0OLIVIA",
       "U0AMIR",
     ]);
+  });
+
+  it("takes people by name, mention, and ID, and asks where a name is that of several", async () => {
+    await using world = await startWorld();
+    const { ada, olivia, vera } = world;
+    await olivia.types("ops", "/vm restart web-2");
+    await world.ended("vm restart");
+    await vera.types("ops", "/vm stop web-2");
+    await hears(vera, "ops", /You can't run/);
+    const found = /Audit trail about olivia \(U0OLIVIA\)/;
+    for (const words of [
+      "olivia",
+      "@olivia",
+      "OLIVIA",
+      "<@U0OLIVIA>",
+      "<@U0OLIVIA|olivia>",
+      "U0OLIVIA",
+    ]) {
+      const answers = () =>
+        ada.seesChannel("random").messages.filter((message) => found.test(wordsOf(message)));
+      const before = answers().length;
+      await ada.types("random", `/gatehouse audit ${words}`);
+      await expect.poll(() => answers().length, { message: words }).toBe(before + 1);
+      expect(JSON.stringify(answers().at(-1))).toContain("vm restart");
+      expect(JSON.stringify(answers().at(-1))).not.toContain("vm stop");
+    }
+    // Who did nothing that is recorded isn't there, and that is said
+    await ada.types("random", "/gatehouse audit @nobody");
+    await hears(ada, "random", /The audit trail knows nobody called @?nobody\. Name a person by/);
+    await ada.types("random", "/gatehouse audit nothing-is-called-so");
+    await hears(ada, "random", /The audit trail has no records about nothing-is-called-so\./);
+    // What is gone is known by the name that it had
+    await ada.types("ops", "/gatehouse freeze for a moment");
+    await hears(ada, "ops", /froze all changes/);
+    await ada.types("random", "/gatehouse audit ada");
+    await hears(ada, "random", /Audit trail about ada \(U0ADA\)[^]*freeze/);
+
+    await olivia.types("random", "/gatehouse audit ada");
+    await hears(olivia, "random", /You can't run \/gatehouse audit/);
+  });
+
+  it("asks which of two people, or of a person and a VM, is meant", async () => {
+    await using world = await startWorld({
+      prepare: ({ edit }) => void edit.addVm({ project: "payments", name: "vera" }),
+    });
+    const { ada, olivia, vera } = world;
+    addPerson(world.slack.workspace, { id: "U0VERA2", name: "vera" });
+    world.slack.workspace.channels.get("C01OPS")?.memberIds.add("U0VERA2");
+    const other = world.slack.person("U0VERA2");
+    await olivia.types("ops", "/vm restart vera");
+    await world.ended("vm restart");
+    for (const who of [vera, other]) {
+      await who.types("ops", "/vm stop web-2");
+      await hears(who, "ops", /You can't run/);
+    }
+    await ada.types("random", "/gatehouse audit vera");
+    const asked = await hears(
+      ada,
+      "random",
+      /vera can be 3 things in the audit trail\. Which one\?/,
+    );
+    expect(wordsOf(asked)).toContain("[vera (vm)] [vera (U0VERA2)] [vera (U0VERA)]");
+    await ada.presses("vera (U0VERA)", { in: asked.ts });
+    await hears(ada, "random", /Audit trail about vera \(U0VERA\)[^]*refusal/);
+    await ada.presses("vera (vm)", { in: asked.ts });
+    await hears(ada, "random", /Audit trail about vera \(vm-\w+\)[^]*vm restart/);
+    await ada.types("random", "/gatehouse audit @vera");
+    const people = await hears(ada, "random", /@vera can be 2 things/);
+    expect(wordsOf(people)).not.toContain("(vm)");
   });
 });

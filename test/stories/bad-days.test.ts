@@ -139,7 +139,7 @@ describe("a day on which something else is down", () => {
     expect(request.state).toBe("expired");
     const result = await hears(world.olivia, "ops", /<@U0OLIVIA>/);
     expect(result.threadTs).toBe(request.delivered.card?.ts);
-    expect(wordsOf(result)).toMatch(/^❌ <@U0OLIVIA> expired\n.*again/i);
+    expect(wordsOf(result)).toMatch(/^❌ <@U0OLIVIA> it expired before it started.*\n.*again/i);
     await hears(world.olivia, "ops", /^❌ Restart of web-2 expired before it started: /);
     expect(paths(world)).toEqual([]);
     await world.olivia.types("ops", "/vm show web-2");

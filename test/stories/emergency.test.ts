@@ -168,6 +168,18 @@ describe("breaking the glass", () => {
       /ada started this without approval[^]*✅ Signed by amir: “staging held no customer's data”/,
     );
     expect(wordsOf(notice)).not.toContain("[Sign review]");
+    // Nothing goes on asking for what is done: who signed, when, and what they checked
+    expect(wordsOf(notice)).toMatch(/Signed by amir: .* · \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
+    expect(wordsOf(notice)).not.toContain("must sign");
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /Break-glass: approval skipped; review signed by amir at \d{4}-\d\d-\d\d \d\d:\d\d UTC: “staging held no customer's data”\./,
+    );
+    expect(wordsOf(card)).toContain("Deleted staging");
+    expect(JSON.stringify(world.olivia.seesChannel("ops"))).not.toContain("review pending");
+    await world.olivia.types("ops", `/gatehouse why ${request.record.id}`);
+    await hears(world.olivia, "ops", /project delete of staging[^]*review signed by amir at/);
     const trail = await auditOf(world.client, world.key("audit"));
     expect(trail.find(({ what }) => what === "review-signed")).toMatchObject({
       who: "U0AMIR",
@@ -192,6 +204,7 @@ describe("breaking the glass", () => {
     for (const title of ["Digest", "Handover"]) {
       const shown = await hears(amir, "ops", new RegExp(`^${title}[^]*${signed}`));
       expect(wordsOf(shown)).not.toContain("[Sign review]");
+      expect(wordsOf(shown)).not.toContain("must sign");
     }
     const posted = amir.seesChannel("ops").messages.map(wordsOf);
     expect(posted.filter((words) => /^(Digest|Handover)/.test(words))).toHaveLength(2);

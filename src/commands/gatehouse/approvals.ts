@@ -19,7 +19,8 @@ export const approvals = defineCommand({
   // Its buttons are for the asker, who sees all that the cards say
   audience: "asker",
   args: z.object({}),
-  async answer(_args, { person, policy, ourTeamId, journal, commands, linkTo }: ReadContext) {
+  async answer(_args, context_: ReadContext) {
+    const { person, policy, ourTeamId, journal, commands, linkTo } = context_;
     const open = await journal.getMany(await journal.openIds());
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
@@ -35,7 +36,11 @@ export const approvals = defineCommand({
         const command = commandOf(request);
         if (!command) return [];
         const link = await linkTo(request.delivered.card);
-        return askingRow(request, command, { mayVote: isMine(request), link });
+        return askingRow(request, command, {
+          mayVote: isMine(request),
+          link,
+          since: await changesSince(request, context_),
+        });
       }),
     );
     const cells = sorted.map((request) => {

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { findSigningKey, openAnchors } from "../../audit/sealer.ts";
 import { exportAudit, exportText } from "../../audit/export.ts";
-import { type AuditFilter, readAudit } from "../../audit/trail.ts";
+import { type AuditFilter, peopleInTrail, readAudit } from "../../audit/trail.ts";
 import { renderAudit, renderVerdict } from "../../audit/render.ts";
 import { verifyAudit } from "../../audit/verify.ts";
-import { md, sentence } from "../../messages/message.ts";
-import { type Answer, defineCommand } from "../../registry/define.ts";
+import { buttons, md, type Message, name, sentence } from "../../messages/message.ts";
+import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
+import { fold } from "../../text/glob.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
 import { withNames } from "../last-known.ts";
 
@@ -17,10 +18,10 @@ export const audit = defineCommand({
   example: "/gatehouse audit verify",
   class: "administer",
   args: z.object({
-    target: z.string().max(300).optional().meta({
-      description:
-        "a VM, project, or request; `verify` checks the chain, `export` sends it as a file",
-    }),
+    target: rest(
+      300,
+      "a VM, a project, a request, or a person by name, @mention, or ID; `verify` checks the chain, `export` sends it as a file",
+    ).optional(),
   }),
   async answer({ target = "" }, context: ReadContext) {
     const { journal, person, trail } = context;
@@ -37,10 +38,12 @@ export const audit = defineCommand({
       return renderVerdict(await verifyAudit({ ...trail, anchors }));
     }
     if (wanted === "export") return exported(trail);
-    const filter = wanted === "" ? {} : await filterOf(wanted, context);
-    const page = await readAudit({ ...trail, most, ...filter });
+    const meant = wanted === "" ? [{ filter: {}, about: "" }] : await meantBy(wanted, context);
+    const [one] = meant;
+    if (!one || meant.length > 1) return whichOne(wanted, meant);
+    const page = await readAudit({ ...trail, most, ...one.filter });
     await context.learnNames(page.entries.flatMap(({ record }) => peopleIn(record)));
-    return renderAudit(page, wanted, (text) => withNames(text, context.nameOf));
+    return renderAudit(page, one.about, (text) => withNames(text, context.nameOf));
   },
 });
 
@@ -51,17 +54,85 @@ function peopleIn({ who, requester }: Readonly<Record<string, unknown>>): string
 async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });
   const text = md`The file in your direct messages contains ${file.records.length} records. It explains how to verify it; ${"node gatehouse.mjs audit verify FILE"} does so too.`;
-  const name = `gatehouse-audit-${new Date().toISOString().slice(0, 10)}.json`;
+  const fileName = `gatehouse-audit-${new Date().toISOString().slice(0, 10)}.json`;
   return {
     message: sentence(text),
-    file: { name, title: "The audit trail", content: exportText(file) },
+    file: { name: fileName, title: "The audit trail", content: exportText(file) },
   };
 }
 
-/** A request by ID, a person by mention, a VM or a project by name, or by ID when it no longer exists. */
-async function filterOf(wanted: string, context: ReadContext): Promise<AuditFilter> {
-  if (/^r-[a-z0-9]{4,}$/.test(wanted)) return { requestId: wanted };
-  const who = /^<?@?([UW][A-Z0-9]{2,})/.exec(wanted)?.[1];
-  if (who) return { who };
-  return { targetId: (await targetMeant(wanted, context))?.id ?? wanted };
+/** What the trail is read for, in words, and the input that means it alone. */
+interface Meant {
+  filter: AuditFilter;
+  about: string;
+  input?: string;
+}
+
+/**
+ * What a word may mean: a request by ID, a person by mention, ID, or name, a VM or a project by name, or by the name or ID that
+ * was recorded where it no longer exists. Several where people, or a person and a target, have the same name.
+ */
+async function meantBy(wanted: string, context: ReadContext): Promise<readonly Meant[]> {
+  if (/^r-[a-z0-9]{4,}$/.test(wanted)) return [{ filter: { requestId: wanted }, about: wanted }];
+  const [, mentioned] = /^<@([UW][A-Z0-9]{2,})(?:\|[^>]*)?>$/.exec(wanted) ?? [];
+  if (mentioned !== undefined) return [await meaningPerson(mentioned, context)];
+  const isPerson = wanted.startsWith("@");
+  const word = isPerson ? wanted.slice(1).trim() : wanted;
+  const target = isPerson ? undefined : await targetMeant(word, context);
+  const ids = /^[UW][A-Z0-9]{5,}$/.test(word) ? [word] : await peopleCalled(word, context);
+  const people = await Promise.all(ids.map((id) => meaningPerson(id, context)));
+  if (target) {
+    const how = people.length > 0 ? target.kind : word === target.id ? target.id : "";
+    const about = how === "" ? word : `${target.name} (${how})`;
+    return [{ filter: { targetId: target.id }, about, input: target.id }, ...people];
+  }
+  if (people.length > 0 || isPerson) return people;
+  return [{ filter: { targetId: word, targetName: word }, about: word }];
+}
+
+async function meaningPerson(id: string, { learnNames, nameOf }: ReadContext): Promise<Meant> {
+  await learnNames([id]);
+  const called = nameOf(id);
+  return { filter: { who: id }, about: called === undefined ? id : `${called} (${id})`, input: id };
+}
+
+/** People are looked up in Slack one by one, which takes only so many calls a minute. */
+const mostLookedUp = 100;
+const mostRequests = 1_000;
+
+/** The IDs of those whom the trail knows, and who are called this now, or were when they requested something. */
+async function peopleCalled(
+  word: string,
+  { trail, journal, learnNames, nameOf }: ReadContext,
+): Promise<readonly string[]> {
+  const ids = await peopleInTrail(trail);
+  await learnNames(ids.slice(0, mostLookedUp));
+  const requests = await journal.getMany(await journal.recentIds({}, mostRequests));
+  const requesters = requests.map(({ record: { requester } }) => requester);
+  const isCalled = (called: string | undefined) =>
+    called !== undefined && fold(called) === fold(word);
+  const found = [
+    ...ids.filter((id) => isCalled(nameOf(id))),
+    ...requesters.filter(({ name: called }) => isCalled(called)).map(({ id }) => id),
+  ];
+  return [...new Set(found)];
+}
+
+const mostOffered = 10;
+
+/** Several have the name, or nobody. */
+function whichOne(wanted: string, meant: readonly Meant[]): Message {
+  if (meant.length === 0)
+    return sentence(
+      md`The audit trail knows nobody called ${name(wanted)}. Name a person by their display name, by @mention, or by their ID.`,
+    );
+  const choices = meant
+    .slice(0, mostOffered)
+    .map(({ about, input = about }, n) =>
+      runButton(about, `gatehouse.audit:${n}`, { target: input }),
+    );
+  return sentence(
+    md`${name(wanted)} can be ${meant.length} things in the audit trail. Which one?`,
+    buttons(choices),
+  );
 }

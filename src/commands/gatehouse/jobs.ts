@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
 import {
-  duration,
   md,
   name,
   buttons,
@@ -9,6 +8,7 @@ import {
   section,
   sentence,
   table,
+  utc,
 } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
@@ -16,7 +16,8 @@ import { recentRequests } from "../../requests/journal/limits.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf, openIt, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";
-import type { ReadContext } from "../context.ts";
+import { changesSince } from "../../requests/render/since-request.ts";
+import { agoOrAt, type ReadContext } from "../context.ts";
 
 const most = 60;
 /** More have no room in a message: each has three blocks or more. */
@@ -32,7 +33,7 @@ export const jobs = defineCommand({
   class: "read",
   args: z.object({}),
   async answer(_args, context: ReadContext) {
-    const { person, journal, now } = context;
+    const { person, journal } = context;
     const [mine, newest] = await Promise.all([
       recentRequests({ open: true, requesterId: person.id, most }, journal),
       recentRequests({ open: true, most }, journal),
@@ -60,20 +61,23 @@ export const jobs = defineCommand({
 
 /** With a link to its message, and the buttons that stand there: shared, they would be refused to those who read it. */
 async function rowOf(request: StoredRequest, context: ReadContext): Promise<KnownBlock[]> {
-  const { commands, linkTo, person, policy, ourTeamId, isShared, mayRun, now } = context;
+  const { commands, linkTo, person, policy, ourTeamId, isShared, mayRun } = context;
   const { record, state, delivered } = request;
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
   const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
-  const age = duration(now() - record.createdAt);
-  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${openIt(link)}`;
+  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})${openIt(link)}`;
   if (isShared) return [section(text, whyButton(request))];
   const said = section(text);
   if (!command) return [said];
   const { requester, approval } = record;
   const votes = approval && needsOf(policy, approval);
   if (state === "draft" && votes && !voteRefusal({ votes, voter: person, ourTeamId, requester }))
-    return askingRow(request, command, { mayVote: true, link });
+    return askingRow(request, command, {
+      mayVote: true,
+      link,
+      since: await changesSince(request, context),
+    });
   const may = mayRun(command, [record.target]);
   return [said, ...(may ? buttons(cardButtons(request, command)) : [])];
 }

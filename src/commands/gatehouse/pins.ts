@@ -1,15 +1,6 @@
 import * as z from "zod";
 import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import {
-  duration,
-  md,
-  name,
-  plain,
-  context,
-  listing,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { md, name, plain, context, listing, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -20,7 +11,7 @@ export const pins = defineCommand({
   class: "read",
   args: z.object({}),
   async answer(_args, reading: ReadContext) {
-    const { policy, now } = reading;
+    const { policy } = reading;
     const { accepted, inFile } = await pinsSeen(reading);
     const head = md`*Pins*: ${inFile.length} in gatehouse.yml, ${accepted.length} by approval`;
     const values = (pin: string) =>
@@ -33,7 +24,7 @@ export const pins = defineCommand({
         plain(pin.vm.name, 100),
         values(pin.values),
         whoseWord(pin, pinsFor(policy.attestation.pins, namesOf(pin.vm)).length > 0),
-        pin.at > 0 ? `${duration(now() - pin.at)} ago` : "",
+        pin.at > 0 ? utc(pin.at) : "",
       ]),
       ...inFile.map(({ targets, measurements }) => [
         targets.join(" "),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { counted, lines, md, name, context, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import { isKept, type ReadContext } from "../context.ts";
 import {
   filterFlag,
   inventoryAge,
@@ -15,7 +15,7 @@ import { listedProjectShape } from "../shapes.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
 
 const args = z.object({
-  type: filterFlag("TEE_VM, GIT_DEPLOY, or CONTAINER"),
+  type: filterFlag("only projects of this type: TEE_VM, GIT_DEPLOY, or CONTAINER"),
   status: filterFlag("only projects in this status"),
   page: pageFlag,
 });
@@ -29,7 +29,7 @@ export const list = defineCommand({
   args,
   async answer(given, context_: ReadContext) {
     const { all, projects, page, state } = await selected(given, context_);
-    const age = inventoryAge(state, context_.now());
+    const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
     if (projects.length === 0) {
       const nothing =
         all.length === 0

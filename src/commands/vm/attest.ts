@@ -48,7 +48,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   args: z.object({
-    vm: targetOrSeveral("vm").describe("the VM to check; several with commas or as a glob"),
+    vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),
     evidence: fileFlag("send everything the result is based on, as a signed file"),
   }),

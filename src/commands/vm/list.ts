@@ -15,7 +15,7 @@ import {
 } from "../../messages/message.ts";
 import { target, type Answer, defineCommand, runButton, fileFlag } from "../../registry/define.ts";
 import { showOneOf } from "../../digests/line-buttons.ts";
-import type { ReadContext } from "../context.ts";
+import { isKept, type ReadContext } from "../context.ts";
 import {
   filterFlag,
   inventoryAge,
@@ -57,7 +57,11 @@ const args = z.object({
   sort: z
     .enum(Object.keys(vmOrders) as VmOrder[])
     .optional()
-    .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
+    .meta({
+      isFlag: true,
+      description:
+        "by `name` or `project`, or those with the most `cpu` or `memory` or the `newest` first; by default `trouble`, problems first",
+    }),
   page: pageFlag,
   csv: fileFlag("send all of them as a file"),
 });
@@ -75,7 +79,7 @@ export const list = defineCommand({
       given,
       context_,
     );
-    const age = inventoryAge(state, context_.now());
+    const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
     const where = within ? md` in ${name(within.name)}` : md``;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {

@@ -57,6 +57,7 @@ export const metrics = defineCommand({
   },
   data: {
     at: "/v1/vms/{vm}/metrics",
+    summary: "Show CPU, memory and disk use of a VM over time",
     shape: metricsShape,
     async read({ vm: words, period }, { resolve, compute }: ReadContext) {
       const { id: vmId } = await resolve("vm", words);

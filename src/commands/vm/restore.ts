@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, duration, type Markdown, md, name, utc, when } from "../../messages/message.ts";
+import { counted, type Markdown, md, name, utc, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 
@@ -39,7 +39,7 @@ export const restore = defineCommand({
   },
   risk: ({ target: vm, input, lost }) => {
     const what = lost
-      ? md`*Everything written to ${vm.name} since ${day(lost.since, lost.forMs)} (${duration(lost.forMs)}) is replaced.*`
+      ? md`*Everything written to ${vm.name} since ${day(lost.since, lost.forMs)} is replaced.*`
       : md`*All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`;
     return input["noSafety"] === true
       ? [md`🚨 ${what} *No undo: no safety snapshot is taken.*`]

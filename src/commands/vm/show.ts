@@ -69,6 +69,7 @@ export const show = defineCommand({
   },
   data: {
     at: "/v1/vms/{vm}",
+    summary: "Show a VM",
     shape: vmShape.extend(readAt),
     async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);

@@ -11,7 +11,7 @@ import {
 } from "../../messages/message.ts";
 import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import { target, defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import { isKept, type ReadContext } from "../context.ts";
 import { specsWords, withNames } from "../last-known.ts";
 import { isoTime, snapshotShape } from "../shapes.ts";
 
@@ -23,7 +23,8 @@ export const snapshots = defineCommand({
   example: "/vm snapshots db-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM") }),
-  async answer({ vm: words }, { snapshots: known, resolve, now, nameOf, learnNames }: ReadContext) {
+  async answer({ vm: words }, reading: ReadContext) {
+    const { snapshots: known, resolve, now, nameOf, learnNames } = reading;
     const vm = await resolve("vm", words);
     const all = await known.of(vm.id);
     await learnNames(all.slice(0, maxRows).map(({ by }) => by));

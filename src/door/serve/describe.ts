@@ -1,6 +1,13 @@
 import * as z from "zod";
 import { version } from "../../config/version.ts";
-import { argumentsOf, type Command, targetArgument } from "../../registry/define.ts";
+import {
+  type Argument,
+  argumentsOf,
+  type Command,
+  mostInName,
+  type ReadCommand,
+  targetArgument,
+} from "../../registry/define.ts";
 
 /** What programs can ask for, computed from the commands: the reads that have JSON, and the schemas of what goes in and out. */
 
@@ -11,6 +18,10 @@ export const withJson = (commands: readonly Command[]) =>
       ? [{ command, data: command.data }]
       : [],
   );
+
+/** What a read does for a program, which gets neither buttons nor drawn charts. */
+export const programSummary = ({ summary, data }: Pick<ReadCommand, "summary" | "data">) =>
+  data?.summary ?? summary;
 
 /** Its arguments but for those that ask for a file. */
 export const programArguments = (command: Pick<Command, "args">) =>
@@ -34,16 +45,25 @@ function argumentSchema(schema: z.ZodType, description: string) {
   return { ...rest, description };
 }
 
+/** A program names one target in each call: an answer has the shape of one. */
+function targetSchema({ schema, description, target }: Argument) {
+  const how = target === "vm" ? "by ID, name, or project/name" : "by ID or name";
+  const said = argumentSchema(schema, `${description ?? `a ${target}`}, ${how}`);
+  return { ...said, maxLength: mostInName };
+}
+
 /** The arguments of a command as one object. */
-export function inputSchema(command: Pick<Command, "args">) {
+export function inputSchema(command: Pick<ReadCommand, "args" | "data">) {
   const all = programArguments(command);
   return {
     type: "object" as const,
     properties: Object.fromEntries(
-      all.map(({ key, schema, description, target }) => [
-        key,
-        argumentSchema(schema, description ?? (target ? `ID or name of a ${target}` : key)),
-      ]),
+      all.map((argument) => {
+        const { key, schema, description = key, target } = argument;
+        // A read without JSON says itself what its words may name
+        const isName = target !== undefined && command.data !== undefined;
+        return [key, isName ? targetSchema(argument) : argumentSchema(schema, description)];
+      }),
     ),
     required: all.flatMap(({ key, isOptional }) => (isOptional ? [] : [key])),
     additionalProperties: false,
@@ -83,7 +103,7 @@ export function describeDoor(commands: readonly Command[]) {
     );
     const description = "As far as the service sees it.";
     const responses = { 200: { description, content: inJson(outputSchema(shape)) }, ...fails };
-    const summary = command.summary;
+    const summary = programSummary(command);
     return [at, { get: { operationId: toolName(command), summary, parameters, responses } }];
   });
   const state = inJson(outputSchema(stateShape));

@@ -23,7 +23,14 @@ import { parseJson } from "../../text/parse-json.ts";
 import { mayPropose } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, serviceOf } from "./callers.ts";
-import { inputSchema, outputSchema, proposed, stateShape, toolName } from "./describe.ts";
+import {
+  inputSchema,
+  outputSchema,
+  programSummary,
+  proposed,
+  stateShape,
+  toolName,
+} from "./describe.ts";
 import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 import { propose, stateOf } from "./propose.ts";
 import { readFor, readsOf, wordsOf } from "./reads.ts";
@@ -124,7 +131,7 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
   );
   const tools: Tool[] = reads.map((command) => ({
     name: toolName(command),
-    description: `${command.summary}. ${areData}`,
+    description: `${programSummary(command)}. ${areData}`,
     inputSchema: inputSchema(command),
     ...(command.data ? { outputSchema: outputSchema(command.data.shape) } : {}),
     annotations: { readOnlyHint: true, openWorldHint: false },
@@ -189,7 +196,7 @@ function proposeTool(
   const usages = commands.filter(isOffered).map((command) => usageOf(command).slice(1));
   return {
     name: "propose",
-    description: `Propose a change. It runs only if a person with the right presses Run in Gatehouse's own message in Slack; get_request tells what became of it. Commands: ${usages.join("; ") || "none"}.`,
+    description: `Propose a change. It runs only if a person with the right presses Run in Gatehouse's own message in Slack; get_request tells what became of it. A proposal is for one target, also where a command takes several (<vm…>). Commands: ${usages.join("; ") || "none"}.`,
     inputSchema: outputSchema(proposedByTool),
     outputSchema: outputSchema(stateShape),
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },

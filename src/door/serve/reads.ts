@@ -11,6 +11,7 @@ import { answerOf, jsonAnswerOf } from "../../slack/conversation/answer.ts";
 import { authorize, type GatewayContext } from "../../slack/conversation/authorize.ts";
 import { errorReply } from "../../slack/error-reply.ts";
 import { proposerName } from "../proposals.ts";
+import { isGlob } from "../../text/glob.ts";
 import type { Behind } from "./behind.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { describeDoor, programArguments, withJson } from "./describe.ts";
@@ -50,6 +51,7 @@ export async function readFor(
     throw new Problem(422, "There is no such parameter.", `Known: ${known.join(", ")}.`, {
       field: unknown.slice(0, 60),
     });
+  refuseSeveral(command, input);
   const checked = checkInput(command, input);
   if ("problems" in checked) {
     const [{ key, text } = { key: "", text: "That can't be read." }] = checked.problems;
@@ -61,6 +63,18 @@ export async function readFor(
     data: () => jsonAnswerOf(invocation, person, act),
     text: async () => plainTextOf((await answerOf(invocation, person, act)).message),
   };
+}
+
+/** What a person may name several of in one word, a program names one of: its answer has the shape of one. */
+function refuseSeveral(command: ReadCommand, input: Input): void {
+  for (const { key, isSeveral, target } of programArguments(command)) {
+    const words = input[key];
+    if (!isSeveral || typeof words !== "string" || !(isGlob(words) || words.includes(",")))
+      continue;
+    const one = target === "vm" ? "VM" : "name";
+    // Like a name that nothing has: what it would match isn't looked up
+    throw new Problem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
+  }
 }
 
 /** A service has no right that a person has. */

@@ -8,6 +8,7 @@ import {
   auditRecord,
   type Progress,
   type RequestRecord,
+  type ReviewSignature,
   type StoredRequest,
   keepFinalMs,
   lettersOf,
@@ -236,6 +237,28 @@ export function createJournal(redis: RedisClient, key: Keys) {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);
     },
   };
+}
+
+/** What their cards show is read again, and edited where it is something else by now. */
+export async function redraw(
+  ids: readonly string[],
+  { outbox }: Pick<Journal, "outbox">,
+): Promise<void> {
+  for (const id of ids) {
+    await outbox.later(id, 0);
+    outbox.ring(id);
+  }
+}
+
+/** The first signature of a review stands, and its request's messages show it. */
+export async function keepSignature(
+  id: string,
+  signature: ReviewSignature,
+  store: Pick<Journal, "get" | "outbox">,
+): Promise<void> {
+  if ((await store.get(id)) === undefined) return;
+  await store.outbox.mark(id, "review", "", JSON.stringify(signature));
+  await redraw([id], store);
 }
 
 /** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */

@@ -60,9 +60,12 @@ export interface Approval {
   who?: readonly Named[] | undefined;
   /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
   remindsAt?: number;
-  /** Facts for approvers, as of the request. */
-  evidence: readonly (readonly [label: string, text: string])[];
+  /** Facts for approvers, as of the request; `at`, where a fact has a time (ms), is shown in the reader's zone. */
+  evidence: readonly (readonly [label: string, text: string, at?: number])[];
 }
+
+/** The label of the fact that says in which status a target was. */
+export const statusWhenRequested = "Status when requested";
 
 interface Named {
   id: string;
@@ -187,6 +190,16 @@ export interface Delivered {
   isTeamClosed?: boolean;
   /** It has left a shared card, and joins none again. */
   isAlone?: boolean;
+  /** Who signed the review of its break-glass. */
+  review?: ReviewSignature | undefined;
+}
+
+export interface ReviewSignature {
+  /** A name. */
+  by: string;
+  at: number;
+  /** What was checked. */
+  why: string;
 }
 
 const alphabet = "23456789bcdfghjkmnpqrstvwxz";
@@ -400,6 +413,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
+      review: fields["review"] ? (JSON.parse(fields["review"]) as ReviewSignature) : undefined,
     },
   };
 }

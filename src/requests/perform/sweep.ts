@@ -104,7 +104,7 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
     return;
   }
   const why =
-    request.votes.length > 0 ? "too few approved it in time" : "no one approved it in time";
+    request.votes.length > 0 ? "too few approved it in time" : "nobody approved it in time";
   await end(request, "expired", why, by);
 }
 

@@ -11,6 +11,7 @@ import {
   md,
   name,
   plainWords,
+  utc,
   when,
 } from "../../messages/message.ts";
 import {
@@ -23,7 +24,7 @@ import {
 } from "../../registry/define.ts";
 import { joined, maxNamed, needsInWords, numbers } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
-import type { RequestRecord, StoredRequest } from "../journal/record.ts";
+import type { Approval, RequestRecord, StoredRequest } from "../journal/record.ts";
 import type { Freeze } from "../journal/switches.ts";
 
 /**
@@ -36,8 +37,14 @@ export function askingBlocks(
   {
     pressed,
     from = md``,
+    since = [],
     below = [],
-  }: { pressed: readonly ButtonSpec[]; from?: Markdown | undefined; below?: readonly Markdown[] },
+  }: {
+    pressed: readonly ButtonSpec[];
+    from?: Markdown | undefined;
+    since?: SinceRequest;
+    below?: readonly Markdown[];
+  },
 ): KnownBlock[] {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
@@ -47,11 +54,20 @@ export function askingBlocks(
   return [
     // Apart: names so long that Slack's limit cuts them take nothing from what is asked
     ...(risk.value === "" ? [] : [section(risk)]),
-    section(lines(deed, askingLine(request))),
+    section(lines(deed, sinceLine(since), askingLine(request))),
     ...buttons(pressed),
     // Small, so that a phone shows the whole card
     context(lines(...factLines(request, command), ...below)),
   ];
+}
+
+/** What is known to have happened to its target while it waited, each in a few words. */
+export type SinceRequest = readonly Markdown[];
+
+/** `Since the request: olivia restarted it, 11:52; ada took a snapshot of it, 11:50`, or nothing. */
+export function sinceLine(since: SinceRequest): Markdown | undefined {
+  if (since.length === 0) return undefined;
+  return md`*Since the request*: ${new Markdown(since.map(({ value }) => value).join("; "))}`;
 }
 
 function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[] {
@@ -59,8 +75,10 @@ function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[
   const facts = (record.approval?.evidence ?? []).filter(([label]) => !isUrgent(label));
   // The VMs of a project to delete are in the loss
   const more = facts.filter(([, value]) => !lost.includes(md`: ${value}`.value));
-  return [...parametersOf(record, command), ...more].map(
-    ([label, value]) => md`*${label}*: ${value}`,
+  const all: Approval["evidence"] = [...parametersOf(record, command), ...more];
+  return all.map(
+    ([label, value, at]) =>
+      md`*${label}*: ${at === undefined ? "" : md`${when(at, "{date_short_pretty} {time}", utc(at))}, `}${value}`,
   );
 }
 
@@ -171,14 +189,24 @@ export function askingNews(request: StoredRequest, command: ChangeCommand): Mark
 }
 
 /** Approve and Deny. For a destructive request and for a pin, Approve confirms the target by name. */
-export function voteButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
+export function voteButtons(
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  since: SinceRequest = [],
+): ButtonSpec[] {
   const { approval, id, target } = record;
   if (!approval) return [];
   const value = JSON.stringify({ request: id, digest: shortFingerprint(approval.digest) });
   const approve: ButtonSpec = { label: "Approve", action: "vote:approve", value, style: "primary" };
   const confirm = {
     title: `${command.say.verb} ${calledName(target)}?`,
-    text: `${deedOf(record, command)}. ${plainWords(lossOf(record, command))}`,
+    text: [
+      `${deedOf(record, command)}.`,
+      plainWords(lossOf(record, command)),
+      plainWords(sinceLine(since) ?? md``),
+    ]
+      .filter((words) => words !== "")
+      .join(" "),
     confirm: "Approve",
     style: "danger" as const,
   };
@@ -202,10 +230,15 @@ export function openIt(link: string | undefined): Markdown {
 export function askingRow(
   request: StoredRequest,
   command: ChangeCommand,
-  { mayVote, link }: { mayVote: boolean; link?: string | undefined },
+  {
+    mayVote,
+    link,
+    since = [],
+  }: { mayVote: boolean; link?: string | undefined; since?: SinceRequest },
 ): KnownBlock[] {
   return askingBlocks(request, command, {
-    pressed: [...(mayVote ? voteButtons(request, command) : []), whyButton(request)],
+    pressed: [...(mayVote ? voteButtons(request, command, since) : []), whyButton(request)],
+    since,
     below: [md`${fingerprintLine(request)}${openIt(link)}`],
   });
 }

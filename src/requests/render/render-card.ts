@@ -19,6 +19,7 @@ import {
   mention,
   channelLink,
   howToOpen,
+  utc,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
@@ -41,6 +42,8 @@ import {
   whyButton,
   deedOf,
   missingWords,
+  type SinceRequest,
+  sinceLine,
 } from "./asking.ts";
 import {
   cardViewOf,
@@ -62,6 +65,8 @@ interface Place {
   from?: Markdown | undefined;
   /** Why it isn't there. */
   note?: Markdown | undefined;
+  /** While it waits for approval: what happened to its target meanwhile. */
+  since?: SinceRequest;
   /** Of any card: what is known of its VM by now. */
   after?: AfterNote | undefined;
   /** Says whether a button asks by itself, and whether somebody may skip approvals. */
@@ -73,7 +78,7 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, after, policy }: Place = {},
+  { from = md``, note, since = [], after, policy }: Place = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
@@ -135,13 +140,13 @@ function askingCard(
   { from, note, policy = { confirm: [] } }: Place,
 ): Message {
   const called = mentions(approvers);
-  const pressed = [...voteButtons(request, command), ...cardButtons(request, command)];
+  const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
   if (canBreakGlass(request, command, policy)) by.push(emergencyLine);
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
-    ...askingBlocks(request, command, { pressed, from, below }),
+    ...askingBlocks(request, command, { pressed, from, since, below }),
     note && context(note),
   );
 }
@@ -430,6 +435,7 @@ export function renderAsked(
     section(
       lines(
         titleOf(request, command),
+        sinceLine(known.since ?? []),
         askingLine(request),
         md`Those who decide see it in ${where}`,
       ),

@@ -94,10 +94,9 @@ export function renderResult(
     attempt > 1 && md`attempt ${attempt}`,
   );
   const isProven = facts.value !== "" && !progress.already;
-  const end = isIdle(request) && !progress.decidedBy ? "nothing to do" : stateWords(state);
   const short = dotted(
     above === "several" && name(calledName(record.target)),
-    !(state === "done" && isProven) && md`${end}`,
+    !(state === "done" && isProven) && endWords(request),
     isProven && facts,
   );
   const own = state === "done" ? ownWords(request, command).added : undefined;
@@ -119,6 +118,41 @@ export function renderResult(
     ),
     isProven && !above ? context(facts) : undefined,
   );
+}
+
+/**
+ * How it ended, in a few words with a subject: they follow the name of its requester, who may have had no part in it. "denied"
+ * alone would say that the requester denied it.
+ */
+function endWords(request: StoredRequest): Markdown {
+  const { record, progress, state, votes } = request;
+  const { decidedBy, why, after } = progress;
+  const because = why ? md`: ${why}` : "";
+  switch (state) {
+    case "denied": {
+      const { name: who, reason } = denialOf(request) ?? {};
+      return md`${who ?? "someone"} denied it${reason ? md`: “${reason}”` : ""}`;
+    }
+    case "expired": {
+      const { required = 0 } = record.approval ?? {};
+      const approved = votes.filter(({ vote }) => vote === "approve").length;
+      if (approved >= required) return md`it expired before it started${because}`;
+      return md`${approved === 0 ? "nobody" : "too few"} approved it in time`;
+    }
+    case "done":
+      if (decidedBy) return md`${decidedBy.name} recorded that it happened${reasonOf(request)}`;
+      return md`${isIdle(request) ? "nothing to do" : stateWords(state)}`;
+    case "not-applied":
+      if (!decidedBy) return md`it did not happen${because}`;
+      return md`${decidedBy.name} recorded that it did not happen${reasonOf(request)}`;
+    case "failed":
+      return md`it failed: the compute service reports ${statusOf(after)}`;
+    case "rejected":
+      return md`it was not done${because}`;
+    default:
+      if (isIdle(request) && !decidedBy) return md`nothing to do`;
+      return decidedBy ? md`${decidedBy.name} canceled it` : md`it was canceled${because}`;
+  }
 }
 
 /** What the command adds, or says changed; nothing where this version can't read its arguments. */

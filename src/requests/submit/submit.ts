@@ -23,6 +23,7 @@ import {
   approvableOf,
   type StoredRequest,
   statusOf,
+  statusWhenRequested,
   stateWords,
 } from "../journal/record.ts";
 import { newRequestId, type Journal } from "../journal/journal.ts";
@@ -340,7 +341,6 @@ export function gatherApprovalFacts(facts: {
   /** Requests on the same target, newest first. */
   last: readonly StoredRequest[];
   command: string;
-  now: number;
   /** Why one approval more is required than policy says. */
   raised?: string | undefined;
   /** What would be kept; then nothing is interrupted. */
@@ -348,14 +348,14 @@ export function gatherApprovalFacts(facts: {
   /** The VM whose snapshot it is, when that is another one. */
   foreignSnapshotOf?: string | undefined;
 }): Evidence {
-  const { seen, snapshot, last, now, prepared = [] } = facts;
+  const { seen, snapshot, last, prepared = [] } = facts;
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
   const measurement = vm?.attestation?.measurement;
   const vms = facts.vms.map(({ name, status }) => `${name} (${status})`).join(", ");
   const isOther = snapshot !== undefined && snapshot.measurement !== measurement;
   const downtime = prepared.length > 0 ? undefined : expectedDowntime(facts.command, last);
-  const rows: (readonly [string, string | undefined | false])[] = [
-    ["Status when requested", seen && statusOf(seen)],
+  const rows: readonly (readonly [string, string | undefined | false, number?])[] = [
+    [statusWhenRequested, seen && statusOf(seen)],
     ["VMs in the project", vms],
     ["Current attestation", facts.attestation],
     [
@@ -371,9 +371,11 @@ export function gatherApprovalFacts(facts: {
     ["One additional approval", facts.raised],
     ...prepared,
     ["Expected downtime", downtime],
-    ...lastWords(last, now),
   ];
-  return rows.flatMap(([label, text]) => (text ? [[label, text] as const] : []));
+  return [
+    ...rows.flatMap(([label, text]) => (text ? [[label, text] as const] : [])),
+    ...last.slice(0, 3).map(earlierFact),
+  ];
 }
 
 function short(measurement: string): string {
@@ -395,10 +397,8 @@ function expectedDowntime(command: string, last: readonly StoredRequest[]): stri
   return median === undefined ? undefined : `about ${duration(median)}, as in earlier runs`;
 }
 
-function lastWords(last: readonly StoredRequest[], now: number): [string, string][] {
-  return last.slice(0, 3).map(({ record, state }) => {
-    const ago = duration(Math.max(0, now - record.createdAt));
-    const who = record.requester.name;
-    return [`${ago} ago`, `${record.command} by ${who}, ${stateWords(state)}`];
-  });
+/** With its time and not its age: the card stands for as long as the request waits. */
+function earlierFact({ record, state }: StoredRequest): Evidence[number] {
+  const { command, requester, createdAt } = record;
+  return ["Earlier request", `${command} by ${requester.name}, ${stateWords(state)}`, createdAt];
 }

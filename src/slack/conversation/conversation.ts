@@ -78,6 +78,7 @@ import { scopeOfPerson } from "../../policy/access.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { changesSince } from "../../requests/render/since-request.ts";
 import { targetOf } from "../../requests/submit/submit.ts";
 import { snapshotName, type KnownSnapshot } from "../../inventory/snapshots.ts";
 
@@ -340,17 +341,27 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const askingRows =
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
-      : waiting.slice(0, maxOfEach).flatMap((request) => {
-          const command = changeNamed(request.record.command, gateway);
-          // The same facts as on the card in the channel: a vote from here counts as much
-          return command ? askingRow(request, command, { mayVote: true }) : [];
-        });
+      : (
+          await Promise.all(
+            waiting.slice(0, maxOfEach).map(async (request) => {
+              const command = changeNamed(request.record.command, gateway);
+              if (!command) return [];
+              // The same facts as on the card in the channel: a vote from here counts as much
+              const since = await changesSince(request, { ...gateway, journal: store });
+              return askingRow(request, command, { mayVote: true, since });
+            }),
+          )
+        ).flat();
   if (openCount > maxRead) {
     const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
     askingRows.push(context(more));
   }
   if (!maySeeNames(person, gateway)) {
-    const hint = md`You can't see more here: it requires ${quoted("access.view")} in gatehouse.yml.`;
+    const where =
+      Object.keys(gateway.policy.teams).length === 0
+        ? quoted("access.view")
+        : md`${quoted("view")} of a team or of ${quoted("access")}`;
+    const hint = md`You can't see more here: it requires ${where} in gatehouse.yml.`;
     return [asked, ...askingRows, section(hint)];
   }
   const running = open.filter((request) => request.state !== "draft");

@@ -167,7 +167,6 @@ async function withApprovals(
     snapshot: chosenSnapshot(facts),
     last: await store.getMany(await store.recentIds({ targetId: target.id || target.name }, 20)),
     command: command.name,
-    now: gateway.now(),
     raised: needed.raised,
     prepared,
   });

@@ -15,13 +15,15 @@ import {
   mention,
   name,
   plain,
+  utc,
+  when,
 } from "../../messages/message.ts";
 import { lists, scopeOfPerson } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import type { Move } from "../../requests/journal/journal.ts";
+import { keepSignature, type Move } from "../../requests/journal/journal.ts";
 import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lacksId } from "../../requests/render/render-card.ts";
@@ -351,7 +353,7 @@ export function reviewNotice(review: Review, deed: string, who: string): Message
   const { request: id, reason } = review;
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
   const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
-  const next = md`${name(id)} · another administrator or approver must sign the review; every digest repeats it until then.`;
+  const next = md`${name(id)} · ${asksForReview}`;
   return message(short, section(text), context(next), buttons([reviewButton(id)]));
 }
 
@@ -393,13 +395,16 @@ export async function signReview(act: BeforeAck<Submission>): Promise<undefined>
   const { request } = review;
   const { id: who, teamId: team } = person;
   await gateway.store.note({ what: "review-signed", who, team, request, why });
+  const signature = { by: person.name, at: await gateway.store.now(), why };
+  await keepSignature(request, signature, gateway.store);
   if (!(await gateway.store.closeReview(request)))
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
   const askedIn = [noticeOf(request), ...(await gateway.digests.postedSince(review.at))];
-  const words = md`✅ Signed by ${person.name}: “${why}”`;
-  await gateway.answerNotices(askedIn, reviewButton(request), words);
+  const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
+  const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
+  await gateway.answerNotices(askedIn, reviewButton(request), words, asksForReview);
 }
 
 export function reviewSigned(

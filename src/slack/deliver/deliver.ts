@@ -215,7 +215,13 @@ export interface Notice {
 export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
 
 /** Shows words in place of a button of notices, posted or not. Those without it, or no longer kept, stay as they are. */
-export type AnswerNotices = (ids: string[], button: ButtonSpec, words: Markdown) => Promise<void>;
+export type AnswerNotices = (
+  ids: string[],
+  button: ButtonSpec,
+  words: Markdown,
+  /** The sentence beside the button that asks for the press. */
+  asks?: string,
+) => Promise<void>;
 
 /** Within a script that has `now`: announces a notice, and returns 1 when it is new. */
 export const announceLua = `
@@ -266,7 +272,8 @@ export function createNotices(options: {
       place: notice,
       render: async () =>
         answers.reduce(
-          (said, [named, words]) => answered(said, named, new Markdown(words)) ?? said,
+          (said, [named, words]) =>
+            answered(said, named, new Markdown(words), fields[`asks:${named}`]) ?? said,
           facts === undefined ? notice.message : await render(facts),
         ),
       // Once it is posted; its answers only grow in number
@@ -284,7 +291,7 @@ export function createNotices(options: {
       outbox.ring();
       return isNew;
     },
-    async answer(ids, { action, value }, words) {
+    async answer(ids, { action, value }, words, asks) {
       const named = `${action} ${value}`;
       for (const id of ids) {
         const { notice = "{}" } = await outbox.get(id);
@@ -292,7 +299,10 @@ export function createNotices(options: {
         if (!said || !answered(said, named, words)) continue;
         await redis
           .multi()
-          .hset(noticeKey(id), `answer:${named}`, words.value)
+          .hset(noticeKey(id), {
+            [`answer:${named}`]: words.value,
+            ...(asks === undefined ? {} : { [`asks:${named}`]: asks }),
+          })
           .hincrby(noticeKey(id), "revision", 1)
           .pexpire(noticeKey(id), noticeKeptMs)
           .zadd(outbox.list, 0, id)

@@ -3,9 +3,9 @@ import type { Policy } from "../../config/policy-file.ts";
 import { type Log, workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
+import { type Journal, redraw } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
 import { sharedBy } from "../../redis/due-list.ts";
 import type { SharedCard } from "../../requests/journal/switches.ts";
@@ -34,6 +34,8 @@ import {
   renderUnknownElsewhere,
   closedLine,
 } from "../../requests/render/render-card.ts";
+import type { SinceRequest } from "../../requests/render/asking.ts";
+import { versionOf } from "../../requests/render/since-request.ts";
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./rate-limiter.ts";
@@ -57,6 +59,13 @@ export function requestSource(options: {
   config: { readonly policy: Pick<Policy, "access" | "confirm" | "teams"> };
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
+  /** Where cards that wait for approval tell what happened to their targets meanwhile. */
+  around?: {
+    /** What happened to the target of a request since it was made. */
+    changesSince(request: StoredRequest): Promise<SinceRequest>;
+    /** IDs of the requests that wait for approval, and whose cards tell what this one did. */
+    askingAbout(target: Target): Promise<readonly string[]>;
+  };
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Called at least once for each request whose own messages say that it ended, once they are posted. */
@@ -84,6 +93,7 @@ export function requestSource(options: {
       await options.recordResults(request, command);
       await outbox.remember(id, { "said:afterwards": recorded });
     }
+    if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
     if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);
       return read(id, await outbox.get(id));
@@ -96,7 +106,8 @@ export function requestSource(options: {
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId, request.final);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
-    const messages = isSaidElsewhere ? [] : owedOf(request, command);
+    const since = (await options.around?.changesSince(request)) ?? [];
+    const messages = isSaidElsewhere ? [] : owedOf(request, command, since);
     const isTold = messages.every(({ mark }) => isSaid(mark));
     if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
       await options.tellElsewhere(request, command);
@@ -128,8 +139,13 @@ export function requestSource(options: {
     return link;
   }
 
+  async function redrawAround({ record }: StoredRequest): Promise<void> {
+    const ids = (await options.around?.askingAbout(record.target)) ?? [];
+    await redraw(ids, store);
+  }
+
   /** All that it says, and where: its card and thread, and what is told elsewhere. */
-  function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
+  function owedOf(request: StoredRequest, command: ChangeCommand, since: SinceRequest): Owed[] {
     const { delivered, record, state, final } = request;
     const { said } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
@@ -149,7 +165,7 @@ export function requestSource(options: {
       async render() {
         const after = await note();
         const { policy } = options.config;
-        const place = { ...(await placeOnCard(request)), after, policy };
+        const place = { ...(await placeOnCard(request)), since, after, policy };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && holds("card", "result")
           ? withResult(renderResult(request, command, after), shown)
@@ -158,7 +174,7 @@ export function requestSource(options: {
       shows: {
         field: "face",
         before: delivered.cardView ?? "",
-        now: `${cardVersion(request)}${isLinked(request) ? " linked" : ""}`,
+        now: `${faceOf(request, since)}${isLinked(request) ? " linked" : ""}`,
         standsAt: delivered.card,
         isLast,
         asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,
@@ -205,7 +221,7 @@ export function requestSource(options: {
       async render() {
         await options.at?.("link", record.id);
         const after = await note();
-        const known = { after, policy: options.config.policy };
+        const known = { since, after, policy: options.config.policy };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return final && holds("asked", "answer")
           ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
@@ -214,7 +230,7 @@ export function requestSource(options: {
       shows: {
         field: "asked-face",
         before: delivered.askedView ?? "",
-        now: cardVersion(request),
+        now: faceOf(request, since),
         standsAt: delivered.asked,
         isLast,
         tellsEnd: final && delivered.formerAsked === undefined,

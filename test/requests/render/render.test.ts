@@ -110,7 +110,7 @@ describe("the card of a request that waits for approval", () => {
     expect(actions?.type).toBe("actions");
     expect(shownText({ text: "", blocks: loss && top ? [loss, top] : [] })).toBe(
       [
-        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> (1 min 22 s) is replaced.* Undo: safety snapshot.",
+        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> is replaced.* Undo: safety snapshot.",
         "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
         "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
       ].join("\n"),
@@ -219,19 +219,56 @@ describe("the card and the result of a request that was decided", () => {
     expect(words(card)).toContain(`❌ ${said}`);
     expect(buttonsOf(card).map(({ label }) => label)).toEqual(["Request again"]);
     expect(words(renderResult(denied, restore))).toContain(`❌ <@U0OLIVIA> ${said}`);
-    expect(below(denied, restore)).toBe("❌ <@U0OLIVIA> denied");
+    expect(below(denied, restore)).toBe("❌ <@U0OLIVIA> ada denied it: “not tonight”");
+    expect(below({ ...denied, votes: [vote("ada", "deny")] }, restore)).toBe(
+      "❌ <@U0OLIVIA> ada denied it",
+    );
   });
 
   it("offer to ask again when it expired", () => {
     const expired = stored({
       state: "expired",
       final: true,
-      progress: { why: "no one approved it in time" },
+      progress: { why: "nobody approved it in time" },
     });
     const card = words(renderCard(expired, restore));
-    expect(card).toContain("no one approved it in time");
+    expect(card).toContain("nobody approved it in time");
     expect(card).toContain('"Request again"');
     expect(card).not.toContain("vote:approve");
+    expect(below(expired, restore)).toBe("❌ <@U0OLIVIA> nobody approved it in time");
+    const record = { ...expired.record, approval: { ...expired.record.approval!, required: 2 } };
+    const one = { ...expired, record, votes: [vote("amir")] };
+    expect(below(one, restore)).toMatch(/^❌ <@U0OLIVIA> too few approved it in time/);
+    const { approval: _none, ...free } = expired.record;
+    const late = { ...expired, record: free, progress: { why: "it waited for too long" } };
+    expect(below(late, restore)).toBe(
+      "❌ <@U0OLIVIA> it expired before it started: it waited for too long",
+    );
+  });
+
+  it("name who decided it below the card, where the requester is mentioned, in every way in which a request can end", () => {
+    const ends = (state: StoredRequest["state"], progress: StoredRequest["progress"] = {}) =>
+      below(stored({ state, final: true, progress }), restore);
+    const ada = { id: "U0ADA", name: "ada" };
+    expect(
+      [
+        ends("cancelled", { decidedBy: ada }),
+        ends("cancelled", { wasFrozen: true, why: "all changes are frozen by ada: storage fails" }),
+        ends("rejected", { why: "the compute service refused it (409)" }),
+        ends("failed"),
+        ends("not-applied", { decidedBy: { ...ada, reason: "seen in the console" } }),
+        ends("not-applied"),
+        ends("done", { decidedBy: { ...ada, reason: "seen in the console" } }),
+      ].map((said) => said.split("\n")[0]),
+    ).toEqual([
+      "⚪ <@U0OLIVIA> ada canceled it",
+      "❌ <@U0OLIVIA> it was canceled: all changes are frozen by ada: storage fails",
+      "❌ <@U0OLIVIA> it was not done: the compute service refused it (409)",
+      "❌ <@U0OLIVIA> it failed: the compute service reports gone",
+      "❌ <@U0OLIVIA> ada recorded that it did not happen: “seen in the console”",
+      "❌ <@U0OLIVIA> it did not happen",
+      "✅ <@U0OLIVIA> ada recorded that it happened: “seen in the console”",
+    ]);
   });
 
   it("say who approved it when it was done", () => {
@@ -358,9 +395,11 @@ describe("a result says what changed", () => {
     expect(below(idle, restart)).toBe("⚪ <@U0OLIVIA> nothing to do");
     const hint = "Nothing was sent. Request again after the thaw.";
     const frozen = ended({ wasFrozen: true, sentAt: undefined, hint }, { state: "cancelled" });
-    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> canceled\n${hint}`);
+    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> it was canceled\n${hint}`);
     const failed = ended({}, { state: "failed" });
-    expect(below(failed, restart)).toBe(`❌ <@U0OLIVIA> failed · sent ${when(at).value}`);
+    expect(below(failed, restart)).toBe(
+      `❌ <@U0OLIVIA> it failed: the compute service reports gone · sent ${when(at).value}`,
+    );
   });
 
   it("of what didn't happen by what was read, and that another try is safe", () => {
