@@ -1,6 +1,7 @@
 import { addAbortListener } from "node:events";
 import { commands } from "../commands/index.ts";
-import { ConfigError, loadConfig, type Role } from "../config/config.ts";
+import { trustAuthorities } from "../config/authorities.ts";
+import { type Config, ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
 import { createLog, type Log } from "../log/log.ts";
@@ -19,6 +20,7 @@ const stopWithinMs = 10_000;
 export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const { stopping } = signals;
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
+  keepTrusting(config);
   if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
@@ -40,6 +42,15 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   });
   collectGarbage();
   addAbortListener(stopping, () => void running.close().then(() => ended("closed", log)));
+}
+
+/** How often the file of CA_FILE is looked at (ms): Node.js asks nobody when a connection needs it. */
+const lookAtAuthoritiesMs = 10_000;
+
+function keepTrusting(config: Config): void {
+  trustAuthorities(config.authorities);
+  if (config.authorities === undefined) return;
+  setInterval(() => trustAuthorities(config.authorities), lookAtAuthoritiesMs).unref();
 }
 
 function cannotStart(error: unknown, log: Log): never {

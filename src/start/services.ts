@@ -88,7 +88,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { opened, at, telemetry, spans } = options;
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
-    const client = await connectRedis(() => config.redisUrl, name, log, key);
+    const { redisCertificate: certificate } = config;
+    const how = { namespace: key.namespace, certificate };
+    const client = await connectRedis(() => config.redisUrl, name, log, how);
     opened({ close: () => client.quit() });
     return client;
   };

@@ -35,7 +35,7 @@ interface StartOptions extends Otherwise {
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
   onWedged?: (why: string) => void;
-  /** Interface of Slack's port; all by default. */
+  /** Interface of Slack's port and of the door's; HOST by default. */
   host?: string;
 }
 
@@ -61,6 +61,7 @@ export async function start(
     open.defer(async () => void (await end()));
     return thing;
   };
+  const { host = config.host } = options;
   const telemetry = createTelemetry({
     role: config.role,
     version,
@@ -131,7 +132,7 @@ export async function start(
       );
       if (receive.mode === "http") {
         // The only port that is open to the world: it knows Slack's path, and nothing of this process
-        const door = { port: config.port, host: options.host, log };
+        const door = { port: config.port, host, log };
         port = opened(await startWebServer(door, gateway.route)).port;
       }
     }
@@ -153,7 +154,7 @@ export async function start(
     const routes = doorRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
     const door = createDoor({ routes, store: on.store, telemetry, onLimit, log });
-    const where = { variable: "DOOR_PORT", port, host: options.host, log };
+    const where = { variable: "DOOR_PORT", port, host, log };
     const server = opened(await startWebServer(where, door.listener));
     // Closed before the server, which waits for what runs
     opened({ close: async () => door.stop() });

@@ -236,6 +236,11 @@ export async function startWebServer(
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;
+    if (codeOf(error) === "EADDRNOTAVAIL") {
+      const hostVariable = variable === "OPS_PORT" ? "OPS_HOST" : "HOST";
+      const what = `${hostVariable}: the port can't be opened on ${host}: ${found}`;
+      throw new UserError(what, `Set ${hostVariable} to one that it has, or leave it out`);
+    }
     throw new UserError(
       `${variable}: the port can't be opened: ${found}`,
       `Set ${variable} to another one, or end the other process`,

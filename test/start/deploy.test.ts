@@ -66,6 +66,11 @@ interface StatefulSet {
   };
 }
 
+/** A CronJob has its pod one level deeper. */
+interface WithJob {
+  spec: { jobTemplate?: { spec: Pick<StatefulSet["spec"], "template"> } };
+}
+
 const kubernetes = ["base", "http", "door"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
@@ -100,6 +105,9 @@ const everything = {
   nodeSelector: { disk: "local" },
   tolerations: [{ key: "ops", operator: "Exists" }],
   retention: { schedule: "0 6 * * 1" },
+  extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
+  extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
+  extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
 };
 const chart = { release: "gatehouse", namespace: "gatehouse" };
 const manifestsIn = (text: string) =>
@@ -312,6 +320,26 @@ describe("deploy/helm", () => {
     );
   });
 
+  it("gives every process, and retention, the variables and volumes that an installation adds", () => {
+    const podsOf = (text: string) => text.split(/^---$/m).filter((one) => one.includes("args:"));
+    const pods = [...renderChart(chartFolder, { ...chart, values: everything }).values()]
+      .flatMap(podsOf)
+      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet & WithJob);
+    expect(pods.map(({ kind }) => kind).toSorted()).toEqual([
+      "CronJob",
+      "StatefulSet",
+      "StatefulSet",
+    ]);
+    for (const { spec } of pods) {
+      const { template } = spec.jobTemplate?.spec ?? spec;
+      const [container] = template.spec.containers;
+      expect(container.env).toContainEqual(everything.extraEnv[0]);
+      expect(container.volumeMounts).toContainEqual(everything.extraVolumeMounts[0]);
+      expect(template.spec.volumes).toContainEqual(everything.extraVolumes[0]);
+      expect(container.envFrom).toEqual([{ configMapRef: { name: "gatehouse-settings" } }]);
+    }
+  });
+
   it("refuses values with which nothing would work, and every secret among them", () => {
     for (const values of [chartValues, overHttp, withDoor, everything])
       expect(problems(values)).toBeUndefined();
@@ -325,6 +353,7 @@ describe("deploy/helm", () => {
       ["settings.GATEHOUSE_WATCH", { settings: { ...settings, GATEHOUSE_WATCH: 1 } }],
       ["http.host", { http: { enabled: true, host: "" } }],
       ["worker.replicas", { worker: { replicas: 0 } }],
+      ["extraVolumeMounts.0.mountPath", { extraVolumeMounts: [{ name: "certificates" }] }],
       ["", { replicaCount: 2 }],
     ] as const)
       expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
@@ -486,7 +515,9 @@ describe("compose.yaml", () => {
     const documented = [...fileOf(".env.example").matchAll(/^#? ?([A-Z][A-Z0-9_]+)=/gm)].map(
       ([, name = ""]) => name,
     );
-    const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS"];
+    // Its Redis asks for no certificate, and a container's ports are open where Docker publishes them
+    const ofOthers = ["REDIS_CERT_FILE", "REDIS_KEY_FILE", "HOST"];
+    const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS", ...ofOthers];
     const given = documented.filter((name) => known.has(name) && !elsewhere.includes(name));
     for (const [name, { command, environment = {} }] of Object.entries(ours)) {
       const role = name.replace(/-\d$/, "");

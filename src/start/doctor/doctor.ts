@@ -1,4 +1,5 @@
 import { commands } from "../../commands/index.ts";
+import { isExtraUnread, trustAuthorities } from "../../config/authorities.ts";
 import { ConfigError, loadConfig, type Role } from "../../config/config.ts";
 import type { Env } from "../../config/environment.ts";
 import { version } from "../../config/version.ts";
@@ -7,7 +8,7 @@ import { operationsOf } from "../../policy/approval-rule.ts";
 import { checks } from "../checks.ts";
 import { roleIn } from "../command-line.ts";
 import { useProxies } from "../services.ts";
-import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
+import { exitCodeOf, ill, note, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
   checks the configuration, Slack, Redis, the compute service, the policy, and the data directory, with the variables that
@@ -40,6 +41,7 @@ async function examine(
   try {
     const operations = operationsOf(commands);
     const config = loadConfig({ role, operations, ...(env && { env }) });
+    trustAuthorities(config.authorities);
     if (config.proxies) useProxies(config.proxies);
     const now = Date.now();
     const said = `all variables can be read; the policy has version ${config.policyVersion}`;
@@ -50,9 +52,20 @@ async function examine(
       });
       return findings && { name, findings };
     });
+    const unread = isExtraUnread(env ?? process.env)
+      ? [
+          note(
+            "NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it: it must be in the environment that Node.js starts in",
+            "Set CA_FILE to that file in its place; that works in .env, too.",
+          ),
+        ]
+      : [];
     const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
-    return { sections: [{ name, findings: [well(said)] }, ...found], secrets: config.secrets };
+    return {
+      sections: [{ name, findings: [well(said), ...unread] }, ...found],
+      secrets: config.secrets,
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = 'docs/install.md, "Variables", and .env.example say what belongs there.';

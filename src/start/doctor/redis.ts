@@ -21,7 +21,11 @@ export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsO
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config): Promise<RedisFacts> {
   try {
-    return await withRedis(config.redisUrl, {}, (redis, key) => factsOf(redis, key, config));
+    return await withRedis(
+      config.redisUrl,
+      { certificate: config.redisCertificate },
+      (redis, key) => factsOf(redis, key, config),
+    );
   } catch (error) {
     const isConfig = error instanceof ConfigError;
     return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };

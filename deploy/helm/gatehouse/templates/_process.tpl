@@ -111,6 +111,9 @@ spec:
             {{- end }}
             {{- end }}
             {{- end }}
+            {{- with .root.Values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           ports:
             - { name: ops, containerPort: 3001 }
             {{- if eq .entry "slack-signing-secret" }}
@@ -149,6 +152,9 @@ spec:
             - { name: policy, mountPath: /config, readOnly: true }
             - { name: secrets, mountPath: /run/secrets/gatehouse, readOnly: true }
             - { name: tmp, mountPath: /tmp }
+            {{- with .root.Values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
       volumes:
         - name: policy
           configMap: { name: {{ .root.Release.Name }}-policy }
@@ -173,6 +179,9 @@ spec:
               {{- end }}
         - name: tmp
           emptyDir: { medium: Memory, sizeLimit: 16Mi }
+        {{- with .root.Values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   # What this process sent, and the heads of the audit chain: they must outlive the pod, and no two pods may share them
   persistentVolumeClaimRetentionPolicy: { whenDeleted: Retain, whenScaled: Retain }
   volumeClaimTemplates:
