@@ -129,8 +129,11 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   const unusable = () => `Redis at ${shown} can't be used: ${last}`;
   const refuse = (what: string) => reject(new ConfigError([`REDIS_URL: ${what}`]));
   const onError = (error: Error) => {
+    const refusal = tlsHint(error);
+    // A server that refuses a certificate may also just cut the connection: what says why counts
+    if (refusal === undefined && hint !== undefined) return;
     last = messageOf(error);
-    hint = tlsHint(error);
+    hint = refusal;
     if (noDatabase.test(last)) refuse(`Redis at ${shown} has no database ${db}`);
     if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last))
       refuse(`${unusable()}; check the user and password`);
@@ -140,7 +143,8 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   redis.connect().catch(() => {}); // it keeps trying; failures arrive as events
   try {
     await within(patienceMs, promise, () => {
-      const usual = "check REDIS_URL, and that Redis is running and reachable from here";
+      const scheme = address.tls ? " (rediss:// is for a port that speaks TLS)" : "";
+      const usual = `check REDIS_URL${scheme}, and that Redis is running and reachable from here`;
       throw new UserError(unusable(), hint ?? usual);
     });
   } finally {
@@ -149,15 +153,13 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   }
 }
 
-/** What to do where the handshake failed: by the server's certificate, by ours, or because one side doesn't speak TLS. */
+/** What to do where a certificate was refused: the server's, or ours. */
 function tlsHint(error: Error): string | undefined {
   const code = codeOf(error);
   if (/ALERT_CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/.test(code))
     return "Redis asks for a client certificate: set REDIS_CERT_FILE and REDIS_KEY_FILE";
   if (/ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_EXPIRED)/.test(code))
     return "Redis refuses the certificate in REDIS_CERT_FILE: use one of an authority that it trusts (tls-ca-cert-file)";
-  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
-    return "that port doesn't speak TLS: use redis://, or the port that does";
   return certificateHint(error);
 }
 

@@ -50,7 +50,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Redis",
-    fromOutside: async (config) => judgeRedis(await lookAtRedis(config)),
+    fromOutside: async (config, now) => judgeRedis(await lookAtRedis(config, now)),
     async forPeople(on) {
       const problem = await redisProblem(on);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");

@@ -63,8 +63,10 @@ describe("an installation behind a private authority", () => {
       const tlsPort = await freePort();
       await using redis = await privateRedis([
         ...`--tls-port ${tlsPort} --tls-auth-clients yes --tls-ca-cert-file ${ca}`.split(" "),
-        ...["--tls-cert-file", await file("redis.pem", server.cert)],
-        ...["--tls-key-file", await file("redis-key.pem", server.key)],
+        "--tls-cert-file",
+        await file("redis.pem", server.cert),
+        "--tls-key-file",
+        await file("redis-key.pem", server.key),
       ]);
       await using world = await startWorld({
         roles: [],
@@ -88,6 +90,7 @@ describe("an installation behind a private authority", () => {
         REDIS_KEY_FILE: await file("gatehouse-key.pem", ours.key),
         OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
         CA_FILE: ca,
+        NODE_EXTRA_CA_CERTS: ca,
         ...(isProxied
           ? {
               HTTPS_PROXY: proxy.url
@@ -141,6 +144,13 @@ describe("an installation behind a private authority", () => {
           const program = run(...words);
           const [code] = await once(program.child, "exit");
           expect(program.said()).not.toContain("  ✗ ");
+          if (words[0] === "doctor")
+            for (const line of [
+              "! NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it",
+              "✓ certificate: localhost, from Acme Private CA, 299 days left",
+              "✓ REDIS_CERT_FILE: 299 days left",
+            ])
+              expect(program.said()).toContain(line);
           expect({ words, code }, program.said()).toEqual({ words, code: 0 });
         }
       } finally {

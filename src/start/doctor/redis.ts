@@ -9,6 +9,13 @@ import {
   storageProblems,
 } from "../../redis/check.ts";
 import { type Keys, type RedisClient, withRedis } from "../../redis/redis.ts";
+import {
+  type CertificateFacts,
+  earliestEnd,
+  judgeCertificate,
+  judgeOwnCertificate,
+  lookAtCertificate,
+} from "./certificate.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
@@ -16,20 +23,57 @@ export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void>
   await redis.set(key("probe"), "1", "PX", 60_000);
 }
 
-export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
+interface Tls {
+  /** What the first address in REDIS_URL shows; undefined where no handshake came to an end. */
+  certificate: CertificateFacts | undefined;
+  /** When the one of REDIS_CERT_FILE ends. */
+  ownValidTo: number | undefined;
+  /** Whether CA_FILE is set. */
+  hasAuthorities: boolean;
+  now: number;
+}
+
+export type RedisFacts = ({ unusable: string } | Awaited<ReturnType<typeof factsOf>>) & {
+  /** Undefined in the clear. */
+  tls?: Tls;
+};
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
-export async function lookAtRedis(config: Config): Promise<RedisFacts> {
+export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
+  const { redisUrl, redisCertificate, authorities } = config;
+  const { tls, nodes } = parseRedisUrl(redisUrl);
+  const [first] = nodes;
+  const shown = redisCertificate();
+  const common = tls &&
+    first && {
+      tls: {
+        certificate: await lookAtCertificate({ ...first, ...shown }, now),
+        ownValidTo: earliestEnd(shown.cert),
+        hasAuthorities: authorities !== undefined,
+        now,
+      },
+    };
   try {
-    return await withRedis(
-      config.redisUrl,
-      { certificate: config.redisCertificate },
-      (redis, key) => factsOf(redis, key, config),
+    const facts = await withRedis(redisUrl, { certificate: redisCertificate }, (redis, key) =>
+      factsOf(redis, key, config),
     );
+    return { ...facts, ...common };
   } catch (error) {
     const isConfig = error instanceof ConfigError;
-    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };
+    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; "), ...common };
   }
+}
+
+/** Of the server's certificate, and of the one that Gatehouse shows. */
+function tlsFindings({ tls }: RedisFacts): readonly Finding[] {
+  if (!tls) return [];
+  const { certificate, ownValidTo, hasAuthorities, now } = tls;
+  const variables = { address: "REDIS_URL", hasAuthorities };
+  const soon = "once it expires, Redis can't be reached";
+  return [
+    ...(certificate ? [judgeCertificate(certificate, variables, now, soon)] : []),
+    ...judgeOwnCertificate("REDIS_CERT_FILE", ownValidTo, now),
+  ];
 }
 
 const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
@@ -72,6 +116,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   if ("unusable" in facts)
     return [
       ill(facts.unusable, "Nothing can be done until Redis answers: check REDIS_URL and Redis."),
+      ...tlsFindings(facts),
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
   const { usedBytes, mostBytes } = facts;
@@ -86,6 +131,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     writeProblem === undefined
       ? well("its user may write Gatehouse's keys")
       : ill(`it refuses to write: ${writeProblem}`, writeRights),
+    ...tlsFindings(facts),
     keptFinding(check),
     ...storage.map(({ sentence, stops }) =>
       stops

@@ -1,6 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { silentLog } from "../../log/log.ts";
 import { at, createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { proxyFor } from "../../config/proxy.ts";
+import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
@@ -29,7 +31,8 @@ export function wordOf(answer: WebAnswer): string | undefined {
 
 export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
 
-export async function lookAtSlack({ slack }: Config, now: number) {
+export async function lookAtSlack(config: Config, now: number) {
+  const { slack, proxies, authorities } = config;
   const { apiUrl, botToken, receive } = slack;
   const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   let date: string | null = null;
@@ -51,6 +54,8 @@ export async function lookAtSlack({ slack }: Config, now: number) {
     web(botToken).call("auth.test"),
     appToken === undefined ? undefined : web(appToken).call("apps.connections.open"),
   ]);
+  const api = new URL(apiUrl);
+  const isSilent = "reason" in bot && api.protocol === "https:";
   const botId = bot.ok ? textAt(bot.data, "bot_id") : "";
   const info = botId === "" ? undefined : await web(botToken).call("bots.info", { bot: botId });
   return {
@@ -63,6 +68,19 @@ export async function lookAtSlack({ slack }: Config, now: number) {
     /** `A…` as the app token says it. */
     appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
     mode: receive?.mode,
+    /** What its host shows, where it didn't answer; undefined where no handshake came to an end. */
+    certificate: isSilent
+      ? await lookAtCertificate(
+          {
+            host: api.hostname,
+            port: Number(api.port || 443),
+            proxy: proxyFor(apiUrl, proxies),
+          },
+          now,
+        )
+      : undefined,
+    /** Whether CA_FILE is set. */
+    hasAuthorities: authorities !== undefined,
     /** Of Slack's last answer. */
     date: Date.parse(date ?? ""),
     now,
@@ -86,6 +104,13 @@ const appTokenMends: Readonly<Record<string, string>> = {
 export function judgeSlack(facts: SlackFacts): readonly Finding[] {
   const { bot } = facts;
   if ("reason" in bot) {
+    const { certificate, hasAuthorities, now } = facts;
+    if (certificate?.flaw !== undefined) {
+      const variables = { address: "SLACK_API_URL", hasAuthorities };
+      const { what, mend = "" } = judgeCertificate(certificate, variables, now, "");
+      const inspected = `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
+      return [ill(`Slack can't be reached at ${certificate.host}: ${what}`, inspected)];
+    }
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
     return [ill(`Slack can't be reached: ${bot.reason}`, mend)];
