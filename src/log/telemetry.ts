@@ -8,6 +8,19 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", "cancelled"];
+/** Why a process gets no work. The three of a Redis that answers and takes no writes are in `src/redis/redis.ts`, too. */
+const unreadyReasons = [
+  "starting",
+  "stopping",
+  "stuck",
+  "slack",
+  "redis",
+  "redis-full",
+  "redis-disk",
+  "redis-read-only",
+  "policy",
+] as const;
+export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
@@ -128,6 +141,8 @@ export function createTelemetry({
       "1 while other processes have a newer policy than this one, which then changes nothing",
     ),
     redisUp: gauge("redis_up", "1 while Redis answers this process"),
+    /** As /readyz, by why. */
+    ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };
   // A worker receives nothing: there they are no metrics
   registers = role === "worker" ? [] : [registry];
@@ -164,6 +179,10 @@ export function createTelemetry({
     ),
     /** 1 while nothing that changes anything may run. */
     frozen: gauge("frozen", "1 while changes are frozen"),
+    frozenByPerson: gauge(
+      "frozen_by_person",
+      "1 while changes are frozen because a person wanted it, and for no other reason",
+    ),
     auditRecords: counter("audit_records_total", "Sealed records of the audit trail"),
     auditHeadAge: gauge("audit_head_age_seconds", "Since the newest sealed record was written"),
     auditUnsealedAge: gauge(
@@ -198,6 +217,10 @@ export function createTelemetry({
     async render(): Promise<{ type: string; text: string }> {
       const texts = [await registry.metrics(), isSharedKnown ? await sharedRegistry.metrics() : ""];
       return { type: registry.contentType, text: texts.join("\n").trimEnd() + "\n" };
+    },
+    setUnready(unready: readonly UnreadyReason[]): void {
+      for (const reason of unreadyReasons)
+        own.ready.set({ reason }, unready.includes(reason) ? 0 : 1);
     },
     /** All metrics of ours. */
     catalog,

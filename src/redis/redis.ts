@@ -253,6 +253,16 @@ export function redisTrouble(error: unknown): string | undefined {
   return troubles.find(([known]) => known.test(said))?.[1];
 }
 
+/** Why a Redis that answers takes no writes, by the words of `redisTrouble` or of Redis itself. */
+export function whyNoWrites(
+  said: string,
+): "redis-full" | "redis-disk" | "redis-read-only" | undefined {
+  const words = redisTrouble(said) ?? said;
+  if (words.includes("Redis is full")) return "redis-full";
+  if (words.includes("can't write to its disk")) return "redis-disk";
+  return words.includes("read-only replica") ? "redis-read-only" : undefined;
+}
+
 const longestWaitMs = 1_000;
 
 /** Repeats what may be repeated until Redis takes it, for `patienceMs`: longer than a failover lasts. */

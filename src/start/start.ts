@@ -14,7 +14,7 @@ import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { createStatus, type Status } from "./checks.ts";
+import { createStatus, type Status, type Unready } from "./checks.ts";
 import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
@@ -78,11 +78,14 @@ export async function start(
     options.onWedged?.(why);
   };
 
-  async function ready(): Promise<string | undefined> {
-    if (wedged !== undefined || open.disposed) return wedged ?? "stopping";
-    if (!status) return "starting: Redis hasn't answered yet";
-    const problem = gateway?.problem() ?? (await status.problem());
-    return problem ?? (isStarted ? undefined : "starting");
+  async function unready(): Promise<readonly Unready[]> {
+    if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
+    if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
+    if (!status) return [{ reason: "starting", problem: "starting: Redis hasn't answered yet" }];
+    const problem = gateway?.problem();
+    const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
+    const found = [...ofSlack, ...(await status.unready())];
+    return found.length > 0 || isStarted ? found : [{ reason: "starting", problem: "starting" }];
   }
 
   async function begin(): Promise<Running> {
@@ -96,11 +99,13 @@ export async function start(
         log,
         async figures() {
           telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-          await measure?.();
+          const measured = measure?.();
+          telemetry.setUnready((await unready()).map(({ reason }) => reason));
+          await measured;
           return telemetry.render();
         },
         alive: () => wedged,
-        ready,
+        ready: async () => (await unready())[0]?.problem,
       }),
     );
     const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));

@@ -432,6 +432,8 @@ describe("deploy/systemd", () => {
     const lines = fileOf("deploy/systemd/http.conf").split("\n");
     expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
       "[Service]",
+      // The proxy is on the same machine
+      "Environment=HOST=127.0.0.1",
       "Environment=PORT=3000",
       "Environment=SLACK_SIGNING_SECRET_FILE=/etc/gatehouse/secrets/inbound/slack-signing-secret",
       "UnsetEnvironment=SLACK_APP_TOKEN_FILE",
@@ -442,6 +444,7 @@ describe("deploy/systemd", () => {
     const lines = fileOf("deploy/systemd/door.conf").split("\n");
     expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
       "[Service]",
+      "Environment=HOST=127.0.0.1",
       "Environment=DOOR_PORT=3002",
       "Environment=DOOR_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/door-prometheus",
     ]);
@@ -587,10 +590,32 @@ describe("metrics", () => {
     expect(names.size).toBe(catalog.length);
   });
 
+  const rules = parse(fileOf("deploy/prometheus/alerts.yml")) as {
+    groups: {
+      rules: {
+        alert: string;
+        labels: { severity: string };
+        annotations: { runbook_url?: string };
+      }[];
+    }[];
+  };
+
+  it("of every alert have a row in docs/operate.md with its severity, which its runbook_url names, and no other has", () => {
+    const documented = [
+      ...fileOf("docs/operate.md").matchAll(/^\| <a id="(\w+)"><\/a>`(\w+)` *\| (\w+) +\|/gm),
+    ].map(([, anchor, alert, severity]) => ({ alert, severity, anchor }));
+    const ours = rules.groups
+      .flatMap((group) => group.rules)
+      .map(({ alert, labels, annotations }) => ({
+        alert,
+        severity: labels.severity,
+        anchor: /^docs\/operate\.md#(\w+)$/.exec(annotations.runbook_url ?? "")?.[1],
+      }));
+    expect(ours.length).toBeGreaterThan(20);
+    expect(documented).toEqual(ours);
+  });
+
   it("of every alert have a story in which it fires", () => {
-    const rules = parse(fileOf("deploy/prometheus/alerts.yml")) as {
-      groups: { rules: { alert: string }[] }[];
-    };
     const stories = parse(fileOf("deploy/prometheus/alerts.test.yml")) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
