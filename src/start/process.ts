@@ -29,7 +29,8 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
-  const onWedged = (why: string) => exitAfter(why, log);
+  const onWedged = (why: string, error?: unknown) =>
+    error instanceof ConfigError ? cannotStart(error, log) : exitAfter(why, log);
   const running = await start(config, log, { signal: stopping, onWedged }).catch((error: unknown) =>
     stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
   );

@@ -98,7 +98,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const on = { config, log, redis, key, at };
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
   if (redisCheck.kind === "volatile" && !redisCheck.allowed)
-    throw new UserError(redisCheck.sentence);
+    throw redisCheck.mayPass
+      ? new UserError(redisCheck.sentence)
+      : new ConfigError([`REDIS_URL: ${redisCheck.sentence}`]);
   await takeFormat(redis, key);
   // Before anything is done by the rules of a process that has none
   await refuseMissing(on);

@@ -34,7 +34,7 @@ interface StartOptions extends Otherwise {
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
-  onWedged?: (why: string) => void;
+  onWedged?: (why: string, error?: unknown) => void;
   /** Interface of Slack's port and of the door's; HOST by default. */
   host?: string;
 }
@@ -72,10 +72,10 @@ export async function start(
   let gateway: Gateway | undefined;
   let isStarted = false;
   let wedged: string | undefined;
-  const wedge = (why: string) => {
+  const wedge = (why: string, error?: unknown) => {
     if (open.disposed) return;
     wedged = why;
-    options.onWedged?.(why);
+    options.onWedged?.(why, error);
   };
 
   async function unready(): Promise<readonly Unready[]> {
@@ -117,7 +117,7 @@ export async function start(
     // It goes on with what was asked for; whatever needs Slack waits
     if (config.role !== "gateway") await startWorker(on, wedge);
     if (config.role === "worker")
-      on.identity.learned.catch((error: unknown) => wedge(messageOf(error)));
+      on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
     else startTrail(on, wedge);
     let port = health.port;
     const { receive } = config.slack;
