@@ -486,6 +486,47 @@ describe("deploy/systemd", () => {
   });
 });
 
+describe("memory", () => {
+  const share = imageStarts.find((word) => word.startsWith("--max-old-space-size-percentage"));
+
+  it("of every process has one limit, of which the heap leaves enough for the rest of a process under load", () => {
+    const units = ["gateway", "worker@"].map((name) =>
+      fileOf(`deploy/systemd/gatehouse-${name}.service`),
+    );
+    const found = [
+      ...units.map((unit) => /^MemoryMax=(\d+)M$/m.exec(unit)?.[1]),
+      ...[sets, setsIn(chartValues)].flat().map(({ spec }) => {
+        const [{ resources }] = spec.template.spec.containers;
+        const { requests, limits } = resources as Record<string, { memory: string }>;
+        // What a process takes under load is asked for
+        expect(parseInt(requests?.["memory"] ?? "", 10)).toBeGreaterThanOrEqual(350);
+        return /^(\d+)Mi$/.exec(limits?.["memory"] ?? "")?.[1];
+      }),
+      ...(/^  mem_limit: (\d+)m$/m.exec(fileOf("compose.yaml"))?.slice(1) ?? []),
+    ].map(Number);
+    expect(found).toEqual(Array.from(found, () => 512));
+    expect(found).toHaveLength(7);
+    const percent = Number(share?.split("=")[1]);
+    // Code, buffers, and the young generation: a process at rest has 125 MB, of which its heap is the smaller part
+    expect(512 * (1 - percent / 100)).toBeGreaterThan(150);
+    expect((512 * percent) / 100).toBeGreaterThan(250);
+  });
+
+  it("is shared out by Node.js as that flag says", () => {
+    const script =
+      "console.log(JSON.stringify([v8.getHeapStatistics().heap_size_limit, os.totalmem(), process.constrainedMemory()]))";
+    const { stdout } = spawnSync(process.execPath, [share ?? "", "--print", script], {
+      encoding: "utf8",
+    });
+    const [heap = 0, total = 0, allowed = Infinity] = JSON.parse(
+      stdout.split("\n")[0] ?? "[]",
+    ) as number[];
+    const most = Math.min(total, allowed || Infinity);
+    expect(heap / most).toBeGreaterThan(0.55);
+    expect(heap / most).toBeLessThan(0.7);
+  });
+});
+
 describe("compose.yaml", () => {
   const compose = parse(fileOf("compose.yaml"), { merge: true }) as {
     services: Record<
