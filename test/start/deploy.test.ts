@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
@@ -246,6 +246,59 @@ describe("deploy/kubernetes", () => {
     const [{ env }] = patch.spec.template.spec.containers;
     expect(env.filter(({ name }) => !isKnown(name))).toEqual([]);
     expect(env).toContainEqual({ name: "SLACK_APP_TOKEN_FILE", $patch: "delete" });
+  });
+});
+
+describe("deploy/kubernetes over HTTP and with the door", () => {
+  const folder = "deploy/kubernetes/http-and-door";
+
+  it("is both overlays, whose files kustomize doesn't share", () => {
+    expect(fileOf(`${folder}/door.yaml`)).toBe(fileOf("deploy/kubernetes/door/door.yaml"));
+    const patch = (name: string) => fileOf(`deploy/kubernetes/${name}/gateway-patch.yaml`);
+    expect(patch("http-and-door")).toBe(
+      patch("door").replaceAll("slack-app-token", "slack-signing-secret"),
+    );
+  });
+
+  it("is made by kustomize, as the chart makes it", async ({ skip }) => {
+    const kubectl = findProgram(["kubectl"]);
+    if (kubectl === undefined) throw skip("there is no kubectl here");
+    const copy = await mkdtemp(path.join(tmpdir(), "gatehouse-kustomize-"));
+    try {
+      await cp(path.join(root, "deploy/kubernetes"), copy, { recursive: true });
+      await cp(path.join(root, "gatehouse.example.yml"), path.join(copy, "base/gatehouse.yml"));
+      const { status, stdout, stderr } = spawnSync(
+        kubectl,
+        ["kustomize", path.join(copy, "http-and-door")],
+        { encoding: "utf8" },
+      );
+      expect(status, stderr).toBe(0);
+      const made = manifestsIn(stdout);
+      const named = (all: readonly { kind: string; metadata: { name: string } }[]) =>
+        all
+          .filter(({ kind }) => !/^(ConfigMap|Namespace|ServiceAccount)$/.test(kind))
+          .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+          .toSorted();
+      expect(named(made)).toEqual(named(rendered(withDoor)));
+      const gatewayIn = (all: readonly object[]) => {
+        const found = (all as StatefulSet[]).find(
+          ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "gatehouse-gateway",
+        );
+        const [{ args, env, ports }] = found?.spec.template.spec.containers ?? [{} as Container];
+        const items = found?.spec.template.spec.volumes.find(({ name }) => name === "secrets");
+        const byName = (one: { name: string }, other: { name: string }) =>
+          one.name.localeCompare(other.name);
+        return {
+          args,
+          env: env.toSorted(byName),
+          ports: ports.map(({ name }) => name).toSorted(),
+          keys: items?.secret?.items.map(({ key }) => key).toSorted(),
+        };
+      };
+      expect(gatewayIn(made)).toEqual(gatewayIn(rendered(withDoor)));
+    } finally {
+      await rm(copy, { recursive: true });
+    }
   });
 });
 
