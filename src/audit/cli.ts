@@ -29,7 +29,7 @@ interface AuditTerminal {
   /** Not needed to verify a file. */
   redisUrl: string | undefined;
   /** What Redis is shown over TLS. */
-  certificate?: (() => ClientCertificate) | undefined;
+  certificate?: (() => ClientCertificate | undefined) | undefined;
   namespace?: string;
   /** Where a process keeps its anchors and its key. */
   dataDir?: string;

@@ -22,10 +22,6 @@ export function trustAuthorities(pem: string | undefined): void {
 /** What was added last: a TLS context that was made before has the former ones. */
 export const addedAuthorities = (): string | undefined => added;
 
-/** Whether NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it. */
-export const isExtraUnread = (env: Readonly<Record<string, string | undefined>>): boolean =>
-  (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
-
 /** A chain that ends in an authority which isn't known here, or that lacks a certificate on the way to it. */
 const unknownIssuer = [
   "CERT_UNTRUSTED",

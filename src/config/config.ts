@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { getCACertificates } from "node:tls";
 import { ChangingPolicy } from "./changing-policy.ts";
 import { type ClientCertificate, isTakenByTls } from "./compute-tls.ts";
 import {
@@ -134,8 +135,10 @@ export function loadConfig({
     get redisUrl() {
       return read.REDIS_URL;
     },
-    /** What Redis and its sentinels are shown. */
-    redisCertificate: () => redisCertificateIn(read),
+    /** What Redis and its sentinels are shown, if anything. */
+    get redisCertificate() {
+      return redisCertificateIn(read);
+    },
     /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
     redisReplicas: read.REDIS_REPLICAS,
     /** Where Slack delivers over HTTP; 0: any free port. */
@@ -206,7 +209,14 @@ const redisPair = ["REDIS_CERT_FILE", "REDIS_KEY_FILE"] as const;
 
 const redisCertificateIn = (
   read: Pick<Variables, (typeof redisPair)[number]>,
-): ClientCertificate => ({ cert: read.REDIS_CERT_FILE, key: read.REDIS_KEY_FILE });
+): ClientCertificate | undefined =>
+  read.REDIS_CERT_FILE === undefined
+    ? undefined
+    : { cert: read.REDIS_CERT_FILE, key: read.REDIS_KEY_FILE };
+
+/** Whether NODE_EXTRA_CA_CERTS is set where Node.js can't have read it: it looks only at the environment that it is started in. */
+export const isExtraUnread = (env: Env = process.env): boolean =>
+  (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
 
 const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
 
@@ -280,7 +290,9 @@ export function loadAuditConfig() {
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return {
     redisUrl: read.REDIS_URL,
-    redisCertificate: () => redisCertificateIn(read),
+    get redisCertificate() {
+      return redisCertificateIn(read);
+    },
     authorities: read.CA_FILE,
     dataDir: resolve(read.DATA_DIR),
   };

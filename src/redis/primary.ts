@@ -44,7 +44,7 @@ export function primaryConnector(
   }: {
     renewLogin: (options: object) => void;
     /** Read for each connection; of a pair that doesn't fit together, as while it is replaced, the former one counts. */
-    certificate?: (() => ClientCertificate) | undefined;
+    certificate?: (() => ClientCertificate | undefined) | undefined;
   },
 ): Connector {
   let shown: ClientCertificate | undefined;

@@ -47,7 +47,7 @@ function reconnectDelay(times: number): number {
 
 interface Shown {
   /** What Redis is shown over TLS, read for each connection. */
-  certificate?: (() => ClientCertificate) | undefined;
+  certificate?: (() => ClientCertificate | undefined) | undefined;
 }
 
 /**

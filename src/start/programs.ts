@@ -49,7 +49,7 @@ export const programs: Programs = {
         get redisUrl() {
           return audit().redisUrl;
         },
-        certificate: () => audit().redisCertificate(),
+        certificate: () => audit().redisCertificate,
         get dataDir() {
           return audit().dataDir;
         },
@@ -62,7 +62,7 @@ export const programs: Programs = {
     run: (words, write) =>
       runRetention(words, {
         redisUrl: () => audit().redisUrl,
-        certificate: () => audit().redisCertificate(),
+        certificate: () => audit().redisCertificate,
         write,
       }),
   },

@@ -75,7 +75,7 @@ export function runRetention(
   on: {
     redisUrl: () => string;
     /** What Redis is shown over TLS. */
-    certificate?: (() => ClientCertificate) | undefined;
+    certificate?: (() => ClientCertificate | undefined) | undefined;
     namespace?: string;
     write: (text: string) => void;
   },

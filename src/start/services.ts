@@ -88,8 +88,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { opened, at, telemetry, spans } = options;
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
-    const { redisCertificate: certificate } = config;
-    const how = { namespace: key.namespace, certificate };
+    const how = { namespace: key.namespace, certificate: () => config.redisCertificate };
     const client = await connectRedis(() => config.redisUrl, name, log, how);
     opened({ close: () => client.quit() });
     return client;

@@ -50,9 +50,6 @@ describe("a complete environment", () => {
     expect([...files]).toEqual([]);
     expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
-      redisCertificate: expect.any(Function),
-      authorities: undefined,
-      host: undefined,
       role: "all",
       slack: {
         botToken: "xoxb-1",
@@ -168,13 +165,12 @@ describe("a secret in a file", () => {
     const value = base[name] ?? "";
     dir.write("secret", `${value}\n`);
     const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
-    const { files, sourceSecrets, redisCertificate, ...config } = load(env, { cwd: dir.path });
-    expect(redisCertificate()).toEqual({ cert: undefined, key: undefined });
+    const { files, sourceSecrets, ...config } = load(env, { cwd: dir.path });
     expect([...files.keys()]).toEqual([name]);
     expect(sourceSecrets("prometheus")).toEqual([]);
     const plain = load(base, { cwd: dir.path });
     const compute = { ...plain.compute, tls: expect.any(Function) };
-    const others = { files: undefined, sourceSecrets: undefined, redisCertificate: undefined };
+    const others = { files: undefined, sourceSecrets: undefined };
     expect(config).toEqual({ ...plain, ...others, compute });
   });
 

@@ -267,6 +267,12 @@ describe("deploy/kubernetes over HTTP and with the door", () => {
     try {
       await cp(path.join(root, "deploy/kubernetes"), copy, { recursive: true });
       await cp(path.join(root, "gatehouse.example.yml"), path.join(copy, "base/gatehouse.yml"));
+      // What stands in a comment, for authorities of one's own, can be taken as it is
+      const base = path.join(copy, "base/kustomization.yaml");
+      const [before, patches] = fileOf("deploy/kubernetes/base/kustomization.yaml").split(
+        /^(?=# patches:)/m,
+      );
+      await writeFile(base, `${before}${patches?.replaceAll(/^# /gm, "")}`);
       const { status, stdout, stderr } = spawnSync(
         kubectl,
         ["kustomize", path.join(copy, "http-and-door")],
@@ -284,18 +290,22 @@ describe("deploy/kubernetes over HTTP and with the door", () => {
         const found = (all as StatefulSet[]).find(
           ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "gatehouse-gateway",
         );
-        const [{ args, env, ports }] = found?.spec.template.spec.containers ?? [{} as Container];
+        const [container] = found?.spec.template.spec.containers ?? [{} as Container];
+        const { args, env, ports } = container;
         const items = found?.spec.template.spec.volumes.find(({ name }) => name === "secrets");
         const byName = (one: { name: string }, other: { name: string }) =>
           one.name.localeCompare(other.name);
         return {
           args,
+          mounts: container.volumeMounts.map(({ mountPath }) => mountPath).toSorted(),
           env: env.toSorted(byName),
           ports: ports.map(({ name }) => name).toSorted(),
           keys: items?.secret?.items.map(({ key }) => key).toSorted(),
         };
       };
-      expect(gatewayIn(made)).toEqual(gatewayIn(rendered(withDoor)));
+      const { extraEnv, extraVolumes, extraVolumeMounts } = everything;
+      const trusting = { ...withDoor, extraEnv, extraVolumes, extraVolumeMounts };
+      expect(gatewayIn(made)).toEqual(gatewayIn(rendered(trusting)));
     } finally {
       await rm(copy, { recursive: true });
     }

@@ -1,6 +1,6 @@
 import { commands } from "../../commands/index.ts";
-import { isExtraUnread, trustAuthorities } from "../../config/authorities.ts";
-import { ConfigError, loadConfig, type Role } from "../../config/config.ts";
+import { trustAuthorities } from "../../config/authorities.ts";
+import { ConfigError, isExtraUnread, loadConfig, type Role } from "../../config/config.ts";
 import type { Env } from "../../config/environment.ts";
 import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
@@ -52,7 +52,7 @@ async function examine(
       });
       return findings && { name, findings };
     });
-    const unread = isExtraUnread(env ?? process.env)
+    const unread = isExtraUnread(env)
       ? [
           note(
             "NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it: it must be in the environment that Node.js starts in",

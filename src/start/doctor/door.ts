@@ -43,7 +43,7 @@ export async function judgeDoor(config: Config): Promise<readonly Finding[] | un
 
 /** None where Redis can't be asked, which is a finding of its own. */
 const callFindings = (config: Config): Promise<readonly Finding[]> =>
-  withRedis(config.redisUrl, { certificate: config.redisCertificate }, async (redis, key) => {
+  withRedis(config.redisUrl, { certificate: () => config.redisCertificate }, async (redis, key) => {
     const { doorCalls, now } = createJournal(redis, key);
     return [well(callsInWords(config.policy, await doorCalls(), await now()))];
   }).catch(() => []);

@@ -40,22 +40,24 @@ export type RedisFacts = ({ unusable: string } | Awaited<ReturnType<typeof facts
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
-  const { redisUrl, redisCertificate, authorities } = config;
+  const { redisUrl, authorities } = config;
   const { tls, nodes } = parseRedisUrl(redisUrl);
   const [first] = nodes;
-  const shown = redisCertificate();
+  const shown = config.redisCertificate;
   const common = tls &&
     first && {
       tls: {
         certificate: await lookAtCertificate({ ...first, ...shown }, now),
-        ownValidTo: earliestEnd(shown.cert),
+        ownValidTo: earliestEnd(shown?.cert),
         hasAuthorities: authorities !== undefined,
         now,
       },
     };
   try {
-    const facts = await withRedis(redisUrl, { certificate: redisCertificate }, (redis, key) =>
-      factsOf(redis, key, config),
+    const facts = await withRedis(
+      redisUrl,
+      { certificate: () => config.redisCertificate },
+      (redis, key) => factsOf(redis, key, config),
     );
     return { ...facts, ...common };
   } catch (error) {
