@@ -35,7 +35,7 @@ export async function checkRedis(
       kind: "volatile",
       sentence: volatile,
       allowed: allowVolatile,
-      mayPass: volatile === diskSentence,
+      ...(volatile === diskSentence ? { mayPass: true } : {}),
     };
   const missing = [
     appendOnly === undefined && "`appendonly yes`",
