@@ -13,6 +13,8 @@ const handshakeMs = 5_000;
 export interface CertificateFacts {
   /** Whom the handshake was with. */
   host: string;
+  /** It is the proxy's own: the way ended there. */
+  isOfProxy?: boolean;
   subject: string;
   issuer: string;
   /** Names and addresses that it is for. */
@@ -47,6 +49,8 @@ export async function lookAtCertificate(
   { host, port, proxy, ...ours }: Peer,
   now: number,
 ): Promise<CertificateFacts | undefined> {
+  const ofProxy = await lookAtProxy(proxy, now);
+  if (ofProxy?.flaw !== undefined) return ofProxy;
   const signal = AbortSignal.timeout(handshakeMs);
   let open: Socket | undefined;
   try {
@@ -85,6 +89,18 @@ export async function lookAtCertificate(
     open?.on("error", () => undefined);
     open?.destroy();
   }
+}
+
+/** The certificate of a proxy that speaks TLS itself. */
+async function lookAtProxy(
+  proxy: string | undefined,
+  now: number,
+): Promise<CertificateFacts | undefined> {
+  const url = proxy === undefined ? undefined : new URL(proxy);
+  if (url?.protocol !== "https:") return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const facts = await lookAtCertificate({ host, port: Number(url.port || 443) }, now);
+  return facts && { ...facts, isOfProxy: true };
 }
 
 const withoutUnset = (options: object) =>
@@ -156,13 +172,17 @@ const date = (at: number) => new Date(at).toISOString().slice(0, 10);
 /** `soon`: what happens when it expires, at the end of a sentence. */
 export function judgeCertificate(
   facts: CertificateFacts,
-  { address, only, hasAuthorities }: Variables,
+  variables: Variables,
   now: number,
   soon: string,
 ): Finding {
+  const { hasAuthorities } = variables;
+  const { address, only } = facts.isOfProxy
+    ? { address: "HTTPS_PROXY", only: undefined }
+    : variables;
   const { host, subject, issuer, names, validFrom, validTo, expiredAbove, flaw, code } = facts;
   const days = daysUntil(validTo, now);
-  const what = `certificate: ${subject}, from ${issuer}`;
+  const what = `certificate${facts.isOfProxy ? " of the proxy" : ""}: ${subject}, from ${issuer}`;
   const left = `${days} days left`;
   if (validTo < now)
     return ill(

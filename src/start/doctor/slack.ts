@@ -108,8 +108,10 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
     if (certificate?.flaw !== undefined) {
       const variables = { address: "SLACK_API_URL", hasAuthorities };
       const { what, mend = "" } = judgeCertificate(certificate, variables, now, "");
-      const inspected = `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
-      return [ill(`Slack can't be reached at ${certificate.host}: ${what}`, inspected)];
+      const inspected = certificate.isOfProxy
+        ? mend
+        : `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
+      return [ill(`Slack can't be reached: ${what}`, inspected)];
     }
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";

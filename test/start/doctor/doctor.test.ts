@@ -329,6 +329,35 @@ describe("doctor, behind a private authority", () => {
     30_000,
   );
 
+  it("names the issuer of a proxy's own certificate, where that one isn't trusted", async () => {
+    const made = authority.mint("localhost", localhost);
+    await using slack = await startTlsFront(made, world.slack.url);
+    await using compute = await startTlsFront(made, world.compute.url);
+    await using proxy = await connectProxy();
+    const stranger = mintAuthority("Another CA").mint("localhost", localhost);
+    await using front = await startTlsFront(stranger, proxy.url);
+    const dispatcher = getGlobalDispatcher();
+    try {
+      const { code, said } = await doctor({
+        SLACK_API_URL: `${slack.url}/api/`,
+        COMPUTE_API_URL: compute.url,
+        CA_FILE: certificateFile("ours", authority.certificate),
+        HTTPS_PROXY: proxy.url
+          .replace("http:", "https:")
+          .replace(/@.*/, `@localhost:${front.port}`),
+      });
+      const line =
+        /✗ .*certificate of the proxy: localhost, from Another CA, .*"Another CA" isn't trusted/g;
+      expect(said.match(line), said).toHaveLength(2);
+      expect(said).toContain('CA_FILE lacks it: add the certificate of "Another CA" (PEM)');
+      expect(code).toBe(1);
+      expect(proxy.tunnels).toEqual([]);
+    } finally {
+      setGlobalDispatcher(dispatcher);
+      trustAuthorities(undefined);
+    }
+  }, 30_000);
+
   it("says that Redis asks for a client certificate, that it refuses the one it is shown, and that a port doesn't speak TLS", async () => {
     const made = authority.mint("localhost", localhost);
     const tlsPort = await freePort();
