@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import type { ClientCertificate } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
 import { withRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
@@ -27,6 +28,8 @@ const mostBytes = 512 * 1024 * 1024;
 interface AuditTerminal {
   /** Not needed to verify a file. */
   redisUrl: string | undefined;
+  /** What Redis is shown over TLS. */
+  certificate?: (() => ClientCertificate | undefined) | undefined;
   namespace?: string;
   /** Where a process keeps its anchors and its key. */
   dataDir?: string;

@@ -5,6 +5,7 @@ import { isIP, type LookupFunction, type Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
 import ipaddr from "ipaddr.js";
 import { buildConnector } from "undici";
+import { addedAuthorities } from "../config/authorities.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
 
@@ -170,7 +171,7 @@ export function createConnector(options: {
   let connect: buildConnector.connector | undefined;
   return (to, callback) => {
     const texts = tls?.();
-    const now = JSON.stringify({ ...texts });
+    const now = JSON.stringify({ ...texts, added: addedAuthorities() });
     try {
       if (now !== read) connect = build(createSecureContext({ ...texts, minVersion: "TLSv1.2" }));
       read = now;

@@ -1,13 +1,16 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 
-/** For connections to the compute service, all in PEM. */
-export interface ComputeTls {
-  /** Authorities to trust instead of the system's. */
-  readonly ca: string | undefined;
-  /** Shown to the service, with its key. */
+/** What Gatehouse shows a server that asks who it is, in PEM. */
+export interface ClientCertificate {
   readonly cert: string | undefined;
   readonly key: string | undefined;
+}
+
+/** For connections to the compute service, all in PEM. */
+export interface ComputeTls extends ClientCertificate {
+  /** Authorities to trust instead of the usual ones and those of CA_FILE. */
+  readonly ca: string | undefined;
 }
 
 /** Each certificate of a text in PEM; undefined for what is none. TLS itself passes over those that it can't read. */

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
+import { getCACertificates } from "node:tls";
 import { ChangingPolicy } from "./changing-policy.ts";
-import { isTakenByTls } from "./compute-tls.ts";
+import { type ClientCertificate, isTakenByTls } from "./compute-tls.ts";
 import {
   callerNames,
   type Env,
@@ -127,13 +128,23 @@ export function loadConfig({
       }),
     },
     proxies,
+    /** Whom every connection trusts beside the usual authorities, in PEM. */
+    get authorities() {
+      return read.CA_FILE;
+    },
     get redisUrl() {
       return read.REDIS_URL;
+    },
+    /** What Redis and its sentinels are shown, if anything. */
+    get redisCertificate() {
+      return redisCertificateIn(read);
     },
     /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
     redisReplicas: read.REDIS_REPLICAS,
     /** Where Slack delivers over HTTP; 0: any free port. */
     port,
+    /** The address that `port` and the door's are open on; undefined: all. */
+    host: read.HOST,
     /** Where probes and figures are read: never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
@@ -177,16 +188,35 @@ function receiverOf(from: Environment): (typeof receivers)[number] {
   return from.mentions(http) && !from.mentions(socket) ? http : socket;
 }
 
-/** What is wrong with the two files together, where each by itself is what it should be. */
+/** What is wrong with two files together, where each by itself is what it should be. */
 function tlsProblems(from: Environment, read: Variables): readonly string[] {
-  const pair = ["COMPUTE_CLIENT_CERT_FILE", "COMPUTE_CLIENT_KEY_FILE"] as const;
-  const [lacking] = pair.filter((name) => !from.mentions(name));
-  const [named] = pair.filter((name) => from.mentions(name));
-  if (lacking && named) return [`${lacking}: is missing, and ${named} is set`];
-  const [cert, key] = pair.map((name) => read[name]);
-  const isPair = cert === undefined || key === undefined || isTakenByTls({ cert, key });
-  return isPair ? [] : [`${pair[1]}: is not the key of ${pair[0]}`];
+  const pairs = [["COMPUTE_CLIENT_CERT_FILE", "COMPUTE_CLIENT_KEY_FILE"], redisPair] as const;
+  return pairs.flatMap((pair) => {
+    const [lacking] = pair.filter((name) => !from.mentions(name));
+    const [named] = pair.filter((name) => from.mentions(name));
+    if (lacking && named) return [`${lacking}: is missing, and ${named} is set`];
+    const [cert, key] = pair.map((name) => read[name]);
+    const isPair = cert === undefined || key === undefined || isTakenByTls({ cert, key });
+    if (!isPair) return [`${pair[1]}: is not the key of ${pair[0]}`];
+    const isInTheClear = named === "REDIS_CERT_FILE" && read.REDIS_URL?.startsWith("redis:");
+    return isInTheClear
+      ? [`${named}: is set, and REDIS_URL isn't rediss://, so nobody asks for a certificate`]
+      : [];
+  });
 }
+
+const redisPair = ["REDIS_CERT_FILE", "REDIS_KEY_FILE"] as const;
+
+const redisCertificateIn = (
+  read: Pick<Variables, (typeof redisPair)[number]>,
+): ClientCertificate | undefined =>
+  read.REDIS_CERT_FILE === undefined
+    ? undefined
+    : { cert: read.REDIS_CERT_FILE, key: read.REDIS_KEY_FILE };
+
+/** Whether NODE_EXTRA_CA_CERTS is set where Node.js can't have read it: it looks only at the environment that it is started in. */
+export const isExtraUnread = (env: Env = process.env): boolean =>
+  (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
 
 const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
 
@@ -227,15 +257,23 @@ function openPolicy(
 }
 
 /** How Slack is asked, for a look at the policy; else why it can't be, as the end of a sentence. */
-export type SlackAccess = Exclude<ReturnType<typeof loadSlackAccess>, string>;
+export interface SlackAccess {
+  apiUrl: string;
+  botToken: string;
+  /** Whom the connection trusts beside the usual authorities, in PEM. */
+  authorities?: string | undefined;
+  proxies: Proxies | undefined;
+}
 
-export function loadSlackAccess(env: Env = process.env) {
+export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
-  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", ...proxyNames);
+  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", "CA_FILE", ...proxyNames);
   const [problem] = from.problems;
+  if (problem !== undefined) return problem;
   const apiUrl = `${read.SLACK_API_URL}/`;
-  return problem ?? { apiUrl, botToken: read.SLACK_BOT_TOKEN, proxies: proxiesIn(read) };
+  const { SLACK_BOT_TOKEN: botToken, CA_FILE: authorities } = read;
+  return { apiUrl, botToken, authorities, proxies: proxiesIn(read) };
 }
 
 /** For a look at the policy: why the source's alerts would be refused here; undefined where this process has no door. */
@@ -245,12 +283,19 @@ export function loadSourceProblems(env: Env = process.env) {
   return (source: string) => from.secrets(secretVariable(source)).problem;
 }
 
-/** For `audit …` in a terminal. Throws ConfigError. */
-export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
+/** For `audit …` and `retention` in a terminal. Throws ConfigError. */
+export function loadAuditConfig() {
   const from = new Environment(process.env);
-  const { REDIS_URL: redisUrl, DATA_DIR } = from.read("REDIS_URL", "DATA_DIR");
+  const read = from.read("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
-  return { redisUrl, dataDir: resolve(DATA_DIR) };
+  return {
+    redisUrl: read.REDIS_URL,
+    get redisCertificate() {
+      return redisCertificateIn(read);
+    },
+    authorities: read.CA_FILE,
+    dataDir: resolve(read.DATA_DIR),
+  };
 }
 
 /** For `attestation …` in a terminal: the folder that gatehouse.yml names. Throws ConfigError. */
@@ -268,12 +313,14 @@ export function loadEndorsementsFolder({
 export interface DoorAccess {
   url: string;
   token: string;
+  authorities?: string | undefined;
 }
 
 /** For `propose` in a terminal: where the door is, and the token of a service. Throws ConfigError. */
 export function loadDoorAccess(env: Env = process.env): DoorAccess {
   const from = new Environment(env);
-  const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token } = from.read(...callerNames);
+  const read = from.read("CA_FILE", ...callerNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
-  return { url, token };
+  const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
+  return { url, token, authorities };
 }

@@ -27,6 +27,12 @@ const wholeNumber = (most: number) =>
     (text) => (/^\d{1,6}$/.test(text) && Number(text) <= most ? Number(text) : undefined),
   );
 
+const ipAddress = readAs(
+  (text) =>
+    `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
+  (text) => (isIP(text) === 0 ? undefined : text),
+);
+
 const flag = readAs((text) => `must be 1 or 0, and is ${asFound(text)}`, yesOrNo).default(false);
 
 const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
@@ -43,6 +49,12 @@ const pem = (what: string, isReadable: (text: string) => boolean, otherwise: str
 const certificates = (what: string) =>
   pem(what, areCertificates, "has a certificate that can't be read, or none");
 
+const privateKey = pem(
+  "a private key",
+  (key) => isTakenByTls({ key }),
+  "has no private key that can be read without a passphrase",
+);
+
 /** Every variable. A file's new content is held to the same rules as the first. */
 const variables = z.object({
   SLACK_BOT_TOKEN: required(
@@ -54,6 +66,7 @@ const variables = z.object({
     "is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
   ),
   SLACK_SIGNING_SECRET: held(signingSecretProblem),
+  CA_FILE: certificates("the certificates of authorities"),
   SLACK_API_URL: held(addressProblem).default("https://slack.com/api").transform(withoutSlash),
   COMPUTE_API_URL: required("the address of the compute service", addressProblem).transform(
     (text) => withoutSlash(text).replace(/\/v1$/, ""),
@@ -65,11 +78,7 @@ const variables = z.object({
   ),
   COMPUTE_CA_FILE: certificates("the certificates of authorities"),
   COMPUTE_CLIENT_CERT_FILE: certificates("a certificate and those that signed it"),
-  COMPUTE_CLIENT_KEY_FILE: pem(
-    "a private key",
-    (key) => isTakenByTls({ key }),
-    "has no private key that can be read without a passphrase",
-  ),
+  COMPUTE_CLIENT_KEY_FILE: privateKey,
   /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
   COMPUTE_ALLOW_PRIVATE: readAs(
     (text) =>
@@ -80,15 +89,15 @@ const variables = z.object({
   HTTP_PROXY: proxy,
   NO_PROXY: z.string().default(""),
   REDIS_URL: required("the address of Redis, like redis://localhost:6379", redisProblem),
+  REDIS_CERT_FILE: certificates("a certificate and those that signed it"),
+  REDIS_KEY_FILE: privateKey,
   REDIS_REPLICAS: wholeNumber(5).optional(),
+  /** Of PORT and DOOR_PORT: which of this machine's addresses they are open on. */
+  HOST: ipAddress.optional(),
   PORT: wholeNumber(65_535).default(3000),
   OPS_PORT: wholeNumber(65_535).default(3001),
   DOOR_PORT: wholeNumber(65_535).optional(),
-  OPS_HOST: readAs(
-    (text) =>
-      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
-    (text) => (isIP(text) === 0 ? undefined : text),
-  ).default("127.0.0.1"),
+  OPS_HOST: ipAddress.default("127.0.0.1"),
   LOG_LEVEL: readAs(
     (text) => {
       const meant = nearest(text, logLevels);
@@ -202,7 +211,10 @@ export class Environment {
       secretNames.has(name) ? [name, `${name}_FILE`] : [name],
     );
     return Object.keys(this.#env).flatMap((name) => {
-      if (!/^(SLACK|COMPUTE|REDIS|OPS|DOOR|GATEHOUSE|DATA|LOG)_/.test(name) || known.includes(name))
+      if (
+        !/^(CA|SLACK|COMPUTE|REDIS|OPS|DOOR|GATEHOUSE|DATA|LOG)_/.test(name) ||
+        known.includes(name)
+      )
         return [];
       const [meant] = known.filter((one) => editDistance(name, one, 2) <= 2);
       return meant === undefined ||

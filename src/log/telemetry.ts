@@ -175,6 +175,10 @@ export function createTelemetry({
     ),
     /** 1 while nothing that changes anything may run. */
     frozen: gauge("frozen", "1 while changes are frozen"),
+    frozenByPerson: gauge(
+      "frozen_by_person",
+      "1 while changes are frozen because a person wanted it, and for no other reason",
+    ),
     auditRecords: counter("audit_records_total", "Sealed records of the audit trail"),
     auditHeadAge: gauge("audit_head_age_seconds", "Since the newest sealed record was written"),
     auditUnsealedAge: gauge(

@@ -4,7 +4,13 @@ import type { RedisClient } from "./redis.ts";
 /** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. */
 export type RedisCheck =
   | { kind: "ok" }
-  | { kind: "volatile"; sentence: string; allowed: boolean }
+  | {
+      kind: "volatile";
+      sentence: string;
+      allowed: boolean;
+      /** It may pass without a change of its configuration. */
+      mayPass?: boolean;
+    }
   | { kind: "unchecked"; sentence: string };
 
 /**
@@ -25,7 +31,12 @@ export async function checkRedis(
     mayReplayAll(await ask(() => redis.call("ACL", "GETUSER", "default")));
   const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
   if (volatile !== undefined)
-    return { kind: "volatile", sentence: volatile, allowed: allowVolatile };
+    return {
+      kind: "volatile",
+      sentence: volatile,
+      allowed: allowVolatile,
+      ...(volatile === diskSentence ? { mayPass: true } : {}),
+    };
   const missing = [
     appendOnly === undefined && "`appendonly yes`",
     policy === undefined && "`maxmemory-policy noeviction`",
@@ -110,6 +121,9 @@ export function storageProblems(
 }
 
 /** Undefined when it is fine or unknown. */
+const diskSentence =
+  "Redis can't write its append-only file: free space on its disk, or check its log.";
+
 export function volatileSentence(seen: {
   appendOnly: string | undefined;
   policy: string | undefined;
@@ -123,7 +137,7 @@ export function volatileSentence(seen: {
     return `Redis may evict Gatehouse's records when memory runs short (maxmemory-policy is ${seen.policy}). Set \`maxmemory-policy noeviction\` in redis.conf, or run \`redis-cli CONFIG SET maxmemory-policy noeviction\` and \`redis-cli CONFIG REWRITE\`.`;
   }
   if (seen.lastWrite !== undefined && seen.lastWrite !== "ok") {
-    return "Redis can't write its append-only file: free space on its disk, or check its log.";
+    return diskSentence;
   }
   if (seen.replaysAll === false) {
     return `After a restart Redis would drop what scripts wrote: it replays its append-only file as the user default, who lacks rights. Set \`${defaultUser}\` (still off) in the ACL file and load it, or run \`redis-cli ACL SETUSER ${defaultUser.slice(5)}\` and \`redis-cli ACL SAVE\`.`;

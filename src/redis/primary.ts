@@ -2,8 +2,9 @@ import { connect, isIP, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { AbstractConnector, Redis } from "ioredis";
+import { type ClientCertificate, isTakenByTls } from "../config/compute-tls.ts";
 import type { RedisAddress } from "../config/redis-address.ts";
-import { messageOf } from "../errors.ts";
+import { codeOf, messageOf } from "../errors.ts";
 
 /** Where a server listens. */
 interface Place {
@@ -37,9 +38,22 @@ type Connector = new (options: unknown) => AbstractConnector;
 export function primaryConnector(
   address: RedisAddress,
   hashTag: string,
-  renewLogin: (options: object) => void,
+  {
+    renewLogin,
+    certificate,
+  }: {
+    renewLogin: (options: object) => void;
+    /** Read for each connection; of a pair that doesn't fit together, as while it is replaced, the former one counts. */
+    certificate?: (() => ClientCertificate | undefined) | undefined;
+  },
 ): Connector {
-  const finder = createFinder(address, hashTag);
+  let shown: ClientCertificate | undefined;
+  const tlsOptions = (place: Place) => {
+    const now = certificate?.();
+    if (now?.cert !== undefined && now.cert !== shown?.cert && isTakenByTls(now)) shown = now;
+    return { ...certifiedName(address, place), ...shown };
+  };
+  const finder = createFinder(address, hashTag, tlsOptions);
   const open = new Map<PrimaryConnector, Place>();
   let watching: NodeJS.Timeout | undefined;
 
@@ -81,7 +95,7 @@ export function primaryConnector(
           return this.#open(place);
         } catch (error) {
           this.#goOn();
-          emit("error", new Error(messageOf(error)));
+          emit("error", Object.assign(new Error(messageOf(error)), { code: codeOf(error) }));
           await sleep(retryMs);
           this.#goOn();
         }
@@ -95,9 +109,7 @@ export function primaryConnector(
     }
 
     #open(place: Place) {
-      this.stream = address.tls
-        ? connectTls({ ...place, ...certifiedName(address, place) })
-        : connect(place);
+      this.stream = address.tls ? connectTls({ ...place, ...tlsOptions(place) }) : connect(place);
       gatherWrites(this.stream);
       this.stream.once("error", (error) => {
         this.firstError = error;
@@ -140,7 +152,11 @@ function gatherWrites(socket: Socket): void {
   socket.write = gather as typeof socket.write;
 }
 
-function createFinder(address: RedisAddress, hashTag: string) {
+function createFinder(
+  address: RedisAddress,
+  hashTag: string,
+  tlsOptions: (place: Place) => object,
+) {
   let mode = address.mode;
   let learned: readonly Place[] = [];
   let slot: number | undefined;
@@ -155,7 +171,7 @@ function createFinder(address: RedisAddress, hashTag: string) {
     const options = {
       ...place,
       ...(!isOpen && address.login),
-      ...(address.tls && { tls: certifiedName(address, place) }),
+      ...(address.tls && { tls: tlsOptions(place) }),
       retryStrategy: null,
       enableReadyCheck: false,
       connectTimeout: answerMs,

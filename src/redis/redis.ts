@@ -1,5 +1,7 @@
 import { Redis } from "ioredis";
+import { certificateHint } from "../config/authorities.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
+import type { ClientCertificate } from "../config/compute-tls.ts";
 import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
@@ -43,6 +45,11 @@ function reconnectDelay(times: number): number {
   return Math.min(1_000, 50 * 2 ** Math.min(times - 1, 10)) + Math.floor(Math.random() * 200);
 }
 
+interface Shown {
+  /** What Redis is shown over TLS, read for each connection. */
+  certificate?: (() => ClientCertificate | undefined) | undefined;
+}
+
 /**
  * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself.
  * Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError at once when it refuses the password or
@@ -55,7 +62,8 @@ export async function connectRedis(
   {
     patienceMs = 10_000,
     namespace = "gatehouse",
-  }: { patienceMs?: number; namespace?: string } = {},
+    certificate,
+  }: { patienceMs?: number; namespace?: string } & Shown = {},
 ): Promise<RedisClient> {
   const address = parseRedisUrl(valueOf(url));
   const { login, db, tls } = address;
@@ -68,7 +76,7 @@ export async function connectRedis(
     ...login,
     ...(tls && { tls: {} }),
     db,
-    Connector: primaryConnector(address, namespace, renewLogin),
+    Connector: primaryConnector(address, namespace, { renewLogin, certificate }),
   });
   reportErrors(redis, purpose, log);
   try {
@@ -85,11 +93,11 @@ const noDatabase = /^ERR (DB index|invalid DB)/i;
 /** Resolves with what `look` finds, on a connection of its own, as a command in a terminal does. */
 export async function withRedis<T>(
   url: string,
-  by: { namespace?: string | undefined },
+  by: { namespace?: string | undefined } & Shown,
   look: (redis: RedisClient, key: Keys) => Promise<T>,
 ): Promise<T> {
   const key = createKeys(by.namespace);
-  const how = { namespace: key.namespace, patienceMs: 3_000 };
+  const how = { namespace: key.namespace, patienceMs: 3_000, certificate: by.certificate };
   const redis = await connectRedis(url, "commands", silentLog(), how);
   try {
     return await look(redis, key);
@@ -117,10 +125,15 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const { shown, db } = address;
   let last = "no answer";
+  let hint: string | undefined;
   const unusable = () => `Redis at ${shown} can't be used: ${last}`;
   const refuse = (what: string) => reject(new ConfigError([`REDIS_URL: ${what}`]));
   const onError = (error: Error) => {
+    const refusal = tlsHint(error);
+    // A server that refuses a certificate may also just cut the connection: what says why counts
+    if (refusal === undefined && hint !== undefined) return;
     last = messageOf(error);
+    hint = refusal;
     if (noDatabase.test(last)) refuse(`Redis at ${shown} has no database ${db}`);
     if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last))
       refuse(`${unusable()}; check the user and password`);
@@ -130,13 +143,24 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   redis.connect().catch(() => {}); // it keeps trying; failures arrive as events
   try {
     await within(patienceMs, promise, () => {
-      const hint = "check REDIS_URL, and that Redis is running and reachable from here";
-      throw new UserError(unusable(), hint);
+      const scheme = address.tls ? " (rediss:// is for a port that speaks TLS)" : "";
+      const usual = `check REDIS_URL${scheme}, and that Redis is running and reachable from here`;
+      throw new UserError(unusable(), hint ?? usual);
     });
   } finally {
     redis.off("ready", resolve);
     redis.off("error", onError);
   }
+}
+
+/** What to do where a certificate was refused: the server's, or ours. */
+function tlsHint(error: Error): string | undefined {
+  const code = codeOf(error);
+  if (/ALERT_CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/.test(code))
+    return "Redis asks for a client certificate: set REDIS_CERT_FILE and REDIS_KEY_FILE";
+  if (/ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_EXPIRED)/.test(code))
+    return "Redis refuses the certificate in REDIS_CERT_FILE: use one of an authority that it trusts (tls-ca-cert-file)";
+  return certificateHint(error);
 }
 
 type Script = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;

@@ -5,6 +5,7 @@ import {
   WebAPIRateLimitedError,
   WebClient,
 } from "@slack/web-api";
+import { certificateFlaw } from "../config/authorities.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log/log.ts";
@@ -139,7 +140,7 @@ const unclearErrors = new Set([
   "request_timeout",
 ]);
 
-/** No byte of the request left. */
+/** No byte of the request left; nor did one where the certificate was refused. */
 const neverLeft = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -147,11 +148,6 @@ const neverLeft = new Set([
   "ENETUNREACH",
   "EHOSTUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
-  "CERT_HAS_EXPIRED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
 ]);
 
 /**
@@ -268,7 +264,9 @@ function classify(error: unknown): WebAnswer {
   }
   // A 429 without a usable Retry-After has no class of its own in web-api 8.2, only this sentence.
   if (messageOf(error).startsWith("Retry header did not contain")) return limited(undefined);
-  const unsent = codesOf(error).some((one) => neverLeft.has(one));
+  const unsent = codesOf(error).some(
+    (one) => neverLeft.has(one) || certificateFlaw(one) !== undefined,
+  );
   return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(error) };
 }
 

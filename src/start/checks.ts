@@ -18,6 +18,9 @@ import { judgeFiles } from "./doctor/secrets.ts";
 import { judgeRedis, lookAtRedis, problemOfWriting } from "./doctor/redis.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
+import { within } from "../deadline.ts";
+import type { UnreadyReason } from "../log/telemetry.ts";
+import { whyNoWrites } from "../redis/redis.ts";
 import { placeOf } from "./policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
@@ -103,7 +106,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Redis",
-    fromOutside: async (config) => judgeRedis(await lookAtRedis(config)),
+    fromOutside: async (config, now) => judgeRedis(await lookAtRedis(config, now)),
     async forPeople(on) {
       const problem = await redisProblem(on);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
@@ -265,6 +268,21 @@ export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
   return () => (last ??= ask().finally(later));
 }
 
+/** Why a process gets no work: for machines, and in words. */
+export interface Unready {
+  reason: UnreadyReason;
+  problem: string;
+}
+
+/** A check that takes longer is a no (ms): a prober waits. */
+const checkWithinMs = 1_900;
+const tooSlow = "the check took longer than 2 s";
+
+function reasonOf(check: string, problem: string): UnreadyReason {
+  if (check === "Redis") return whyNoWrites(problem.replace(/^Redis: /, "")) ?? "redis";
+  return check === "Slack" ? "slack" : "policy";
+}
+
 export type Status = ReturnType<typeof createStatus>;
 
 /** How the installation is doing, as a running process asks its checks: for `/gatehouse status` and `/readyz`. */
@@ -312,12 +330,18 @@ export function createStatus(on: Services) {
       });
     },
     redisProblem: () => redisProblem(on),
-    /** Why this process can't work now, if it can't. */
-    async problem(): Promise<string | undefined> {
-      const all = await Promise.all(
-        checks.map(async ({ forReadiness }) => forReadiness?.(checked)),
-      );
-      return all.find((problem) => problem !== undefined);
+    /** Why this process can't work now; empty where it can. */
+    async unready(): Promise<readonly Unready[]> {
+      const all = checks.map(async ({ name, forReadiness }) => {
+        if (!forReadiness) return [];
+        const problem = await within(
+          checkWithinMs,
+          forReadiness(checked).catch(messageOf),
+          () => tooSlow,
+        );
+        return problem === undefined ? [] : [{ reason: reasonOf(name, problem), problem }];
+      });
+      return (await Promise.all(all)).flat();
     },
   };
 }

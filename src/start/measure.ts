@@ -102,7 +102,10 @@ export function createMeasure(
     await redis.ping();
     shared.redisRoundTrip.set((performance.now() - began) / 1000);
     const now = await store.now();
-    shared.frozen.set(await redis.exists(key("freeze")));
+    const freeze = await store.freezeState();
+    const isByPerson = freeze !== undefined && !freeze.cause && freeze.by !== "Gatehouse";
+    shared.frozen.set(freeze ? 1 : 0);
+    shared.frozenByPerson.set(isByPerson ? 1 : 0);
     const parts = [measureRequests, measureOwed, measureTrail, measureJobs];
     await Promise.all(parts.map((measure) => measure(now)));
   }

@@ -10,6 +10,7 @@ import {
   type Policy,
   type ReadPolicy,
 } from "../config/policy-file.ts";
+import { trustAuthorities } from "../config/authorities.ts";
 import type { SlackAccess } from "../config/config.ts";
 import { listsFor, scopeOfView, whoAre, allRights, rightsOver } from "../policy/access.ts";
 import {
@@ -72,7 +73,10 @@ const flags = { as: word, groups: word, in: word, file: word, name: word, vms: w
  */
 export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
   const { write, slack } = terminal;
-  if (typeof slack !== "string" && slack.proxies) useProxies(slack.proxies);
+  if (typeof slack !== "string") {
+    trustAuthorities(slack.authorities);
+    if (slack.proxies) useProxies(slack.proxies);
+  }
   const program = { usage: policyUsage, options: flags, failed: 1, write };
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();

@@ -1,6 +1,7 @@
 import { addAbortListener } from "node:events";
 import { commands } from "../commands/index.ts";
-import { ConfigError, loadConfig, type Role } from "../config/config.ts";
+import { trustAuthorities } from "../config/authorities.ts";
+import { type Config, ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
 import { createLog, type Log } from "../log/log.ts";
@@ -20,6 +21,7 @@ const stopWithinMs = 10_000;
 export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const { stopping } = signals;
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
+  keepTrusting(config);
   if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
@@ -28,7 +30,8 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
-  const onWedged = (why: string) => exitAfter(why, log);
+  const onWedged = (why: string, error?: unknown) =>
+    error instanceof ConfigError ? cannotStart(error, log) : exitAfter(why, log);
   const running = await start(config, log, { signal: stopping, onWedged }).catch((error: unknown) =>
     stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
   );

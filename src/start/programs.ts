@@ -1,6 +1,7 @@
 import { attestationUsage, runAttestation } from "../attestation/cli.ts";
 import { auditUsage, runAudit } from "../audit/cli.ts";
 import { commands } from "../commands/index.ts";
+import { trustAuthorities } from "../config/authorities.ts";
 import {
   loadAuditConfig,
   loadDoorAccess,
@@ -23,7 +24,14 @@ import {
 } from "./propose-cli.ts";
 import { retentionUsage, runRetention } from "./retention.ts";
 
-const door = () => orExit(loadDoorAccess);
+/** What a program needs to reach others, whose authorities it trusts from then on. */
+function loadTrusting<T extends { authorities?: string | undefined }>(load: () => T): T {
+  const access = load();
+  trustAuthorities(access.authorities);
+  return access;
+}
+const door = () => loadTrusting(() => orExit(loadDoorAccess));
+const audit = () => loadTrusting(() => orExit(loadAuditConfig));
 
 /** What runs in a terminal beside Gatehouse itself. */
 export const programs: Programs = {
@@ -39,10 +47,11 @@ export const programs: Programs = {
       runAudit(words, {
         // Only when it is needed: an exported file is verified without Redis
         get redisUrl() {
-          return orExit(loadAuditConfig).redisUrl;
+          return audit().redisUrl;
         },
+        certificate: () => audit().redisCertificate,
         get dataDir() {
-          return orExit(loadAuditConfig).dataDir;
+          return audit().dataDir;
         },
         write,
       }),
@@ -51,7 +60,11 @@ export const programs: Programs = {
     what: "lists what Redis holds, how large, for how long, and what you can delete",
     usage: retentionUsage,
     run: (words, write) =>
-      runRetention(words, { redisUrl: () => orExit(loadAuditConfig).redisUrl, write }),
+      runRetention(words, {
+        redisUrl: () => audit().redisUrl,
+        certificate: () => audit().redisCertificate,
+        write,
+      }),
   },
   policy: {
     what: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
@@ -88,7 +101,7 @@ export const programs: Programs = {
     usage: completionUsage,
     run: (words, write) =>
       runCompletion(words, {
-        door: loadDoorAccess,
+        door: () => loadTrusting(loadDoorAccess),
         write,
         main: process.argv[1] ?? "gatehouse.mjs",
         programs: Object.keys(programs),

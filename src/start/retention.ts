@@ -1,3 +1,4 @@
+import type { ClientCertificate } from "../config/compute-tls.ts";
 import { type Keys, type RedisClient, withRedis } from "../redis/redis.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
 
@@ -72,7 +73,13 @@ const sampled = 100;
 /** `retention` in a terminal. */
 export function runRetention(
   words: readonly string[],
-  on: { redisUrl: () => string; namespace?: string; write: (text: string) => void },
+  on: {
+    redisUrl: () => string;
+    /** What Redis is shown over TLS. */
+    certificate?: (() => ClientCertificate | undefined) | undefined;
+    namespace?: string;
+    write: (text: string) => void;
+  },
 ): Promise<number> {
   const program = { usage: retentionUsage, options: {}, failed: 1, write: on.write };
   return runProgram(words, program, async () => {

@@ -95,7 +95,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { opened, at, telemetry, spans } = options;
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
-    const client = await connectRedis(() => config.redisUrl, name, log, key);
+    const how = { namespace: key.namespace, certificate: () => config.redisCertificate };
+    const client = await connectRedis(() => config.redisUrl, name, log, how);
     opened({ close: () => client.quit() });
     return client;
   };
@@ -103,7 +104,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const on = { config, log, redis, key, at };
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
   if (redisCheck.kind === "volatile" && !redisCheck.allowed)
-    throw new UserError(redisCheck.sentence);
+    throw redisCheck.mayPass
+      ? new UserError(redisCheck.sentence)
+      : new ConfigError([`REDIS_URL: ${redisCheck.sentence}`]);
   await takeFormat(redis, key);
   // Before anything is done by the rules of a process that has none
   await refuseMissing(on);

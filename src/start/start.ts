@@ -14,7 +14,7 @@ import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { createStatus, type Status } from "./checks.ts";
+import { createStatus, type Status, type Unready } from "./checks.ts";
 import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
@@ -34,8 +34,8 @@ interface StartOptions extends Otherwise {
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
-  onWedged?: (why: string) => void;
-  /** Interface of Slack's port; all by default. */
+  onWedged?: (why: string, error?: unknown) => void;
+  /** Interface of Slack's port and of the door's; HOST by default. */
   host?: string;
 }
 
@@ -61,6 +61,7 @@ export async function start(
     open.defer(async () => void (await end()));
     return thing;
   };
+  const { host = config.host } = options;
   const telemetry = createTelemetry({
     role: config.role,
     version,
@@ -71,17 +72,20 @@ export async function start(
   let gateway: Gateway | undefined;
   let isStarted = false;
   let wedged: string | undefined;
-  const wedge = (why: string) => {
+  const wedge = (why: string, error?: unknown) => {
     if (open.disposed) return;
     wedged = why;
-    options.onWedged?.(why);
+    options.onWedged?.(why, error);
   };
 
-  async function ready(): Promise<string | undefined> {
-    if (wedged !== undefined || open.disposed) return wedged ?? "stopping";
-    if (!status) return "starting: Redis hasn't answered yet";
-    const problem = gateway?.problem() ?? (await status.problem());
-    return problem ?? (isStarted ? undefined : "starting");
+  async function unready(): Promise<readonly Unready[]> {
+    if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
+    if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
+    if (!status) return [{ reason: "starting", problem: "starting: Redis hasn't answered yet" }];
+    const problem = gateway?.problem();
+    const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
+    const found = [...ofSlack, ...(await status.unready())];
+    return found.length > 0 || isStarted ? found : [{ reason: "starting", problem: "starting" }];
   }
 
   async function begin(): Promise<Running> {
@@ -95,11 +99,13 @@ export async function start(
         log,
         async figures() {
           telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-          await measure?.();
+          const measured = measure?.();
+          telemetry.setUnready((await unready()).map(({ reason }) => reason));
+          await measured;
           return telemetry.render();
         },
         alive: () => wedged,
-        ready,
+        ready: async () => (await unready())[0]?.problem,
       }),
     );
     const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));
@@ -111,7 +117,7 @@ export async function start(
     // It goes on with what was asked for; whatever needs Slack waits
     if (config.role !== "gateway") await startWorker(on, wedge);
     if (config.role === "worker")
-      on.identity.learned.catch((error: unknown) => wedge(messageOf(error)));
+      on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
     else startTrail(on, wedge);
     let port = health.port;
     const { receive } = config.slack;
@@ -131,7 +137,7 @@ export async function start(
       );
       if (receive.mode === "http") {
         // The only port that is open to the world: it knows Slack's path, and nothing of this process
-        const door = { port: config.port, host: options.host, log };
+        const door = { port: config.port, host, log };
         port = opened(await startWebServer(door, gateway.route)).port;
       }
     }

@@ -1,3 +1,4 @@
+import { ConfigError } from "../config/config.ts";
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { commands } from "../commands/index.ts";
@@ -243,6 +244,12 @@ export async function startWebServer(
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;
+    const hostVariable = variable === "OPS_PORT" ? "OPS_HOST" : "HOST";
+    // A restart changes neither of these
+    if (codeOf(error) === "EADDRNOTAVAIL")
+      throw new ConfigError([`${hostVariable}: ${found}, ${host}: name one that it has`]);
+    if (codeOf(error) === "EACCES")
+      throw new ConfigError([`${variable}: ${found}: set it to a higher one`]);
     throw new UserError(
       `${variable}: the port can't be opened: ${found}`,
       `Set ${variable} to another one, or end the other process`,

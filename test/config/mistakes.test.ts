@@ -35,6 +35,8 @@ type Env = Record<string, string>;
  * Each mistake alone, in an environment that is right otherwise: what stands there, and the whole sentence. A secret is
  * "hunter22" here, and no sentence repeats it.
  */
+const overTls = { REDIS_URL: "rediss://localhost:6379" };
+
 const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "SLACK_BOT_TOKEN",
@@ -232,6 +234,33 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     "REDIS_URL",
     { REDIS_URL: "redis://a,redis://b/3" },
     "a Cluster has only database 0; omit the number at the end",
+  ],
+  ["CA_FILE", { CA_FILE: "nowhere.pem" }, "names a file that can't be read (ENOENT)"],
+  ["CA_FILE", { CA_FILE: broken }, "has a certificate that can't be read, or none"],
+  ["CA_FIEL", { CA_FIEL: "ca.pem" }, "is not a Gatehouse variable; did you mean CA_FILE?"],
+  [
+    "REDIS_CERT_FILE",
+    { ...overTls, REDIS_KEY_FILE: certificate("localhost") },
+    "is missing, and REDIS_KEY_FILE is set",
+  ],
+  [
+    "REDIS_CERT_FILE",
+    { REDIS_CERT_FILE: certificate("localhost"), REDIS_KEY_FILE: certificate("localhost") },
+    "is set, and REDIS_URL isn't rediss://, so nobody asks for a certificate",
+  ],
+  [
+    "REDIS_KEY_FILE",
+    {
+      ...overTls,
+      REDIS_CERT_FILE: certificate("localhost"),
+      REDIS_KEY_FILE: certificate("other-host"),
+    },
+    "is not the key of REDIS_CERT_FILE",
+  ],
+  [
+    "HOST",
+    { HOST: "gatehouse.example" },
+    'must be an IP address of this machine, or 0.0.0.0 for all of them, and is "gatehouse.example"',
   ],
   ["REDIS_REPLICAS", { REDIS_REPLICAS: "all" }, 'must be a whole number from 0 to 5, and is "all"'],
   ["PORT", { PORT: "70000" }, 'must be a whole number from 0 to 65535, and is "70000"'],

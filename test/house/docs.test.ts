@@ -113,7 +113,8 @@ describe("the documents", () => {
     expect([...table, "HTTP_PROXY"].toSorted()).toEqual([...ours, ofSources].toSorted());
     // Read by `propose` in a pipeline, not by Gatehouse
     const callers = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN", "GATEHOUSE_TOKEN_FILE"];
-    const foreign = ["NODE_EXTRA_CA_CERTS", "REDIS_PASSWORD", ...callers];
+    // HOST_DATA is a field of evidence
+    const foreign = ["HOST_DATA", "NODE_EXTRA_CA_CERTS", "REDIS_PASSWORD", ...callers];
     const known = new Set([...ours, ...files, ...foreign]);
     const families = new Set(ours.map((name) => name.split("_")[0] ?? ""));
     const others = [...documents, ".env.example", "compose.yaml"].flatMap((document) =>

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
@@ -66,6 +66,11 @@ interface StatefulSet {
   };
 }
 
+/** A CronJob has its pod one level deeper. */
+interface WithJob {
+  spec: { jobTemplate?: { spec: Pick<StatefulSet["spec"], "template"> } };
+}
+
 const kubernetes = ["base", "http", "door"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
@@ -100,6 +105,9 @@ const everything = {
   nodeSelector: { disk: "local" },
   tolerations: [{ key: "ops", operator: "Exists" }],
   retention: { schedule: "0 6 * * 1" },
+  extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
+  extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
+  extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
 };
 const chart = { release: "gatehouse", namespace: "gatehouse" };
 const manifestsIn = (text: string) =>
@@ -241,6 +249,69 @@ describe("deploy/kubernetes", () => {
   });
 });
 
+describe("deploy/kubernetes over HTTP and with the door", () => {
+  const folder = "deploy/kubernetes/http-and-door";
+
+  it("is both overlays, whose files kustomize doesn't share", () => {
+    expect(fileOf(`${folder}/door.yaml`)).toBe(fileOf("deploy/kubernetes/door/door.yaml"));
+    const patch = (name: string) => fileOf(`deploy/kubernetes/${name}/gateway-patch.yaml`);
+    expect(patch("http-and-door")).toBe(
+      patch("door").replaceAll("slack-app-token", "slack-signing-secret"),
+    );
+  });
+
+  it("is made by kustomize, as the chart makes it", async ({ skip }) => {
+    const kubectl = findProgram(["kubectl"]);
+    if (kubectl === undefined) throw skip("there is no kubectl here");
+    const copy = await mkdtemp(path.join(tmpdir(), "gatehouse-kustomize-"));
+    try {
+      await cp(path.join(root, "deploy/kubernetes"), copy, { recursive: true });
+      await cp(path.join(root, "gatehouse.example.yml"), path.join(copy, "base/gatehouse.yml"));
+      // What stands in a comment, for authorities of one's own, can be taken as it is
+      const base = path.join(copy, "base/kustomization.yaml");
+      const [before, patches] = fileOf("deploy/kubernetes/base/kustomization.yaml").split(
+        /^(?=# patches:)/m,
+      );
+      await writeFile(base, `${before}${patches?.replaceAll(/^# /gm, "")}`);
+      const { status, stdout, stderr } = spawnSync(
+        kubectl,
+        ["kustomize", path.join(copy, "http-and-door")],
+        { encoding: "utf8" },
+      );
+      expect(status, stderr).toBe(0);
+      const made = manifestsIn(stdout);
+      const named = (all: readonly { kind: string; metadata: { name: string } }[]) =>
+        all
+          .filter(({ kind }) => !/^(ConfigMap|Namespace|ServiceAccount)$/.test(kind))
+          .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+          .toSorted();
+      expect(named(made)).toEqual(named(rendered(withDoor)));
+      const gatewayIn = (all: readonly object[]) => {
+        const found = (all as StatefulSet[]).find(
+          ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "gatehouse-gateway",
+        );
+        const [container] = found?.spec.template.spec.containers ?? [{} as Container];
+        const { args, env, ports } = container;
+        const items = found?.spec.template.spec.volumes.find(({ name }) => name === "secrets");
+        const byName = (one: { name: string }, other: { name: string }) =>
+          one.name.localeCompare(other.name);
+        return {
+          args,
+          mounts: container.volumeMounts.map(({ mountPath }) => mountPath).toSorted(),
+          env: env.toSorted(byName),
+          ports: ports.map(({ name }) => name).toSorted(),
+          keys: items?.secret?.items.map(({ key }) => key).toSorted(),
+        };
+      };
+      const { extraEnv, extraVolumes, extraVolumeMounts } = everything;
+      const trusting = { ...withDoor, extraEnv, extraVolumes, extraVolumeMounts };
+      expect(gatewayIn(made)).toEqual(gatewayIn(rendered(trusting)));
+    } finally {
+      await rm(copy, { recursive: true });
+    }
+  });
+});
+
 describe("deploy/helm", () => {
   const schema = z.fromJSONSchema(JSON.parse(fileOf("deploy/helm/gatehouse/values.schema.json")));
   const defaults = parse(fileOf("deploy/helm/gatehouse/values.yaml")) as Values;
@@ -312,6 +383,26 @@ describe("deploy/helm", () => {
     );
   });
 
+  it("gives every process, and retention, the variables and volumes that an installation adds", () => {
+    const podsOf = (text: string) => text.split(/^---$/m).filter((one) => one.includes("args:"));
+    const pods = [...renderChart(chartFolder, { ...chart, values: everything }).values()]
+      .flatMap(podsOf)
+      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet & WithJob);
+    expect(pods.map(({ kind }) => kind).toSorted()).toEqual([
+      "CronJob",
+      "StatefulSet",
+      "StatefulSet",
+    ]);
+    for (const { spec } of pods) {
+      const { template } = spec.jobTemplate?.spec ?? spec;
+      const [container] = template.spec.containers;
+      expect(container.env).toContainEqual(everything.extraEnv[0]);
+      expect(container.volumeMounts).toContainEqual(everything.extraVolumeMounts[0]);
+      expect(template.spec.volumes).toContainEqual(everything.extraVolumes[0]);
+      expect(container.envFrom).toEqual([{ configMapRef: { name: "gatehouse-settings" } }]);
+    }
+  });
+
   it("refuses values with which nothing would work, and every secret among them", () => {
     for (const values of [chartValues, overHttp, withDoor, everything])
       expect(problems(values)).toBeUndefined();
@@ -325,6 +416,7 @@ describe("deploy/helm", () => {
       ["settings.GATEHOUSE_WATCH", { settings: { ...settings, GATEHOUSE_WATCH: 1 } }],
       ["http.host", { http: { enabled: true, host: "" } }],
       ["worker.replicas", { worker: { replicas: 0 } }],
+      ["extraVolumeMounts.0.mountPath", { extraVolumeMounts: [{ name: "certificates" }] }],
       ["", { replicaCount: 2 }],
     ] as const)
       expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
@@ -403,6 +495,8 @@ describe("deploy/systemd", () => {
     const lines = fileOf("deploy/systemd/http.conf").split("\n");
     expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
       "[Service]",
+      // The proxy is on the same machine
+      "Environment=HOST=127.0.0.1",
       "Environment=PORT=3000",
       "Environment=SLACK_SIGNING_SECRET_FILE=/etc/gatehouse/secrets/inbound/slack-signing-secret",
       "UnsetEnvironment=SLACK_APP_TOKEN_FILE",
@@ -413,6 +507,7 @@ describe("deploy/systemd", () => {
     const lines = fileOf("deploy/systemd/door.conf").split("\n");
     expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
       "[Service]",
+      "Environment=HOST=127.0.0.1",
       "Environment=DOOR_PORT=3002",
       "Environment=DOOR_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/door-prometheus",
     ]);
@@ -454,6 +549,47 @@ describe("deploy/systemd", () => {
   });
 });
 
+describe("memory", () => {
+  const share = imageStarts.find((word) => word.startsWith("--max-old-space-size-percentage"));
+
+  it("of every process has one limit, of which the heap leaves enough for the rest of a process under load", () => {
+    const units = ["gateway", "worker@"].map((name) =>
+      fileOf(`deploy/systemd/gatehouse-${name}.service`),
+    );
+    const found = [
+      ...units.map((unit) => /^MemoryMax=(\d+)M$/m.exec(unit)?.[1]),
+      ...[sets, setsIn(chartValues)].flat().map(({ spec }) => {
+        const [{ resources }] = spec.template.spec.containers;
+        const { requests, limits } = resources as Record<string, { memory: string }>;
+        // What a process takes under load is asked for
+        expect(parseInt(requests?.["memory"] ?? "", 10)).toBeGreaterThanOrEqual(350);
+        return /^(\d+)Mi$/.exec(limits?.["memory"] ?? "")?.[1];
+      }),
+      ...(/^  mem_limit: (\d+)m$/m.exec(fileOf("compose.yaml"))?.slice(1) ?? []),
+    ].map(Number);
+    expect(found).toEqual(Array.from(found, () => 512));
+    expect(found).toHaveLength(7);
+    const percent = Number(share?.split("=")[1]);
+    // Code, buffers, and the young generation: a process at rest has 125 MB, of which its heap is the smaller part
+    expect(512 * (1 - percent / 100)).toBeGreaterThan(150);
+    expect((512 * percent) / 100).toBeGreaterThan(250);
+  });
+
+  it("is shared out by Node.js as that flag says", () => {
+    const script =
+      "console.log(JSON.stringify([v8.getHeapStatistics().heap_size_limit, os.totalmem(), process.constrainedMemory()]))";
+    const { stdout } = spawnSync(process.execPath, [share ?? "", "--print", script], {
+      encoding: "utf8",
+    });
+    const [heap = 0, total = 0, allowed = Infinity] = JSON.parse(
+      stdout.split("\n")[0] ?? "[]",
+    ) as number[];
+    const most = Math.min(total, allowed || Infinity);
+    expect(heap / most).toBeGreaterThan(0.55);
+    expect(heap / most).toBeLessThan(0.7);
+  });
+});
+
 describe("compose.yaml", () => {
   const compose = parse(fileOf("compose.yaml"), { merge: true }) as {
     services: Record<
@@ -486,7 +622,9 @@ describe("compose.yaml", () => {
     const documented = [...fileOf(".env.example").matchAll(/^#? ?([A-Z][A-Z0-9_]+)=/gm)].map(
       ([, name = ""]) => name,
     );
-    const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS"];
+    // Its Redis asks for no certificate, and a container's ports are open where Docker publishes them
+    const ofOthers = ["REDIS_CERT_FILE", "REDIS_KEY_FILE", "HOST"];
+    const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS", ...ofOthers];
     const given = documented.filter((name) => known.has(name) && !elsewhere.includes(name));
     for (const [name, { command, environment = {} }] of Object.entries(ours)) {
       const role = name.replace(/-\d$/, "");
@@ -556,10 +694,32 @@ describe("metrics", () => {
     expect(names.size).toBe(catalog.length);
   });
 
+  const rules = parse(fileOf("deploy/prometheus/alerts.yml")) as {
+    groups: {
+      rules: {
+        alert: string;
+        labels: { severity: string };
+        annotations: { runbook_url?: string };
+      }[];
+    }[];
+  };
+
+  it("of every alert have a row in docs/operate.md with its severity, which its runbook_url names, and no other has", () => {
+    const documented = [
+      ...fileOf("docs/operate.md").matchAll(/^\| <a id="(\w+)"><\/a>`(\w+)` *\| (\w+) +\|/gm),
+    ].map(([, anchor, alert, severity]) => ({ alert, severity, anchor }));
+    const ours = rules.groups
+      .flatMap((group) => group.rules)
+      .map(({ alert, labels, annotations }) => ({
+        alert,
+        severity: labels.severity,
+        anchor: /^docs\/operate\.md#(\w+)$/.exec(annotations.runbook_url ?? "")?.[1],
+      }));
+    expect(ours.length).toBeGreaterThan(20);
+    expect(documented).toEqual(ours);
+  });
+
   it("of every alert have a story in which it fires", () => {
-    const rules = parse(fileOf("deploy/prometheus/alerts.yml")) as {
-      groups: { rules: { alert: string }[] }[];
-    };
     const stories = parse(fileOf("deploy/prometheus/alerts.test.yml")) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };

@@ -263,6 +263,66 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
+  it("ends with 78 where starting again would go round for ever: a revoked token, a Redis that forgets, an address that isn't here", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using forgetful = await privateRedis(["--appendonly", "no"]);
+    const rows: [env: Record<string, string>, line: RegExp][] = [
+      [
+        { SLACK_BOT_TOKEN: "xoxb-revoked" },
+        /\n {2}SLACK_BOT_TOKEN: Slack rejected the bot token \(invalid_auth\); check SLACK_BOT_TOKEN and SLACK_API_URL\n/,
+      ],
+      [{ REDIS_URL: forgetful.url }, /\n {2}REDIS_URL: Redis keeps nothing on disk/],
+      [
+        { OPS_HOST: "203.0.113.7" },
+        /\n {2}OPS_HOST: this machine doesn't have that address, 203\.0\.113\.7: name one that it has\n/,
+      ],
+    ];
+    for (const role of ["gateway", "worker"])
+      for (const [env, line] of rows) {
+        await using main = startMain([role], { ...world.env, ...env });
+        expect(await main.ended, main.output()).toBe(78);
+        expect(main.output()).toMatch(line);
+      }
+    const http = {
+      ...world.env,
+      SLACK_APP_TOKEN: "",
+      SLACK_SIGNING_SECRET: "s".repeat(32),
+      PORT: "0",
+    };
+    await using away = startMain(["gateway"], { ...http, HOST: "203.0.113.7" });
+    expect(await away.ended, away.output()).toBe(78);
+    expect(away.output()).toMatch(/\n {2}HOST: this machine doesn't have that address/);
+  });
+
+  it("opens PORT and DOOR_PORT on HOST alone", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s".repeat(32), PORT: "0" };
+    await using main = startMain(["gateway"], {
+      ...world.env,
+      ...http,
+      DOOR_PORT: "0",
+      // Loopback, too, and not what others of this machine use
+      HOST: "127.0.0.2",
+    });
+    const [, port, opsPort, doorPort] = await main.prints(
+      /"event":"process.started".*?"port":(\d+),"opsPort":(\d+),"doorPort":(\d+)/,
+    );
+    const answers = (host: string, at = "") =>
+      fetch(`http://${host}:${at}/`).then(
+        () => true,
+        () => false,
+      );
+    expect(await Promise.all([answers("127.0.0.2", port), answers("127.0.0.2", doorPort)])).toEqual(
+      [true, true],
+    );
+    expect(await Promise.all([answers("127.0.0.1", port), answers("127.0.0.1", doorPort)])).toEqual(
+      [false, false],
+    );
+    expect(await answers("127.0.0.1", opsPort)).toBe(true);
+  });
+
   it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });

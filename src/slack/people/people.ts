@@ -1,4 +1,5 @@
 import type { Policy } from "../../config/policy-file.ts";
+import { ConfigError } from "../../config/config.ts";
 import { UserError } from "../../errors.ts";
 import { everyoneNamed } from "../../policy/access.ts";
 import type { Person } from "../../registry/invocation.ts";
@@ -361,7 +362,9 @@ export function learnIdentity(web: Web, options: { appToken?: string | undefined
       const answer = await readIdentity(web, options);
       if (!("problem" in answer)) return (known = answer);
       if (!answer.retry)
-        throw new UserError(answer.problem, "Check SLACK_BOT_TOKEN and SLACK_API_URL");
+        throw new ConfigError([
+          `SLACK_BOT_TOKEN: ${answer.problem}; check SLACK_BOT_TOKEN and SLACK_API_URL`,
+        ]);
       why = answer.problem;
       const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** tries);
       await sleep(waitMs, undefined, { signal: closing.signal });
@@ -376,7 +379,7 @@ export function learnIdentity(web: Web, options: { appToken?: string | undefined
       if (known === undefined) throw new CannotTell(why);
       return known;
     },
-    /** Rejects with a UserError when Slack refuses the token: that needs a person. */
+    /** Rejects with a ConfigError when Slack refuses the token: that needs a person. */
     learned,
     close: async () => closing.abort(),
   };

@@ -1,5 +1,6 @@
 import { commands } from "../../commands/index.ts";
-import { ConfigError, loadConfig, type Role } from "../../config/config.ts";
+import { trustAuthorities } from "../../config/authorities.ts";
+import { ConfigError, isExtraUnread, loadConfig, type Role } from "../../config/config.ts";
 import type { Env } from "../../config/environment.ts";
 import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
@@ -46,6 +47,7 @@ async function examine(
   try {
     const operations = operationsOf(commands);
     const config = loadConfig({ role, operations, ...(env && { env }) });
+    trustAuthorities(config.authorities);
     if (config.proxies) useProxies(config.proxies);
     const now = Date.now();
     const said = `all variables can be read; the policy has version ${config.policyVersion}`;
@@ -56,6 +58,14 @@ async function examine(
       });
       return findings && { name, findings };
     });
+    const unread = isExtraUnread(env)
+      ? [
+          note(
+            "NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it: it must be in the environment that Node.js starts in",
+            "Set CA_FILE to that file in its place; that works in .env, too.",
+          ),
+        ]
+      : [];
     const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
     const messages = isAboutMessages

@@ -24,10 +24,10 @@ export async function judgeDoor(config: Config): Promise<readonly Finding[] | un
 }
 
 /** None where Redis can't be asked, which is a finding of its own. */
-const callFindings = ({ redisUrl, policy }: Config): Promise<readonly Finding[]> =>
-  withRedis(redisUrl, {}, async (redis, key) => {
+const callFindings = (config: Config): Promise<readonly Finding[]> =>
+  withRedis(config.redisUrl, { certificate: () => config.redisCertificate }, async (redis, key) => {
     const { doorCalls, now } = createJournal(redis, key);
-    return [well(callsInWords(policy, await doorCalls(), await now()))];
+    return [well(callsInWords(config.policy, await doorCalls(), await now()))];
   }).catch(() => []);
 
 export function secretFindings(problems: readonly string[], sources: number): readonly Finding[] {

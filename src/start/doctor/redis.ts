@@ -44,13 +44,43 @@ export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<u
 export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
-export async function lookAtRedis(config: Config): Promise<RedisFacts> {
+export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
+  const { redisUrl, authorities } = config;
+  const { tls, nodes } = parseRedisUrl(redisUrl);
+  const [first] = nodes;
+  const shown = config.redisCertificate;
+  const common = tls &&
+    first && {
+      tls: {
+        certificate: await lookAtCertificate({ ...first, ...shown }, now),
+        ownValidTo: earliestEnd(shown?.cert),
+        hasAuthorities: authorities !== undefined,
+        now,
+      },
+    };
   try {
-    return await withRedis(config.redisUrl, {}, (redis, key) => factsOf(redis, key, config));
+    const facts = await withRedis(
+      redisUrl,
+      { certificate: () => config.redisCertificate },
+      (redis, key) => factsOf(redis, key, config),
+    );
+    return { ...facts, ...common };
   } catch (error) {
     const isConfig = error instanceof ConfigError;
-    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };
+    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; "), ...common };
   }
+}
+
+/** Of the server's certificate, and of the one that Gatehouse shows. */
+function tlsFindings({ tls }: RedisFacts): readonly Finding[] {
+  if (!tls) return [];
+  const { certificate, ownValidTo, hasAuthorities, now } = tls;
+  const variables = { address: "REDIS_URL", hasAuthorities };
+  const soon = "once it expires, Redis can't be reached";
+  return [
+    ...(certificate ? [judgeCertificate(certificate, variables, now, soon)] : []),
+    ...judgeOwnCertificate("REDIS_CERT_FILE", ownValidTo, now),
+  ];
 }
 
 const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
@@ -108,6 +138,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   if ("unusable" in facts)
     return [
       ill(facts.unusable, "Nothing can be done until Redis answers: check REDIS_URL and Redis."),
+      ...tlsFindings(facts),
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
   const { usedBytes, mostBytes } = facts;

@@ -1,22 +1,18 @@
-import { once } from "node:events";
-import { connect as connectTls } from "node:tls";
 import { ComputeError } from "../../compute/compute.ts";
 import type { Config } from "../../config/config.ts";
-import { certificatesIn } from "../../config/compute-tls.ts";
 import { proxyFor } from "../../config/proxy.ts";
-import { messageOf, withHint } from "../../errors.ts";
+import { withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../services.ts";
 import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
-
-const handshakeMs = 5_000;
 
 export type ServiceFacts = Awaited<ReturnType<typeof lookAtService>>;
 
 /** Reads the list of projects, as Gatehouse does all the time. */
 export async function lookAtService(config: Config, now: number) {
   const { url } = config.compute;
-  const { ca, cert = "" } = config.compute.tls();
+  const { ca, cert = "", key } = config.compute.tls();
+  const { protocol, hostname, port } = new URL(url);
   const proxy = proxyFor(url, config.proxies);
   const compute = connectCompute(config, { log: silentLog() });
   const began = performance.now();
@@ -30,59 +26,37 @@ export async function lookAtService(config: Config, now: number) {
       }),
     );
     const isForbidden = "reason" in read && read.reason === "forbidden-address";
-    const ends = certificatesIn(cert).map((one) => Date.parse(one?.validTo ?? ""));
     return {
       host: new URL(url).host,
       proxy: proxy === undefined ? undefined : new URL(proxy).host,
       /** Of one read with the key: how many projects, or why there was no answer to use. */
       read,
-      /** Over https, without a proxy, where a handshake came to an end. */
+      /** Over https, where a handshake came to an end. */
       certificate:
-        proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, ca),
+        protocol !== "https:" || isForbidden
+          ? undefined
+          : await lookAtCertificate(
+              {
+                host: hostname.replace(/^\[|\]$/g, ""),
+                port: Number(port || 443),
+                proxy,
+                ca,
+                ...(cert === "" ? {} : { cert, key }),
+              },
+              now,
+            ),
+      /** Whether CA_FILE is set. */
+      authorities: config.authorities !== undefined,
+      /** Whether COMPUTE_CA_FILE is. */
+      isStrict: ca !== undefined,
       /** When the certificate that Gatehouse shows ends. */
-      ownValidTo: ends.length === 0 ? undefined : Math.min(...ends),
+      ownValidTo: earliestEnd(cert),
       now,
     };
   } finally {
     await compute.close();
   }
 }
-
-/** A handshake that trusts anyone, to see whom; nothing is sent in it. */
-async function lookAtCertificate(url: string, ca: string | undefined) {
-  const { protocol, hostname, port } = new URL(url);
-  if (protocol !== "https:") return undefined;
-  const host = hostname.replace(/^\[|\]$/g, "");
-  const socket = connectTls({
-    host,
-    port: Number(port || 443),
-    ...(/^[\d.:]+$/.test(host) ? {} : { servername: host }),
-    ...(ca === undefined ? {} : { ca }),
-    rejectUnauthorized: false,
-  });
-  try {
-    await once(socket, "secureConnect", { signal: AbortSignal.timeout(handshakeMs) });
-    const { subject, issuer, valid_to } = socket.getPeerCertificate();
-    const name = (of: typeof subject | undefined) =>
-      [of?.CN ?? of?.O ?? "no name"].flat().join(", ");
-    const { authorized, authorizationError } = socket;
-    return {
-      subject: name(subject),
-      issuer: name(issuer),
-      validTo: Date.parse(valid_to),
-      /** Why it isn't trusted; undefined when it is. */
-      problem: authorized ? undefined : messageOf(authorizationError),
-    };
-  } catch {
-    return undefined;
-  } finally {
-    socket.on("error", () => undefined);
-    socket.destroy();
-  }
-}
-
-const fewDays = 14;
-const daysUntil = (end: number, now: number) => Math.floor((end - now) / 86_400_000);
 
 /** By the status of the answer, where that says more than its error. */
 const refusals: Readonly<Record<number, readonly [what: string, mend: string]>> = {
@@ -135,26 +109,12 @@ function certificateFindings(facts: ServiceFacts): readonly Finding[] {
   const { certificate, ownValidTo, now } = facts;
   const found: Finding[] = [];
   if (certificate !== undefined) {
-    const { subject, issuer, validTo, problem } = certificate;
-    const days = daysUntil(validTo, now);
-    const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
-    const what = `certificate: ${subject}, from ${issuer}, ${left}`;
-    if (days < 0) found.push(ill(what, "The service needs a new certificate."));
-    else if (problem !== undefined)
-      found.push(
-        ill(
-          `${what}; not trusted (${problem})`,
-          "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.",
-        ),
-      );
-    else if (days < fewDays)
-      found.push(ill(what, "Have it renewed: once it expires, all changes freeze."));
-    else found.push(well(what));
+    const { authorities: hasAuthorities, isStrict } = facts;
+    const only = isStrict ? "COMPUTE_CA_FILE" : undefined;
+    const variables = { address: "COMPUTE_API_URL", only, hasAuthorities };
+    const soon = "once it expires, all changes freeze";
+    found.push(judgeCertificate(certificate, variables, now, soon));
   }
-  if (ownValidTo !== undefined) {
-    const days = daysUntil(ownValidTo, now);
-    const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has expired" : `${days} days left`}`;
-    found.push(days < fewDays ? ill(what, "Put a new certificate and its key there.") : well(what));
-  }
+  found.push(...judgeOwnCertificate("COMPUTE_CLIENT_CERT_FILE", ownValidTo, now));
   return found;
 }

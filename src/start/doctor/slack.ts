@@ -33,7 +33,8 @@ type FoundInSlack = Awaited<ReturnType<typeof lookAtSlack>>;
 export type SlackFacts = Omit<FoundInSlack, "proxyStatus"> &
   Partial<Pick<FoundInSlack, "proxyStatus">>;
 
-export async function lookAtSlack({ slack }: Config, now: number) {
+export async function lookAtSlack(config: Config, now: number) {
+  const { slack, proxies, authorities } = config;
   const { apiUrl, botToken, receive } = slack;
   const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   let date: string | null = null;
@@ -59,6 +60,8 @@ export async function lookAtSlack({ slack }: Config, now: number) {
     web(botToken).call("auth.test"),
     appToken === undefined ? undefined : web(appToken).call("apps.connections.open"),
   ]);
+  const api = new URL(apiUrl);
+  const isSilent = "reason" in bot && api.protocol === "https:";
   const botId = bot.ok ? textAt(bot.data, "bot_id") : "";
   const info = botId === "" ? undefined : await web(botToken).call("bots.info", { bot: botId });
   return {
@@ -97,6 +100,15 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
   const { bot, proxyStatus } = facts;
   if (proxyStatus !== undefined) return [proxyFinding(proxyStatus, "Slack")];
   if ("reason" in bot) {
+    const { certificate, hasAuthorities, now } = facts;
+    if (certificate?.flaw !== undefined) {
+      const variables = { address: "SLACK_API_URL", hasAuthorities };
+      const { what, mend = "" } = judgeCertificate(certificate, variables, now, "");
+      const inspected = certificate.isOfProxy
+        ? mend
+        : `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
+      return [ill(`Slack can't be reached: ${what}`, inspected)];
+    }
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
     return [ill(`Slack can't be reached: ${bot.reason}`, mend)];

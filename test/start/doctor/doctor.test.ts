@@ -1,13 +1,22 @@
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor } from "../../../src/start/doctor/doctor.ts";
+import { freePort } from "../../../sandbox/ensure-redis.ts";
+import { trustAuthorities } from "../../../src/config/authorities.ts";
 import { root } from "../../house/sources.ts";
+import { connectProxy } from "../../support/connect-proxy.ts";
+import { mintAuthority, type MintedCertificate } from "../../support/mint-authority.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
+import { startTlsFront } from "../../support/tls-front.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 
+const certificates = mkdtempSync(path.join(tmpdir(), "gatehouse-doctor-"));
+afterAll(() => rmSync(certificates, { recursive: true }));
 let redis: Awaited<ReturnType<typeof privateRedis>>;
 let world: TestWorld;
 beforeAll(async () => {
@@ -239,6 +248,156 @@ audit: { channel: C06SECRET }
     expect(await runDoctor(["everything"], { env, write })).toBe(64);
   });
 });
+
+describe("doctor, behind a private authority", () => {
+  const authority = mintAuthority("Acme Private CA");
+  const localhost = { hosts: ["localhost"] };
+  const rows: [
+    what: string,
+    made: MintedCertificate,
+    more: Record<string, string>,
+    line: RegExp,
+    fix: string,
+  ][] = [
+    [
+      "names the issuer, and CA_FILE",
+      authority.mint("localhost", localhost),
+      {},
+      /"Acme Private CA" isn't trusted here \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT_LOCALLY)\)/,
+      'Put the certificate of "Acme Private CA" (PEM) into a file, and name the file in CA_FILE.',
+    ],
+    [
+      "says that CA_FILE lacks it",
+      authority.mint("localhost", localhost),
+      { CA_FILE: certificateFile("other", mintAuthority("Another CA").certificate) },
+      /"Acme Private CA" isn't trusted here/,
+      "CA_FILE lacks it: add the certificate",
+    ],
+    [
+      "says since when one has expired",
+      authority.mint("localhost", { ...localhost, fromDays: -40, untilDays: -3 }),
+      { CA_FILE: certificateFile("ours", authority.certificate) },
+      /certificate: localhost, from Acme Private CA, expired 3 days ago/,
+      "localhost needs a new certificate; no setting here helps.",
+    ],
+    [
+      "says whom one is for that is another host's",
+      authority.mint("redis-7", { hosts: ["redis-7.acme.example", "10.1.2.3"] }),
+      { CA_FILE: certificateFile("ours", authority.certificate) },
+      /it is for redis-7\.acme\.example, 10\.1\.2\.3, and not for localhost/,
+      "Put the name that the certificate has into ",
+    ],
+  ];
+
+  it.each(rows)(
+    "%s: of Slack, Redis, and the compute service, also through a proxy",
+    async (_, made, more, line, fix) => {
+      const tlsPort = await freePort();
+      const file = certificateFile("server", `${made.cert}${made.key}`);
+      await using server = await privateRedis([
+        ...`--tls-port ${tlsPort} --tls-auth-clients no --tls-ca-cert-file ${file}`.split(" "),
+        ...`--tls-cert-file ${file} --tls-key-file ${file}`.split(" "),
+      ]);
+      expect(server.port).not.toBe(tlsPort);
+      await using slack = await startTlsFront(made, world.slack.url);
+      await using compute = await startTlsFront(made, world.compute.url);
+      await using proxy = await connectProxy();
+      const env = {
+        SLACK_API_URL: `${slack.url}/api/`,
+        COMPUTE_API_URL: compute.url,
+        REDIS_URL: `rediss://localhost:${tlsPort}`,
+        ...more,
+      };
+      const dispatcher = getGlobalDispatcher();
+      try {
+        for (const through of [{}, { HTTPS_PROXY: proxy.url }]) {
+          const { code, said } = await doctor({ ...env, ...through });
+          expect(code).toBe(1);
+          const found = said.split("\n").filter((text) => line.test(text));
+          expect(found, said).toHaveLength(3);
+          expect(found.every((text) => text.startsWith("  ✗ "))).toBe(true);
+          expect(said.split(fix), said).toHaveLength(4);
+          // Neither DNS nor a proxy is to blame
+          expect(said).not.toMatch(/SLACK_API_URL, DNS|DNS of this machine|needs HTTPS_PROXY/);
+        }
+        expect(proxy.tunnels.length).toBeGreaterThan(1);
+      } finally {
+        setGlobalDispatcher(dispatcher);
+        trustAuthorities(undefined);
+      }
+    },
+    30_000,
+  );
+
+  it("names the issuer of a proxy's own certificate, where that one isn't trusted", async () => {
+    const made = authority.mint("localhost", localhost);
+    await using slack = await startTlsFront(made, world.slack.url);
+    await using compute = await startTlsFront(made, world.compute.url);
+    await using proxy = await connectProxy();
+    const stranger = mintAuthority("Another CA").mint("localhost", localhost);
+    await using front = await startTlsFront(stranger, proxy.url);
+    const dispatcher = getGlobalDispatcher();
+    try {
+      const { code, said } = await doctor({
+        SLACK_API_URL: `${slack.url}/api/`,
+        COMPUTE_API_URL: compute.url,
+        CA_FILE: certificateFile("ours", authority.certificate),
+        HTTPS_PROXY: proxy.url
+          .replace("http:", "https:")
+          .replace(/@.*/, `@localhost:${front.port}`),
+      });
+      const line =
+        /✗ .*certificate of the proxy: localhost, from Another CA, .*"Another CA" isn't trusted/g;
+      expect(said.match(line), said).toHaveLength(2);
+      expect(said).toContain('CA_FILE lacks it: add the certificate of "Another CA" (PEM)');
+      expect(code).toBe(1);
+      expect(proxy.tunnels).toEqual([]);
+    } finally {
+      setGlobalDispatcher(dispatcher);
+      trustAuthorities(undefined);
+    }
+  }, 30_000);
+
+  it("says that Redis asks for a client certificate, that it refuses the one it is shown, and that a port doesn't speak TLS", async () => {
+    const made = authority.mint("localhost", localhost);
+    const tlsPort = await freePort();
+    const file = certificateFile("server", `${made.cert}${made.key}`);
+    const ca = certificateFile("ours", authority.certificate);
+    await using server = await privateRedis([
+      ...`--tls-port ${tlsPort} --tls-auth-clients yes --tls-ca-cert-file ${ca}`.split(" "),
+      ...`--tls-cert-file ${file} --tls-key-file ${file}`.split(" "),
+    ]);
+    const stranger = mintAuthority("Another CA").mint("gatehouse");
+    const shown = certificateFile("stranger", `${stranger.cert}${stranger.key}`);
+    const env = { CA_FILE: ca, REDIS_URL: `rediss://localhost:${tlsPort}` };
+    try {
+      for (const [more, words] of [
+        [{}, "Redis asks for a client certificate: set REDIS_CERT_FILE and REDIS_KEY_FILE"],
+        [
+          { REDIS_CERT_FILE: shown, REDIS_KEY_FILE: shown },
+          "Redis refuses the certificate in REDIS_CERT_FILE",
+        ],
+        [
+          { REDIS_URL: `rediss://localhost:${server.port}` },
+          "check REDIS_URL (rediss:// is for a port that speaks TLS)",
+        ],
+      ] as const) {
+        const { code, said } = await doctor({ ...env, ...more });
+        expect(said).toContain(words);
+        expect(code).toBe(1);
+      }
+    } finally {
+      trustAuthorities(undefined);
+    }
+  });
+});
+
+/** A file of this name, for as long as the world lasts. */
+function certificateFile(name: string, text: string): string {
+  const file = path.join(certificates, `${name}.pem`);
+  writeFileSync(file, text);
+  return file;
+}
 
 interface Planted {
   env: Record<string, string>;

@@ -7,6 +7,7 @@ import {
   judgeFolder,
 } from "../../../src/start/doctor/folders.ts";
 import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
+import type { CertificateFacts } from "../../../src/start/doctor/certificate.ts";
 import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
 import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
 import { botScopes, judgeSlack, type SlackFacts } from "../../../src/start/doctor/slack.ts";
@@ -29,6 +30,8 @@ const slack: SlackFacts = {
   app: says({}),
   appIdOfToken: "A1",
   mode: "socket",
+  certificate: undefined,
+  hasAuthorities: false,
   date: now,
   now,
 };
@@ -42,17 +45,26 @@ const redis: Exclude<RedisFacts, { unusable: string }> = {
   usedBytes: 2 ** 20,
   mostBytes: 0,
 };
-const certificate = {
+const certificate: CertificateFacts = {
+  host: "compute.example",
   subject: "compute.example",
   issuer: "Acme CA",
+  names: ["compute.example"],
+  validFrom: inDays(-60),
   validTo: inDays(60),
-  problem: undefined,
+  expiredAbove: [],
+  flaw: undefined,
+  code: "",
 };
+const untrusted = { ...certificate, flaw: "unknown-issuer", code: "SELF_SIGNED" } as const;
+const redisTls = { certificate, ownValidTo: inDays(60), hasAuthorities: false, now };
 const service: ServiceFacts = {
   host: "compute.example",
   proxy: undefined,
   read: { projects: 1, ms: 12 },
   certificate,
+  authorities: false,
+  isStrict: false,
   ownValidTo: inDays(60),
   now,
 };
@@ -237,9 +249,54 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.service({ certificate: { ...certificate, problem: "SELF_SIGNED" } }),
-    "not trusted (SELF_SIGNED)",
-    "COMPUTE_CA_FILE",
+    judged.service({ certificate: untrusted }),
+    '"Acme CA" isn\'t trusted here (SELF_SIGNED)',
+    "name the file in CA_FILE",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: untrusted, authorities: true }),
+    '"Acme CA" isn\'t trusted here',
+    "CA_FILE lacks it",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: untrusted, authorities: true, isStrict: true }),
+    '"Acme CA" isn\'t trusted here',
+    "COMPUTE_CA_FILE lacks it",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: { ...certificate, flaw: "expired", expiredAbove: ["Acme CA"] } }),
+    "Acme CA above it has expired",
+    "send the renewed one",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: { ...certificate, flaw: "not-yet", validFrom: inDays(2) } }),
+    "valid from 2026-11-24 on",
+    "clock",
+  ],
+  [
+    "✗",
+    judged.slack({
+      bot: silent("self-signed certificate in certificate chain"),
+      certificate: { ...untrusted, host: "slack.com", subject: "slack.com" },
+    }),
+    '"Acme CA" isn\'t trusted here',
+    "A proxy that inspects",
+  ],
+  [
+    "✗",
+    judged.redis({ tls: { ...redisTls, certificate: { ...certificate, validTo: inDays(9) } } }),
+    "9 days left",
+    "Redis can't be reached",
+  ],
+  [
+    "✗",
+    judged.redis({ tls: { ...redisTls, ownValidTo: inDays(-1) } }),
+    "REDIS_CERT_FILE: has expired",
+    "new certificate",
   ],
   [
     "✗",

@@ -86,7 +86,7 @@ spec:
         - name: {{ .role }}
           image: {{ include "gatehouse.image" .root | quote }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: [node, --disable-sigusr1, --min-semi-space-size=16, gatehouse.mjs, {{ .role }}]
+          args: [node, --disable-sigusr1, --min-semi-space-size=16, --max-old-space-size-percentage=60, gatehouse.mjs, {{ .role }}]
           envFrom:
             - configMapRef: { name: {{ .root.Release.Name }}-settings }
           env:
@@ -110,6 +110,9 @@ spec:
             - { name: DOOR_SECRET_{{ $name }}_FILE, value: /run/secrets/gatehouse/{{ $key }} }
             {{- end }}
             {{- end }}
+            {{- end }}
+            {{- with .root.Values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
             {{- end }}
           ports:
             - { name: ops, containerPort: 3001 }
@@ -149,6 +152,9 @@ spec:
             - { name: policy, mountPath: /config, readOnly: true }
             - { name: secrets, mountPath: /run/secrets/gatehouse, readOnly: true }
             - { name: tmp, mountPath: /tmp }
+            {{- with .root.Values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
       volumes:
         - name: policy
           configMap: { name: {{ .root.Release.Name }}-policy }
@@ -173,6 +179,9 @@ spec:
               {{- end }}
         - name: tmp
           emptyDir: { medium: Memory, sizeLimit: 16Mi }
+        {{- with .root.Values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   # What this process sent, and the heads of the audit chain: they must outlive the pod, and no two pods may share them
   persistentVolumeClaimRetentionPolicy: { whenDeleted: Retain, whenScaled: Retain }
   volumeClaimTemplates:
