@@ -9,6 +9,8 @@ export interface FiringAlert {
   /** Undefined where the label names no one VM. */
   vmId: string | undefined;
   since: number;
+  /** When its source was heard of last, where it has been silent for long. */
+  quietSince?: number | undefined;
 }
 
 /** A freeze or a thaw, by whom, as they are called. */

@@ -42,8 +42,9 @@ export function firingOn<Alert extends FiringAlert>(
   });
 }
 
-export function firingLine({ key, name: alert, label, vm, since }: FiringFact): Line {
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.`;
+export function firingLine({ key, name: alert, label, vm, since, quietSince }: FiringFact): Line {
+  const quiet = quietSince && md` Not heard of since ${atTime(quietSince)}.`;
+  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.${quiet ?? ""}`;
   return { key, text, button: vm && showVm(vm.id) };
 }
 

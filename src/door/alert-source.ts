@@ -2,8 +2,11 @@ import { hash } from "node:crypto";
 import type { AfterNote } from "../attestation/render-attestation.ts";
 import { type Compute, statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import type { Log } from "../log/log.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { scopeOfChannel } from "../policy/access.ts";
+import { isRunIn } from "../policy/refusal.ts";
+import { openPlace, tryAgainMs } from "./open-place.ts";
 import {
   type ChangeCommand,
   type Command,
@@ -18,7 +21,7 @@ import { refusedInError } from "../requests/render/render-result.ts";
 import { targetOf } from "../requests/submit/submit.ts";
 import type { Source } from "../slack/deliver/deliver.ts";
 import { sharedBy } from "../redis/due-list.ts";
-import { isSaid, type Owed, paced } from "../slack/deliver/post-once.ts";
+import { anewMark, isSaid, type Owed, paced } from "../slack/deliver/post-once.ts";
 import {
   type Alerts,
   type Overview,
@@ -30,7 +33,8 @@ import {
 import {
   mostWithControls,
   renderAlert,
-  renderEvent,
+  renderEvents,
+  renderMoved,
   renderOverview,
   type View,
 } from "./render-alert.ts";
@@ -44,6 +48,9 @@ const usual = ["vm.show", "vm.metrics", "vm.restart", "vm.start"];
 const mostPresses = 3;
 /** A card waits so long for its turn in the channel before its group is told with others (ms). */
 const ownCardMs = 3_000;
+
+/** How often the own channel of a group is tried whose card stands in another one meanwhile (ms). */
+const homeAgainMs = 30_000;
 
 /** Redis time (ms). */
 type Now = Pick<View, "frozen"> & { now: number };
@@ -59,6 +66,7 @@ export function alertSource(options: {
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
   config: { readonly policy: Policy };
+  log: Log;
   /** Whether the VM of a request that ended is attested again, as its own card says it. */
   attestationNote?: (
     request: StoredRequest,
@@ -77,6 +85,8 @@ export function alertSource(options: {
     const shared = alert && sharedBy(alert.delivered);
     if (shared !== undefined) await alerts.touch(shared);
     const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
+    if (alert && shared === undefined && (await isToMove(alert, as.now)))
+      return read(id, await alerts.outbox.get(id));
     const owed = overview
       ? await overviewOwed(overview, as)
       : alert && shared === undefined && owedOf(alert, as);
@@ -85,21 +95,36 @@ export function alertSource(options: {
 
   function owedOf(alert: StoredAlert, as: Now) {
     const { record, createdAt, delivered, state, revision } = alert;
-    const { channelId, events } = record;
+    const { events } = record;
     const { now, frozen } = as;
     const { card: standsAt, said } = delivered;
-    // Nowhere to tell it, or nothing: its end came first, or Slack has refused it
-    if (channelId === "" || events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
+    // Nothing to tell: its end came first, or Slack has refused it
+    if (events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
+    const isAway = state === "firing" && standsAt && standsAt.channelId !== ownChannelOf(alert);
+    const channelId = placeOf(alert, now);
+    if (channelId === undefined) return { waitMs: tryAgainMs };
     // That somebody is on it is news
-    const look = `${state}${frozen ? "-frozen" : ""}-${record.requests.length}`;
+    const look = `${state}${record.silence ?? ""}${frozen ? "-frozen" : ""}-${record.requests.length}`;
     const { waitMs, shows } = pacedBy(alert, `${revision}`, look, now);
-    const view = (reads = 0) => viewOf(alert, as, reads);
-    const thread = { channelId: standsAt?.channelId ?? channelId, threadTs: standsAt?.ts };
-    const told = events.map((event, n): Owed => {
-      const render = async () => renderEvent(event, await view());
-      const key = `event:${record.told + n}`;
-      return { key, mark: said[key], place: thread, render, urgency: "alert" };
-    });
+    const view = (reads = 0) => viewOf(alert, channelId, as, reads);
+    const thread = { channelId, threadTs: standsAt?.ts };
+    const keys = events.map((_event, n) => `event:${record.told + n}`);
+    const from = keys.findIndex((key) => !isSaid(said[key]));
+    const [key, ...also] = from < 0 ? [] : keys.slice(from);
+    // What was told nobody yet is told as one: the thread of a group that flaps takes no longer than it flaps
+    const untold: Owed[] = key
+      ? [
+          {
+            key,
+            mark: said[key],
+            place: thread,
+            render: async () => renderEvents(events.slice(from), await view()),
+            covers: also,
+            turn: "event",
+            urgency: "alert",
+          },
+        ]
+      : [];
     const card: Owed = {
       key: "card",
       mark: said["card"],
@@ -107,15 +132,82 @@ export function alertSource(options: {
       render: async () => renderAlert(await view(mostWithControls)),
       shows,
       urgency: "alert",
-      covers: told.map(({ key }) => key),
-      join: now - createdAt < ownCardMs ? undefined : () => alerts.join(alert),
+      covers: keys,
+      closed: whenClosed(alert.id, channelId),
+      join: now - createdAt < ownCardMs ? undefined : () => alerts.join(alert, channelId),
     };
-    return { messages: [card, ...told], waitMs };
+    const { formerCard, formerShown } = alert.delivered;
+    const former: Owed[] = formerCard
+      ? [
+          {
+            key: "former",
+            mark: formerCard.ts,
+            place: formerCard,
+            render: async () => renderMoved(await view(), channelId),
+            shows: {
+              field: "former-shown",
+              before: formerShown,
+              now: "moved",
+              standsAt: formerCard,
+              isLast: true,
+            },
+          },
+        ]
+      : [];
+    return {
+      messages: [card, ...untold, ...former],
+      waitMs: isAway ? Math.min(waitMs || homeAgainMs, homeAgainMs) : waitMs,
+    };
   }
+
+  /** As gatehouse.yml may name one by now. */
+  function ownChannelOf({ record }: StoredAlert): string | undefined {
+    const { alerts: usually, sources } = options.config.policy;
+    return record.channelId || sources[record.source]?.channel || usually?.channel;
+  }
+
+  /** Where its card stands or can stand: its own channel, else that of `alerts`, else that of the audit trail. */
+  function placeOf(alert: StoredAlert, now: number): string | undefined {
+    const { delivered, closed } = alert;
+    const { alerts: usually, audit } = options.config.policy;
+    const own = ownChannelOf(alert);
+    const isMoving = delivered.card !== undefined && !isSaid(delivered.said["card"]);
+    if (isMoving && own) return own;
+    return (
+      delivered.card?.channelId ?? openPlace([own, usually?.channel, audit?.channel], closed, now)
+    );
+  }
+
+  /**
+   * A card that stands in another channel is posted anew in its own from time to time while its group fires, until that takes it.
+   * Resolves with true when the mark of the card says so now, or no longer.
+   */
+  async function isToMove(alert: StoredAlert, now: number): Promise<boolean> {
+    const { id, delivered, closed, state } = alert;
+    const { card, said } = delivered;
+    const own = ownChannelOf(alert);
+    if (!card || own === undefined || card.channelId === own) return false;
+    const { card: mark = "" } = said;
+    const isDue = state === "firing" && now - (closed[own] ?? -Infinity) >= homeAgainMs;
+    if (isDue && isSaid(mark)) return alerts.outbox.mark(id, "said:card", mark, anewMark);
+    return !isDue && mark === anewMark && alerts.outbox.mark(id, "said:card", mark, card.ts);
+  }
+
+  /** Its message is read again, for the next place. */
+  const whenClosed = (id: string, channelId: string) => async (error: string) => {
+    options.log.warn("alert.channel-closed", { alert: id, channel: channelId, error });
+    await alerts.close(id, channelId);
+    return 0;
+  };
 
   async function overviewOwed(overview: Overview, as: Now) {
     const { now, frozen } = as;
-    const { channelId, delivered, memberIds } = overview;
+    const { delivered, memberIds } = overview;
+    const { alerts: usually, audit } = options.config.policy;
+    const channelId =
+      delivered.card?.channelId ??
+      openPlace([overview.channelId, usually?.channel, audit?.channel], overview.closed, now);
+    if (channelId === undefined) return { messages: [], waitMs: tryAgainMs };
     const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");
     const ended = members.length - firing.length;
@@ -123,11 +215,16 @@ export function alertSource(options: {
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
-      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, as, 1));
+      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, channelId, as, 1));
       return renderOverview(await Promise.all(views), firing.length, ended);
     };
     // It stands for many cards
-    const card = { key: "card", mark: delivered.said["card"], urgency: "result" as const };
+    const card = {
+      key: "card",
+      mark: delivered.said["card"],
+      urgency: "result" as const,
+      closed: whenClosed(overview.id, channelId),
+    };
     return { messages: [{ ...card, place: { channelId }, render, shows }], waitMs };
   }
 
@@ -136,13 +233,20 @@ export function alertSource(options: {
     paced(delivered, { version, look, isLast: false }, now, options.editMs);
 
   /** So many of its VMs are read from the compute service: those that can have controls. */
-  async function viewOf(alert: StoredAlert, { now, frozen }: Now, reads: number) {
+  async function viewOf(
+    alert: StoredAlert,
+    channelId: string,
+    { now, frozen }: Now,
+    reads: number,
+  ) {
     const { commands, store } = options;
     const { policy } = options.config;
-    const { source, channelId, vms, requests } = alert.record;
+    const { source, vms, requests } = alert.record;
     const { offer = [] } = policy.sources[source] ?? {};
     const all = new Set([...usual, ...offer]);
-    const offered = [...all].flatMap((one) => commands.find((it) => dottedName(it) === one) ?? []);
+    const offered = [...all]
+      .flatMap((one) => commands.find((it) => dottedName(it) === one) ?? [])
+      .filter((command) => isRunIn({ policy, command, channelId }));
     const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
     const known = vms.map(async ({ label, id }, n) => {
       const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
@@ -183,4 +287,12 @@ export function alertSource(options: {
   }
 
   return { kind: "alert", outbox: alerts.outbox, atOnce: 4, read };
+}
+
+/** What was told of a group and is held counts, once its time has come. It says nothing itself. */
+export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
+  const read: Source["read"] = async (id) => {
+    return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };
+  };
+  return { kind: "alert-held", outbox: alerts.held, atOnce: 4, read };
 }

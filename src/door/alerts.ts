@@ -1,65 +1,25 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AlertSource } from "../config/policy-file.ts";
 import { createOutbox, membersIn, placeIn, sharedBy, shownIn } from "../redis/due-list.ts";
 import { createRecords } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
-import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
+import {
+  type AlertGroup,
+  bareGroup,
+  detailsOf,
+  emptyGroup,
+  endAll,
+  fires,
+  firingIn,
+  isFiring,
+  merge,
+  saysTheSame,
+  settle,
+} from "./alert-group.ts";
+import { type Closed, closedField, closedIn } from "./open-place.ts";
+import { type Delivery, shortHash } from "./read-alerts.ts";
 
-/** What is known of one alert. Without details: it is only counted. */
-type Known = Pick<Alert, "at" | "endedAt"> & { detail?: Detail };
-
-export interface AlertGroup {
-  alerts: Readonly<Record<string, Known>>;
-  /** Alerts that its source left out. */
-  omitted: number;
-}
-
-const emptyGroup: AlertGroup = { alerts: {}, omitted: 0 };
-const mostDetailed = 100;
-const mostKnown = 1_000;
-/** What ended so long ago makes room for others (ms). */
-const pastMs = 3_600_000;
-
-/**
- * A group after a delivery. Of two tellings of one alert the later counts, and at one time the end; so deliveries in any order, and
- * any number of times, end in the same group. Pure.
- */
-export function merge(group: AlertGroup, { alerts, omitted }: Delivery, now: number): AlertGroup {
-  const all = new Map(Object.entries(group.alerts));
-  for (const { key, at, endedAt, ...detail } of alerts) {
-    const told: Known = { at, ...(endedAt === undefined ? {} : { endedAt }), detail };
-    const before = all.get(key);
-    if (!before || compare(told, before) > 0) all.set(key, told);
-  }
-  const isPast = ({ endedAt = now }: Known) => Number(endedAt < now - pastMs);
-  const byKey = ([a]: [string, Known], [b]: [string, Known]) => (a < b ? -1 : 1);
-  const kept = [...all]
-    .toSorted((a, b) => isPast(a[1]) - isPast(b[1]) || byKey(a, b))
-    .slice(0, mostKnown)
-    .map(([key, known], n): [string, Known] => [key, n < mostDetailed ? known : bare(known)])
-    .toSorted(byKey);
-  return { alerts: Object.fromEntries(kept), omitted: Math.max(group.omitted, omitted) };
-}
-
-const bare = ({ at, endedAt }: Known): Known => ({ at, ...(endedAt && { endedAt }) });
-
-/** Where two peers word one telling differently, the same words count, whichever come last. */
-function compare(one: Known, other: Known): number {
-  const [a, b] = [one, other].map(({ detail = "" }) => JSON.stringify(detail));
-  const byTime = one.at - other.at || (one.endedAt ?? 0) - (other.endedAt ?? 0);
-  return byTime || Number((a ?? "") > (b ?? ""));
-}
-
-export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
-const fires = ({ alerts }: AlertGroup) => Object.values(alerts).some(isFiring);
-export const firingIn = ({ alerts, omitted }: AlertGroup): number =>
-  Object.values(alerts).filter(isFiring).length + omitted;
-
-/** Those that fire first, then by their times. */
-export function detailsOf({ alerts }: AlertGroup): (Detail & { endedAt: number | undefined })[] {
-  const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
-  return Object.values(alerts)
-    .flatMap(({ detail, endedAt }) => (detail ? [{ ...detail, endedAt }] : []))
-    .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || (a.vm < b.vm ? -1 : 1));
-}
+export { type AlertGroup, detailsOf, firingIn, isFiring, merge } from "./alert-group.ts";
 
 /** What its thread tells; the first is on its card. `vms` are labels. */
 export interface AlertEvent {
@@ -79,7 +39,7 @@ function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
 
 interface AlertRecord {
   source: string;
-  /** Fixed when the first delivery came; empty where gatehouse.yml names none. */
+  /** Fixed when the first delivery came; empty where gatehouse.yml named none then. */
   channelId: string;
   group: AlertGroup;
   /** The VMs that labels meant when they came, by ID, because names can be reused. A button names its place in this list. */
@@ -89,14 +49,20 @@ interface AlertRecord {
   told: number;
   /** Made by its buttons, in order. */
   requests: readonly string[];
+  /** Its source has been silent for `quietMs`; or, once it is taken as over without its end, why. */
+  silence?: Silence | undefined;
 }
+
+export type Silence = "quiet" | "unheard" | "source-removed";
 
 /** Of one group, or of a message for several. */
 export interface Posted {
   id: string;
   revision: number;
   createdAt: number;
-  delivered: ReturnType<typeof shownIn>;
+  /** `formerShown`: what its former card shows since it stands in another channel. */
+  delivered: ReturnType<typeof shownIn> & { formerShown: string };
+  closed: Closed;
 }
 
 export interface StoredAlert extends Posted {
@@ -109,7 +75,8 @@ const postedOf = (id: string, fields: Fields): Posted => ({
   id,
   revision: Number(fields["revision"]),
   createdAt: Number(fields["createdAt"]),
-  delivered: shownIn(fields),
+  delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
+  closed: closedIn(fields),
 });
 
 /** Undefined for one that is gone. */
@@ -155,6 +122,22 @@ const mostEvents = 30;
 /** An overview takes further groups for so long (ms). */
 const gathersMs = 10 * 60_000;
 const maxTries = 20;
+/** Between tries, at random: up to these (ms). */
+const shortestPauseMs = 5;
+const longestPauseMs = 250;
+const untoldMs = 30_000;
+/**
+ * After so long without a delivery the message of a group says so (`quietMs`), and later it is taken as over. Alertmanager and Grafana
+ * repeat what fires every 4 hours by default, and seldom less often than once a day; the others tell of it once (ms).
+ */
+const repeated = { quietMs: 12 * 3600_000, unheardMs: 48 * 3600_000 };
+const toldOnce = { quietMs: 48 * 3600_000, unheardMs: 7 * 24 * 3600_000 };
+const patience: Readonly<Record<AlertSource["format"], typeof repeated>> = {
+  alertmanager: repeated,
+  grafana: repeated,
+  pagerduty: toldOnce,
+  plain: toldOnce,
+};
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
@@ -162,6 +145,8 @@ export type Alerts = ReturnType<typeof createAlerts>;
 export function createAlerts(redis: RedisClient, key: Keys) {
   const alertKey = (id: string) => key("alert", id);
   const outbox = createOutbox(redis, key("alerts", "outbox"), alertKey);
+  /** Groups with a delivery that is held, each due when it counts. */
+  const held = createOutbox(redis, key("alerts", "held"), alertKey);
   const records = createRecords(redis, key, key("alerts", "open"), outbox);
   const now = () => redisNow(redis);
   const get = async (id: string) => parseAlert(id, await outbox.get(id));
@@ -189,8 +174,27 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     if (await redis.exists(alertKey(id))) await records.touch(id);
   }
 
+  /** The record with this group in it, and what its thread is to be told. */
+  function withGroup<T extends Omit<AlertRecord, "group">>(
+    record: T,
+    was: AlertGroup | undefined,
+    group: AlertGroup,
+  ) {
+    const all = [...record.events, ...eventsOf(was ?? emptyGroup, group)];
+    const events = all.slice(-mostEvents);
+    return { ...record, group, events, told: record.told + all.length - events.length };
+  }
+
+  const auditOf = (id: string, { source, group }: AlertRecord) => ({
+    what: "alert",
+    source,
+    alert: id,
+    firing: firingIn(group),
+  });
+
   return {
     outbox,
+    held,
     now,
     get,
     getMany,
@@ -203,7 +207,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
      */
     async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
       const base = `a-${shortHash(source, delivery.groupKey)}`;
-      if (delivery.alerts.length === 0) return { isChanged: false };
+      if (delivery.alerts.length === 0 && !delivery.isWhole) return { isChanged: false };
       for (let tries = 0; tries < maxTries; tries++) {
         const at = await now();
         const id = (await redis.getex(key("alert-of", base), "PX", pointerMs)) ?? base;
@@ -213,19 +217,25 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
           // The next is the same for whoever follows: the pointer only spares the way
           const next = `a-${shortHash(id)}`;
-          const past = Object.entries(known.alerts).map(([one, its]) => [one, bare(its)] as const);
-          const begun = merge({ ...emptyGroup, alerts: Object.fromEntries(past) }, delivery, at);
+          const begun = merge(bareGroup(known), delivery, at);
           const isBegun = !(await get(next)) && (await write(next, undefined, begun));
           await redis.set(key("alert-of", base), next, "PX", pointerMs);
           if (isBegun) return { id: next, isChanged: true };
           continue;
         }
+        // The end of what was never told opens no group
+        if (!before && delivery.alerts.length === 0) return { isChanged: false };
         const isChanged = await write(id, before, group);
-        if (isChanged !== false) return { id, isChanged: isChanged === true };
+        if (isChanged !== false) return { id, isChanged: isChanged === "said" };
+        // Others write to this group right now: not all of them at once again
+        await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries * shortestPauseMs));
       }
       return undefined;
 
-      /** False when it changed since it was read; undefined where there is nothing to write. */
+      /**
+       * `said`: something new is said of the group; `noted`: only who told it, and when. False when it changed since it was read;
+       * undefined where there is nothing to write.
+       */
       async function write(id: string, before: StoredAlert | undefined, group: AlertGroup) {
         const vms = [...(before?.record.vms ?? [])];
         const known = before?.record.vms.length ?? 0;
@@ -236,7 +246,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           if (vmId !== undefined) vms.push({ label, id: vmId });
         }
         const was = before?.record.group;
-        if (JSON.stringify(was) === JSON.stringify(group) && vms.length === known) return undefined;
+        const hasNewVms = vms.length > known;
+        if (JSON.stringify(was) === JSON.stringify(group) && !hasNewVms) return undefined;
         const record = before?.record ?? {
           source,
           channelId: await channelOf(vms.map((vm) => vm.id)),
@@ -244,12 +255,52 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           told: 0,
           requests: [],
         };
-        const all = [...record.events, ...eventsOf(was ?? emptyGroup, group)];
-        const events = all.slice(-mostEvents);
-        const told = record.told + all.length - events.length;
-        const audit = { what: "alert", source, alert: id, firing: firingIn(group) };
-        return move(id, before, { ...record, group, vms, events, told }, audit);
+        const after = withGroup({ ...record, vms, silence: undefined }, was, group);
+        const isSaid = !was || hasNewVms || !saysTheSame(was, group);
+        // First: a process that dies in between leaves a look too many
+        if (group.held) await redis.zadd(held.list, group.held.from, id);
+        const audit = isSaid ? auditOf(id, after) : undefined;
+        if (!(await move(id, before, after, audit))) return false;
+        return isSaid ? "said" : "noted";
       }
+    },
+
+    /**
+     * Groups that fire and whose source says no more of them: their messages say so, and in the end they are taken as over.
+     * Idempotent; any process may do it at any time.
+     */
+    async endUnheard(
+      sources: Readonly<Record<string, Pick<AlertSource, "format">>>,
+    ): Promise<void> {
+      const at = await now();
+      for (const before of await getMany(await records.openIds())) {
+        const { record, id } = before;
+        const heardAt = record.group.told?.heardAt ?? before.changedAt;
+        const source = Object.hasOwn(sources, record.source) ? sources[record.source] : undefined;
+        const { quietMs, unheardMs } = source ? patience[source.format] : repeated;
+        const isRemoved = source === undefined;
+        const isUnheard = at - heardAt > unheardMs;
+        if (isRemoved || isUnheard) {
+          const silence = isRemoved ? "source-removed" : "unheard";
+          const after = withGroup({ ...record, silence }, record.group, endAll(record.group, at));
+          await move(id, before, after, { ...auditOf(id, after), why: silence });
+        } else if (at - heardAt > quietMs && record.silence === undefined)
+          await move(id, before, { ...record, silence: "quiet" });
+      }
+    },
+
+    /** What is held counts, once its time has come. Resolves with the revision, and how long until the next look (ms; 0: none). */
+    async settle(id: string): Promise<{ revision: number; waitMs: number }> {
+      const [before, at] = [await get(id), await now()];
+      const group = before?.record.group;
+      if (!before || !group?.held) return { revision: before?.revision ?? 0, waitMs: 0 };
+      const { record, revision } = before;
+      const settled = settle(group, at);
+      if (settled === group) return { revision, waitMs: group.held.from - at };
+      const after = withGroup({ ...record, silence: undefined }, group, settled);
+      const audit = saysTheSame(group, settled) ? undefined : auditOf(id, after);
+      const isMoved = await move(id, before, after, audit);
+      return isMoved ? { revision: revision + 1, waitMs: 0 } : { revision, waitMs: 1 };
     },
 
     /** A button has made this request, or it has ended. Idempotent. */
@@ -263,7 +314,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     },
 
     /** The group is told in a message with others. Idempotent; false when it has its own by now. */
-    async join({ id, record: { channelId } }: StoredAlert): Promise<boolean> {
+    async join({ id }: StoredAlert, channelId: string): Promise<boolean> {
       const at = await now();
       const overview = `o-${shortHash(channelId, String(Math.floor(at / gathersMs)))}`;
       await redis
@@ -274,6 +325,20 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         .exec();
       await records.touch(overview);
       return outbox.mark(id, "said:card", "", `shared ${overview}`);
+    },
+
+    /** The channel took no message, of a group or of several: it is tried again later. */
+    async close(id: string, channelId: string): Promise<void> {
+      await outbox.remember(id, closedField(channelId, await now()));
+    },
+
+    /** Groups that fire and that no channel shows, for longer than a message takes. */
+    async untold(afterMs = untoldMs): Promise<StoredAlert[]> {
+      const [open, at] = [await getMany(await records.openIds()), await now()];
+      return open.filter(({ delivered, createdAt }) => {
+        const isShown = delivered.card !== undefined || sharedBy(delivered) !== undefined;
+        return !isShown && at - createdAt >= afterMs;
+      });
     },
 
     /** Where the group is told: its own message, or one with others. */
@@ -299,12 +364,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     /** What fires now, for digests and the Home tab. */
     async firing() {
       const open = await getMany(await records.openIds());
-      return open.flatMap(({ id, record: { group, vms } }) =>
-        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+      return open.flatMap(({ id, record: { group, vms, silence } }) => {
+        const quietSince = silence === undefined ? undefined : group.told?.heardAt;
+        return detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
           const vmId = vms.find((vm) => vm.label === label)?.id;
-          return endedAt ? [] : [{ key: `${id} ${name} ${label}`, name, label, vmId, since }];
-        }),
-      );
+          const line = `${id} ${name} ${label}`;
+          return endedAt ? [] : [{ key: line, name, label, vmId, since, quietSince }];
+        });
+      });
     },
   };
 }

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 import type { AlertSource } from "../config/policy-file.ts";
 import { plain } from "../messages/message.ts";
+import { parseIsoTime } from "../text/parse-time.ts";
 
 /** What is shown of an alert, shortened. */
 export interface Detail {
@@ -16,18 +17,27 @@ export interface Detail {
 export interface Alert extends Detail {
   /** The same for each telling of one alert. */
   key: string;
-  /** Which of two tellings is the later one (ms, by the clock of its source). */
+  /** When it began to fire; of an incident, when it became what it is now (ms, by the clock of its source). */
   at: number;
-  /** Undefined while it fires (ms). */
+  /** Undefined while it fires; 0 where its source doesn't say when it ended (ms). */
   endedAt?: number;
 }
 
+/** One state of a group, as its sender saw it. */
 export interface Delivery {
   /** What its source groups by. */
   groupKey: string;
   alerts: readonly Alert[];
-  /** Alerts of the group that its source left out. */
+  /** Alerts of the group that its source left out, firing or not. */
   omitted: number;
+  /** Whether it lists all that is reported of its group: what isn't there is reported no more. */
+  isWhole?: boolean;
+  /** Tells the peers of a source apart. */
+  sender?: string;
+  /** When it was sent, or happened, by the clock of its sender (ms). */
+  sentAt?: number;
+  /** When it came (ms by Redis). */
+  arrivedAt?: number;
 }
 
 /** What is wrong, and in which field; never what stands there. */
@@ -39,9 +49,9 @@ export const shortHash = (...parts: readonly string[]) =>
   hash("sha256", JSON.stringify(parts), "base64url").slice(0, 12);
 
 const time = z.string().transform((text, context) => {
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) context.addIssue("must be a time like 2026-11-25T03:12:00Z");
-  return at;
+  const at = parseIsoTime(text);
+  if (at === undefined) context.addIssue("must be a time like 2026-11-25T03:12:00Z");
+  return at ?? 0;
 });
 const words = z.string().min(1);
 const labels = z.record(z.string(), z.unknown());
@@ -49,7 +59,9 @@ const status = z.enum(["firing", "resolved"]);
 
 const grouped = z.object({
   groupKey: words,
-  truncatedAlerts: z.number().int().min(0).max(1_000_000).default(0),
+  status: status.optional(),
+  externalURL: z.string().optional(),
+  truncatedAlerts: z.number().int().min(0).max(1_000_000).nullish(),
   alerts: z.array(
     z.object({
       status,
@@ -62,20 +74,31 @@ const grouped = z.object({
   ),
 });
 
-/** Alertmanager's (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which is made after it. */
+/**
+ * Alertmanager's (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which is made after it.
+ * With `max_alerts` both list the first of them, in the order of their labels, and `status` is that of those alone: it says nothing of
+ * the ones left out. A group that fires with nothing that fires in its list isn't listed whole.
+ */
 const readGrouped =
   (version: string): Read =>
   (body, source) =>
     read(grouped.extend({ version: z.literal(version) }), body, (group) => ({
       groupKey: group.groupKey,
-      omitted: group.truncatedAlerts,
+      omitted: group.truncatedAlerts ?? 0,
+      isWhole:
+        !group.truncatedAlerts &&
+        (group.status !== "firing" || group.alerts.some((alert) => alert.status === "firing")),
+      sender: shortHash(group.externalURL ?? ""),
       alerts: group.alerts.map((alert) => {
-        const { labels: all, startsAt: at, endsAt = at } = alert;
+        const { labels: all, startsAt: at, endsAt = 0 } = alert;
         const { summary, description, message } = alert.annotations ?? {};
         return {
-          key: shortHash(alert.fingerprint ?? JSON.stringify(Object.entries(all))),
+          key: shortHash(
+            alert.fingerprint ??
+              JSON.stringify(Object.entries(all).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+          ),
           at,
-          ...(alert.status === "resolved" ? { endedAt: endsAt } : {}),
+          ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt) } : {}),
           ...texts(all["alertname"], summary ?? description ?? message, all["severity"]),
           vm: vmIn(all, source),
           since: at,
@@ -115,7 +138,7 @@ const readIncident: Read = (body, source) => {
       vm: vmIn({ title, service, incident_key, urgency, priority }, source),
       since: data.created_at,
     };
-    return { groupKey: id, alerts: [alert], omitted: 0 };
+    return { groupKey: id, alerts: [alert], omitted: 0, sentAt: at };
   });
 };
 
@@ -142,7 +165,7 @@ const readSimple: Read = (body) =>
     omitted: 0,
     alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
       const at = startsAt ?? endsAt ?? 0;
-      const ended = one.status === "resolved" ? { endedAt: endsAt ?? at } : {};
+      const ended = one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {};
       const detail = { ...texts(name, one.summary, one.severity), vm: short(vm), since: at };
       return { key: shortHash(one.id ?? `${name} ${vm}`), at, ...ended, ...detail };
     }),

@@ -2,6 +2,7 @@ import type { Policy } from "../config/policy-file.ts";
 import {
   buttons,
   type ButtonSpec,
+  channelLink,
   context,
   counted,
   firstFew,
@@ -71,10 +72,11 @@ const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) =
 const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
-/** Those that fire; of a group that has ended, all. */
-function shownOf({ record: { group }, state }: StoredAlert): ReturnType<typeof detailsOf> {
+/** Those that fire; all where none does that is known, as in a group that has ended. */
+function shownOf({ record: { group } }: StoredAlert): ReturnType<typeof detailsOf> {
   const all = detailsOf(group);
-  return state === "firing" ? all.filter(isFiring) : all;
+  const firing = all.filter(isFiring);
+  return firing.length > 0 ? firing : all;
 }
 
 function calledOf(label: string, { vms }: Pick<View, "vms">): string {
@@ -106,25 +108,23 @@ export function renderAlert(view: View): Message {
   const shown = shownOf(alert);
   const isOpen = alert.state === "firing";
   const [first] = shown;
-  const since = first ? atTime(first.since) : md``;
-  const many = isOpen ? firingIn(group) : shown.length;
+  const many = isOpen ? firingIn(group) - group.omitted : shown.length;
   const all = many > 1 ? counted(many, "alert") : "";
-  const endedAt = Math.max(...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
-  const times = isOpen
-    ? md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`
-    : md`Ended ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
   const labels = distinct(shown.map(({ vm }) => vm));
   const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
   const isInRows = labels.length > 1 && labels.some((label) => vms.has(label));
   const severity = few(shown.map((one) => one.severity));
   const head = lines(
-    md`${isOpen ? "🔥" : "✅"} *${headline(view)}*${severity && ` · ${severity}`}`,
+    md`${signOf(alert)} *${headline(view)}*${severity && ` · ${severity}`}`,
     ...(isInRows ? [] : summariesOf(shown, many > 1)),
-    times,
+    many > 0 ? timesLine(alert, shown, all) : undefined,
+    omittedLine(alert),
+    missingLine(view, shown),
+    silenceLine(alert),
     only && statusLine(only),
   );
   const below = lines(...view.presses.map(pressLine), isOpen && frozenWords(frozen));
-  const told = isOpen ? `🔥 ${headline(view)}` : `✅ Ended: ${headline(view)}`;
+  const told = `${signOf(alert)} ${isOpen ? "" : "Ended: "}${headline(view)}`;
   return message(
     news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
     section(head),
@@ -138,6 +138,53 @@ export function renderAlert(view: View): Message {
     below.value === "" ? undefined : section(below),
     context(md`${source} · ${name(alert.id)}`),
   );
+}
+
+/** ⚪: over, without that its source told its end. */
+function signOf({ state, record: { group, silence } }: StoredAlert): string {
+  if (state === "firing") return "🔥";
+  const isTold = silence === undefined && detailsOf(group).some(({ isMissing }) => !isMissing);
+  return isTold ? "✅" : "⚪";
+}
+
+function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>, all: string): Markdown {
+  const [first] = shown;
+  const since = first ? atTime(first.since) : md``;
+  if (alert.state === "firing")
+    return md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`;
+  const endedAt = Math.max(...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
+  const how = shown.every(({ isMissing }) => isMissing) ? "No longer reported since" : "Ended";
+  return md`${how} ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
+}
+
+/** With a limit on its list a source tells how many it leaves out, and not whether they fire. */
+function omittedLine({ record: { group, source } }: StoredAlert): Markdown | undefined {
+  if (group.omitted === 0) return undefined;
+  const more = md`${group.omitted.toLocaleString("en-US")} more not listed`;
+  const isAllEnded = !Object.values(group.alerts).some(isFiring);
+  return isAllEnded
+    ? md`Those listed have ended. ${more}: ${source} doesn't say whether they fire.`
+    : md`${more} by ${source}.`;
+}
+
+/** Its source left these out of a list of all, without telling that they ended: silenced, say. */
+function missingLine(view: View, shown: ReturnType<typeof shownOf>): Markdown | undefined {
+  const { record, state } = view.alert;
+  const missing = detailsOf(record.group).filter((one) => one.isMissing);
+  const isSaid = state !== "firing" && shown.every(({ isMissing }) => isMissing);
+  if (missing.length === 0 || isSaid || record.silence !== undefined) return undefined;
+  const names = missing.map((one) =>
+    one.vm === "" ? one.name : `${one.name} on ${calledOf(one.vm, view)}`,
+  );
+  return md`No longer reported: ${few(names)}.`;
+}
+
+function silenceLine({ record: { group, silence, source } }: StoredAlert): Markdown | undefined {
+  if (silence === undefined) return undefined;
+  if (silence === "source-removed")
+    return md`Nobody tells its end: ${source} is no longer a source in gatehouse.yml.`;
+  const since = md`Not heard of since ${atTime(group.told?.heardAt ?? 0)}`;
+  return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
 }
 
 /** Who is on it, or what became of it. */
@@ -196,7 +243,7 @@ function controlsOf(
   { alert, offered, frozen, policy }: View,
   { n, target, refused }: Vm,
 ): ButtonSpec[] {
-  const mayChange = alert.state === "firing" && !frozen;
+  const mayChange = shownOf(alert).some(isFiring) && !frozen;
   const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.requests.length });
   return offered.flatMap((command) => {
     const { offeredIn = [target.status] } = isChange(command) && command.on === "vm" ? command : {};
@@ -236,9 +283,17 @@ export function renderConfirm(
   return sentence(text, buttons([{ label, value, action: `${action}${asked}`, style: "danger" }]));
 }
 
-/** In the thread of its message. */
-export function renderEvent({ is, vms: labels }: AlertEvent, view: View): Message {
-  if (is === "ended") return notice(md`✅ Ended: ${headline(view)}. Nothing fires any more.`);
+/** In the thread of its message: what happened since the thread was told last, as one. */
+export function renderEvents(events: readonly AlertEvent[], view: View): Message {
+  const isOver = events.at(-1)?.is === "ended";
+  const ends = events.filter(({ is }) => is === "ended").length;
+  const turns = ends - (isOver || events[0]?.is === "ended" ? 1 : 0);
+  const flaps = turns > 0 ? ` It fired and ended ${counted(turns, "time")} in between.` : "";
+  if (isOver) {
+    const way = view.alert.record.silence === undefined ? ". Nothing fires any more." : ".";
+    return notice(md`${signOf(view.alert)} Ended: ${headline(view)}${way}${flaps}`);
+  }
+  const labels = distinct(events.flatMap(({ vms }) => vms));
   const isNew = (one: { vm: string }) => labels.length === 0 || labels.includes(one.vm);
   const names = distinct(
     shownOf(view.alert)
@@ -251,10 +306,15 @@ export function renderEvent({ is, vms: labels }: AlertEvent, view: View): Messag
     mostInWords,
   );
   const on = where && ` on ${where}`;
+  const isAgain = events.some(({ is }) => is !== "joined");
   return notice(
-    is === "fired" ? md`🔥 Fires again: ${what}${on}.` : md`🔥 ${what} ${fire}${on} too.`,
+    isAgain ? md`🔥 Fires again: ${what}${on}.${flaps}` : md`🔥 ${what} ${fire}${on} too.`,
   );
 }
+
+/** In place of a card that stood in another channel while its own was closed. */
+export const renderMoved = (view: View, channelId: string): Message =>
+  notice(md`➡️ ${headline(view)}: told in ${channelLink(channelId)} from now on.`);
 
 /** One message for groups that came faster than a channel takes messages: some by name, the rest counted. */
 export function renderOverview(views: readonly View[], firing: number, ended: number): Message {

@@ -34,6 +34,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
 import { runProgram, UsageError } from "../text/terminal.ts";
 import { secretFindings } from "./doctor/door.ts";
+import { placeFindings } from "./doctor/alert-places.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
@@ -152,7 +153,8 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const lacking = sources.flatMap((source) => sourceProblem?.(source) ?? []);
   const secrets = secretFindings(lacking, sources.length);
   const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
-  const here = [...folder, ...secrets].filter(({ is }) => is !== "well");
+  const places = placeFindings(policy);
+  const here = [...folder, ...secrets, ...places].filter(({ is }) => is !== "well");
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
   // Another machine may have the folder

@@ -14,6 +14,7 @@ import {
   hmac,
   minute,
   pagerdutyBody,
+  channelNamed,
   send,
   sources,
   startAlertWorld,
@@ -36,6 +37,9 @@ const inThread = (world: TestWorld, { ts }: SeenMessage, channel = "ops") =>
     .seesChannel(channel)
     .messages.filter((one) => one.threadTs === ts && one.ts !== ts)
     .map(wordsOf);
+
+const inChannelAndThreads = (world: TestWorld, channel = "ops") =>
+  world.ada.seesChannel(channel).messages.map(wordsOf);
 
 /** Nothing is owed any more. */
 const isQuiet = (world: TestWorld) =>
@@ -336,6 +340,193 @@ describe("the message of a group", () => {
     expect(await here.redis.exists(here.key("alert", "a-gone"))).toBe(0);
   });
 
+  it("fires again with the same beginning, alone and beside an alert that never ended; a copy of that ends nothing", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}, { vm: "db-1" }]);
+    const card = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
+    const ended = { status: "resolved", endsAt: minute(9) } as const;
+    await fire(world, [ended, { vm: "db-1" }]);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 ·/);
+    expect((await fire(world, [{}, { vm: "db-1" }]))["changed"]).toBe(true);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
+    await fire(world, [ended, { vm: "db-1", ...ended }]);
+    await hears(world.olivia, "ops", /^✅ HighCpu on db-1, web-2 /);
+    await isQuiet(world);
+    expect((await fire(world, [{}]))["changed"]).toBe(true);
+    const again = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    expect(again.ts).toBe(card.ts);
+    expect((await fire(world, [{}]))["changed"]).toBe(false);
+    await isQuiet(world);
+    expect(inThread(world, card).at(-1)).toBe("🔥 Fires again: HighCpu on web-2.");
+  }, 40_000);
+
+  it("isn't opened again by the late copy of a peer, which is told by its address", async () => {
+    await using world = await startAlertWorld();
+    const from = (peer: string) => ({ ...bearer(), "x-forwarded-for": peer });
+    const post = async (tells: Fired, peer: string) =>
+      (await send(world, "prometheus", alertmanagerBody([tells]), from(peer))).body["changed"];
+    expect(await post({}, "10.0.0.1")).toBe(true);
+    expect(await post({ status: "resolved" }, "10.0.0.1")).toBe(true);
+    expect(await post({}, "10.0.0.2")).toBe(false);
+    expect(await post({ status: "resolved" }, "10.0.0.2")).toBe(false);
+    await hears(world.olivia, "ops", /^✅ HighCpu on web-2 /);
+  });
+
+  it("fires again when what was held for being a late copy perhaps counts, after a minute", async () => {
+    await using world = await startAlertWorld();
+    const from = (peer: string) => ({ ...bearer(), "x-forwarded-for": peer });
+    const post = async (tells: Fired, peer: string) =>
+      (await send(world, "prometheus", alertmanagerBody([tells]), from(peer))).body["alert"];
+    await post({}, "10.0.0.1");
+    await post({ status: "resolved" }, "10.0.0.1");
+    const id = String(await post({}, "10.0.0.2"));
+    await hears(world.olivia, "ops", /^✅ HighCpu on web-2 /);
+    const key = world.key("alert", id);
+    const record = JSON.parse((await world.client.hget(key, "alert")) ?? "{}") as {
+      group: { held: { from: number } };
+    };
+    const dueInMs = Number(await world.client.zscore(world.key("alerts", "held"), id)) - Date.now();
+    expect(dueInMs).toBeGreaterThan(40_000);
+    expect(dueInMs).toBeLessThan(61_000);
+    // As if the minute were over
+    record.group.held.from = Date.now() - 1;
+    await world.client.hset(key, "alert", JSON.stringify(record));
+    await world.client.zadd(world.key("alerts", "held"), Date.now() - 1, id);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
+    await expect.poll(() => world.client.zcard(world.key("alerts", "held"))).toBe(0);
+  }, 30_000);
+
+  it("takes a burst of posts from many machines, or has those that it puts off come back", async () => {
+    await using world = await startAlertWorld();
+    const machines = Array.from({ length: 120 }, (_, n) => `machine-${n}`);
+    const post = async (vm: string) => {
+      const alert = { name: "DiskFull", vm, startsAt: minute(0) };
+      const body = JSON.stringify({ group: "disks", alerts: [alert] });
+      const answer = await fetch(`http://127.0.0.1:${world.processes[0]?.doorPort}/alerts/cron`, {
+        method: "POST",
+        headers: bearer(),
+        body,
+      });
+      return { status: answer.status, after: answer.headers.get("retry-after") };
+    };
+    const all = await Promise.all(machines.map(post));
+    const putOff = all.filter(({ status }) => status !== 202);
+    for (const one of putOff) expect(one).toEqual({ status: 503, after: "1" });
+    expect(putOff.length).toBeLessThan(12);
+    const again = machines.filter((_vm, n) => all[n]?.status !== 202);
+    for (const vm of again) expect((await post(vm)).status).toBe(202);
+    await hears(world.olivia, "ops", /120 alerts firing/, 20_000);
+  }, 60_000);
+
+  it("fires as long as its source leaves alerts out, and says that it doesn't know them", async () => {
+    await using world = await startAlertWorld();
+    const post = async (tells: readonly Fired[], truncatedAlerts: number) => {
+      const body = { ...alertmanagerBody(tells), truncatedAlerts };
+      expect((await send(world, "prometheus", body)).status).toBe(202);
+    };
+    await post([{}, { vm: "db-1" }], 3);
+    await hears(
+      world.olivia,
+      "ops",
+      /^🔥 HighCpu on db-1, web-2 [^]*2 alerts firing, since[^]*3 more not listed by prometheus/,
+    );
+    const over = { status: "resolved" } as const;
+    await post([over, { vm: "db-1", ...over }], 3);
+    const open = await hears(
+      world.olivia,
+      "ops",
+      /^🔥 HighCpu on db-1, web-2 [^]*Those listed have ended\. 3 more not listed: prometheus doesn't say whether they fire\./,
+    );
+    expect(wordsOf(open)).not.toContain("Restart…");
+    await post([{ vm: "gpu-1", ...over }], 0);
+    await hears(world.olivia, "ops", /^✅ HighCpu on /);
+  }, 40_000);
+
+  it("says what is no longer reported, and ends with what a whole list still has", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}, { vm: "db-1" }]);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
+    await fire(world, [{}]);
+    await hears(
+      world.olivia,
+      "ops",
+      /^🔥 HighCpu on web-2 [^]*No longer reported: HighCpu on db-1\./,
+    );
+    await fire(world, [{ status: "resolved" }]);
+    await hears(
+      world.olivia,
+      "ops",
+      /^✅ HighCpu on db-1, web-2 [^]*No longer reported: HighCpu on db-1\./,
+    );
+  }, 30_000);
+
+  it("that flaps shows what it is within seconds, holds up no other group, and tells its turns as one", async () => {
+    await using world = await startAlertWorld();
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    for (let n = 1; n <= 25; n++) {
+      await fire(world, [{ status: "resolved", startsAt: minute(n), endsAt: minute(n) }]);
+      await fire(world, [{ startsAt: minute(n + 1) }]);
+    }
+    const began = performance.now();
+    await fire(world, [{ name: "DiskFull", vm: "db-1" }], { groupKey: "other" });
+    await hears(world.olivia, "ops", /^🔥 DiskFull on db-1 /);
+    expect(performance.now() - began).toBeLessThan(4_000);
+    await expect
+      .poll(() => wordsOf(inChannel(world).find(({ ts }) => ts === card.ts) ?? card), {
+        timeout: 5_000,
+      })
+      .toMatch(/^🔥 HighCpu on web-2 /);
+    await isQuiet(world);
+    const turns = inThread(world, card);
+    expect(turns.length).toBeLessThan(12);
+    expect(turns.at(-1)).toMatch(/^🔥 Fires again: HighCpu on web-2\./);
+    expect(turns.join(" ")).toMatch(/It fired and ended \d+ times in between\./);
+  }, 60_000);
+
+  it("that nobody tells of any more says so, and is taken as over; a source that is gone ends at once", async () => {
+    await using here = await testRedis();
+    const alerts = createAlerts(here.redis, here.key);
+    const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
+    const alert = {
+      key: "k",
+      name: "Old",
+      vm: "web-2",
+      summary: "",
+      severity: "",
+      since: 1,
+      at: 1,
+    };
+    const heard = async () =>
+      alerts.take("s", { groupKey: "g", alerts: [alert], omitted: 0 }, meaning);
+    const { id = "" } = (await heard()) ?? {};
+    const silentFor = async (hours: number, format: "alertmanager" | "plain" = "alertmanager") => {
+      const { record, revision: _ } = (await alerts.get(id)) ?? {};
+      const told = { ...record?.group.told, heardAt: (await alerts.now()) - hours * 3600_000 };
+      const old = { ...record, group: { ...record?.group, told } };
+      await here.redis.hset(here.key("alert", id), { alert: JSON.stringify(old) });
+      await alerts.endUnheard({ s: { format } });
+      const after = await alerts.get(id);
+      return [after?.state, after?.record.silence];
+    };
+    expect(await silentFor(11)).toEqual(["firing", undefined]);
+    // It tells what fires once
+    expect(await silentFor(47, "plain")).toEqual(["firing", undefined]);
+    expect(await silentFor(13)).toEqual(["firing", "quiet"]);
+    const [quiet] = await alerts.firing();
+    expect(quiet?.quietSince).toBeDefined();
+    await heard();
+    expect((await alerts.firing())[0]?.quietSince).toBeUndefined();
+    expect(await silentFor(49)).toEqual(["ended", "unheard"]);
+    expect(await alerts.firing()).toEqual([]);
+    await heard();
+    expect((await alerts.get(id))?.state).toBe("firing");
+    await alerts.endUnheard({ other: { format: "plain" } });
+    expect((await alerts.get(id))?.record.silence).toBe("source-removed");
+    expect(await alerts.firing()).toEqual([]);
+  });
+
   it("says what it saw last of a VM that the compute service doesn't tell of", async () => {
     await using world = await startAlertWorld();
     world.compute.weather({ match: "reads", slowMs: 3_000 });
@@ -384,6 +575,92 @@ describe("the message of a group", () => {
     expect(wordsOf(frozen)).not.toContain("Restart…");
     await world.ada.types("ops", "/gatehouse thaw");
     await hears(world.olivia, "ops", /HighCpu on web-2[^]*Restart…/);
+  });
+});
+
+describe("where it is told", () => {
+  const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
+
+  it("of a source without a channel is the audit trail's, where gatehouse.yml names no other", async () => {
+    await using world = await startAlertWorld({ policy: `${nowhere}${sources}` });
+    await fire(world, [{}], { source: "by-team" });
+    await hears(world.ada, "audit", /^🔥 HighCpu on web-2 /);
+  });
+
+  it("is elsewhere while its channel is closed, and its buttons work there", async () => {
+    await using world = await startAlertWorld();
+    channelNamed(world, "ops").archived = true;
+    await fire(world, [{}]);
+    const card = await hears(world.ada, "status", /^🔥 HighCpu on web-2 /);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    const { record } = await world.ended("vm restart");
+    expect([record.channelId, record.threadTs]).toEqual([card.channelId, card.ts]);
+    await fire(world, [{ status: "resolved" }]);
+    expect((await hears(world.ada, "status", /^✅ HighCpu on web-2 /)).ts).toBe(card.ts);
+    channelNamed(world, "ops").archived = false;
+    await fire(world, [{ vm: "db-1" }], { groupKey: "next" });
+    await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
+  });
+
+  it("is its own channel again while it fires, once that opens: its card is there, and says so where it stood", async () => {
+    await using world = await startAlertWorld();
+    channelNamed(world, "ops").archived = true;
+    const { alert } = await fire(world, [{}]);
+    const away = await hears(world.ada, "status", /^🔥 HighCpu on web-2 /);
+    const key = world.key("alert", String(alert));
+    const tryAgain = async () => {
+      // As if half a minute were over
+      await world.client.hset(key, "closed:C01OPS", "0");
+      await world.client.zadd(world.key("alerts", "outbox"), 0, String(alert));
+      await expect.poll(async () => world.client.hget(key, "closed:C01OPS")).not.toBe("0");
+    };
+    await tryAgain();
+    await fire(world, [{}, { vm: "db-1" }]);
+    const still = await hears(world.ada, "status", /^🔥 HighCpu on db-1, web-2 /);
+    expect(still.ts).toBe(away.ts);
+    channelNamed(world, "ops").archived = false;
+    await world.client.hset(key, "closed:C01OPS", "0");
+    await world.client.zadd(world.key("alerts", "outbox"), 0, String(alert));
+    const home = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
+    const moved = await hears(world.ada, "status", /➡️ HighCpu on [^:]+: told in .* from now on/);
+    expect(moved.ts).toBe(away.ts);
+    await fire(world, [{ status: "resolved" }, { vm: "db-1", status: "resolved" }]);
+    expect((await hears(world.olivia, "ops", /^✅ HighCpu on db-1, web-2 /)).ts).toBe(home.ts);
+    const end = await hears(world.olivia, "ops", /✅ Ended: HighCpu on db-1, web-2/);
+    expect(end.threadTs).toBe(home.ts);
+    await isQuiet(world);
+    expect(inChannel(world)).toHaveLength(1);
+    expect(inChannel(world, "status")).toHaveLength(1);
+  }, 40_000);
+
+  it("is its own channel once that opens, where there is no other; status says so meanwhile", async () => {
+    const alone = nowhere.replace("audit: { channel: C03AUDIT }\n", "");
+    await using world = await startAlertWorld({ policy: `${alone}${sources}` });
+    channelNamed(world, "ops").archived = true;
+    await fire(world, [{}]);
+    await expect
+      .poll(() => world.lines.some((line) => line.includes("is_archived")), { timeout: 10_000 })
+      .toBe(true);
+    const alerts = createAlerts(world.client, world.key);
+    const [untold] = await alerts.untold(0);
+    expect(untold?.record.source).toBe("prometheus");
+    const told = /1 alert group of prometheus can be shown in no channel/;
+    await world.client.hset(world.key("alert", untold?.id ?? ""), "createdAt", 0);
+    await world.ada.types("status", "/gatehouse status");
+    await hears(world.ada, "status", told);
+    channelNamed(world, "ops").archived = false;
+    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /, 20_000);
+    expect(await alerts.untold(0)).toEqual([]);
+  }, 40_000);
+
+  it("has no buttons that everyone is refused, where `channels` names others", async () => {
+    await using world = await startAlertWorld({
+      policy: `${testPolicy}${sources}channels: [C02STATUS]\n`,
+    });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]/);
+    expect(wordsOf(card)).not.toMatch(/Restart|Snapshot/);
   });
 });
 
@@ -540,7 +817,16 @@ describe("a storm of alerts", () => {
     await world.olivia.types("ops", "/vm restart db-1");
     await hears(world.olivia, "ops", /Restarting db-1/);
     expect(joined() - before).toBeLessThan(names.length);
-    await expect.poll(joined, { timeout: 30_000 }).toBe(2 * names.length);
+    const told = () => inChannelAndThreads(world).filter((one) => one.includes("gone-2")).length;
+    await expect.poll(told, { timeout: 30_000 }).toBeGreaterThanOrEqual(2 * names.length);
+    await isQuiet(world);
+    // Both that joined meanwhile are told, as one where the first had not been told yet
+    for (const name of names)
+      expect(
+        inChannelAndThreads(world)
+          .filter((one) => one.startsWith(`🔥 ${name} fires on`))
+          .join(),
+      ).toMatch(/gone-1.*gone-2/);
   }, 60_000);
 
   it("over the limit of its source is repeated by it: 503, never 429", async () => {

@@ -137,3 +137,9 @@ export async function send(
   const text = await answer.text();
   return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> };
 }
+
+export function channelNamed(world: TestWorld, wanted: string) {
+  const found = [...world.slack.workspace.channels.values()].find(({ name }) => name === wanted);
+  if (!found) throw new Error(`no channel ${wanted}`);
+  return found;
+}

@@ -40,6 +40,34 @@ function written(name: string, text: string): string {
 
 const onCall = ["--as", "U0OLIVIA", "--groups", "S01ONCALL"];
 
+describe("policy check of where alerts and proposals are told", () => {
+  const env = { DOOR_PORT: "3002", DOOR_SECRET_PROMETHEUS: "a-secret-of-enough-characters" };
+  const source = "sources:\n  prometheus: { format: alertmanager";
+  const check = (name: string, text: string) => typed(["check"], written(name, text), noToken, env);
+
+  it("names a source that no channel shows, and one that only the audit trail's shows", async () => {
+    const nowhere = await check("nowhere.yml", `${source} }\n`);
+    expect(nowhere.code).toBe(0);
+    expect(nowhere.said).toMatch(/line 2: prometheus has no channel: its alerts are shown nowhere/);
+    const audit = await check("audit.yml", `audit: { channel: C03AUDIT }\n${source} }\n`);
+    expect(audit.code).toBe(0);
+    expect(audit.said).toContain("its alerts go to C03AUDIT, with the audit trail");
+    const alerts = await check("alerts.yml", `alerts: { channel: C02STATUS }\n${source} }\n`);
+    expect([alerts.code, alerts.said.includes("prometheus")]).toEqual([0, false]);
+  });
+
+  it("names a source whose buttons `channels` would have everyone refused", async () => {
+    const file = `channels: [C01OPS]\n${source}, channel: C02STATUS }\n`;
+    const { code, said } = await check("channels.yml", file);
+    expect(code).toBe(0);
+    expect(said).toMatch(
+      /its alerts go to C02STATUS, where `channels` lets nobody change anything/,
+    );
+    const fine = await check("fine.yml", file.replace("C02STATUS", "C01OPS"));
+    expect(fine.said).not.toContain("prometheus");
+  });
+});
+
 describe("policy explain of a service", () => {
   const file = () =>
     written(

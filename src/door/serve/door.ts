@@ -14,6 +14,8 @@ export interface Call {
   path: string;
   query: URLSearchParams;
   headers: IncomingMessage["headers"];
+  /** The address at the other end of the connection: the caller's, or a proxy's. */
+  from: string;
   body: Buffer;
   /** Aborted when the caller hangs up, or the process stops: what waits then answers with what is known. */
   signal: AbortSignal;
@@ -118,8 +120,9 @@ export function createDoor({ routes, store, telemetry, onLimit, onAnswer, log }:
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const signal = AbortSignal.any([gone.signal, stopping.signal]);
+      const from = request.socket.remoteAddress ?? "";
       const answered = await route.handle(
-        { method, path: pathname, query, headers, body, signal },
+        { method, path: pathname, query, headers, from, body, signal },
         named,
       );
       const { status } = answered;

@@ -3,7 +3,7 @@ import type { AlertSource, Policy } from "../../config/policy-file.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import { channelOfProject } from "../../policy/access.ts";
 import type { Meaning } from "../alerts.ts";
-import { readAlerts } from "../read-alerts.ts";
+import { type Delivery, readAlerts, shortHash } from "../read-alerts.ts";
 import type { Behind } from "./behind.ts";
 import { type Call, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 
@@ -22,30 +22,48 @@ export function alertRoute(behind: Behind): Route {
     busy: 503,
     async handle(call, named) {
       const { policy, inventory } = gatewayNow();
+      const arrivedAt = await alerts.now();
       const called = call.path.slice("/alerts/".length);
       const source = Object.hasOwn(policy.sources, called) ? policy.sources[called] : undefined;
-      const proven = isGenuine(
-        source,
-        source ? config.sourceSecrets(called) : [],
-        call,
-        await alerts.now(),
-      );
+      const proven = isGenuine(source, source ? config.sourceSecrets(called) : [], call, arrivedAt);
       if (!source || !proven) throw unauthorized();
       await named(`sources.${called}`, perMinute);
-      const delivery = readAlerts(jsonOf(call.body), source);
-      if ("field" in delivery) {
-        const { field, text } = delivery;
+      const read = readAlerts(jsonOf(call.body), source);
+      if ("field" in read) {
+        const { field, text } = read;
         const title = `The body is not what \`format: ${source.format}\` says.`;
         throw new Problem(422, title, `${field}: ${text}`, { field });
       }
+      const delivery = { ...read, ...sentBy(call, read, source), arrivedAt };
       await at?.("alert", called);
       const taken = await alerts.take(called, delivery, meaningOf(source, policy, inventory));
       await at?.("alert-kept", called);
-      if (!taken) throw new Problem(503, "Too many deliveries for one group at once; repeat it.");
+      if (!taken) throw tooMany();
       log.info("alert.taken", { source: called, alert: taken.id, changed: taken.isChanged });
       return { status: 202, body: { alert: taken.id, changed: taken.isChanged } };
     },
   };
+}
+
+const tooMany = () =>
+  new Problem(
+    503,
+    "Too many deliveries for one group at once.",
+    "Wait, then repeat it.",
+    {},
+    { "retry-after": "1" },
+  );
+
+/**
+ * Peers of a source may have one `externalURL`, so the address that a call comes from tells them apart as well. It only orders
+ * deliveries: a source has proved itself by its secret.
+ */
+function sentBy({ headers, from }: Call, { sender = "", sentAt }: Delivery, source: AlertSource) {
+  const [forwarded = ""] = String(headers["x-forwarded-for"] ?? "").split(",");
+  const signedAt = source.timestampHeader && headers[source.timestampHeader.toLowerCase()];
+  const at = source.signed && signedAt ? Number(signedAt) * 1000 : sentAt;
+  const peer = shortHash(sender, forwarded.trim() || from);
+  return { sender: peer, ...(at === undefined ? {} : { sentAt: at }) };
 }
 
 /** Takes as long without a source or a secret as with them. */
@@ -104,7 +122,7 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
     async channelOf([first]) {
       const vm = channel === undefined && first !== undefined ? await find(first) : undefined;
       const team = vm && channelOfProject(policy, { id: vm.projectId, name: vm.projectName });
-      return channel ?? team ?? policy.alerts?.channel ?? "";
+      return channel ?? team ?? policy.alerts?.channel ?? policy.audit?.channel ?? "";
     },
   };
 }

@@ -33,8 +33,9 @@ export async function pressAlert(act: Act<Press>, { alert: of, vm: at, n }: Inpu
   const { alerts, store, policy } = gateway;
   const alert = typeof of === "string" ? await alerts.get(of) : undefined;
   const vm = typeof at === "number" ? alert?.record.vms[at] : undefined;
-  if (!alert || !vm || typeof n !== "number" || channelId !== alert.record.channelId)
-    throw outdated();
+  const place = alert && (await alerts.placeOf(alert));
+  if (!alert || !vm || typeof n !== "number") throw outdated();
+  if (channelId !== (place?.channelId ?? alert.record.channelId)) throw outdated();
   // The same for one that is gone and for one that this person doesn't see
   const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
   if (!("found" in found) || found.found.id !== vm.id) throw outdated();
@@ -42,7 +43,7 @@ export async function pressAlert(act: Act<Press>, { alert: of, vm: at, n }: Inpu
   const isAsked = interaction.action.endsWith(asked);
   const action = isAsked ? interaction.action.slice(0, -asked.length) : interaction.action;
   const command = commandNamed(action.slice("alert:".length), gateway);
-  const threadTs = (await alerts.placeOf(alert))?.ts;
+  const threadTs = place?.ts;
   const id = `after:${alert.id}:${vm.id}:${command.name}:${n}`;
   const there = { ...interaction, id, ...(threadTs ? { threadTs } : {}) };
   const invocation = parseInvocation(command, withTarget(command, {}, target));

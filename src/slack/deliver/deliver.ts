@@ -75,12 +75,16 @@ export function startDelivery(
     }
   }
 
-  /** As `postOnce` says; undefined when none is owed. */
+  /** As `postOnce` says; undefined when none is owed. While a first post waits for its turn, an edit doesn't wait with it. */
   async function postFirst({ kind, at, outbox }: Source, id: string, owes: Owes) {
-    const [owed] = inOrder(owes.messages);
+    const [owed, ...others] = inOrder(owes.messages);
     if (!owed) return undefined;
     const subject = { kind, at, id, createdAt: owes.createdAt, outbox };
-    return during(owes.work ?? workOnRequests([]), async () => postOnce(subject, owed));
+    return during(owes.work ?? workOnRequests([]), async () => {
+      const waitMs = await postOnce(subject, owed);
+      const edit = waitMs > 0 && !isSaid(owed.mark) ? others.find(isToEdit) : undefined;
+      return edit ? Math.min(waitMs, await postOnce(subject, edit)) : waitMs;
+    });
   }
 
   return startDispatcher(
@@ -98,11 +102,10 @@ export function startDelivery(
 
 /** What is said first comes before what is shown: an edit that waits must not hold up a result. */
 function inOrder(messages: readonly Owed[]): Owed[] {
-  return [
-    ...messages.filter(({ mark }) => !isSaid(mark)),
-    ...messages.filter((one) => isSaid(one.mark) && isOutdated(one)),
-  ];
+  return [...messages.filter(({ mark }) => !isSaid(mark)), ...messages.filter(isToEdit)];
 }
+
+const isToEdit = (one: Owed) => isSaid(one.mark) && isOutdated(one);
 
 function isOutdated({ shows }: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;

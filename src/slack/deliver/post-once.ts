@@ -47,6 +47,8 @@ export interface Owed extends Says {
   /** It grows until it is marked, and is rendered only then. */
   growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
+  /** Its place in the line of its channel, where that outlives its key: others take its place as things go on. */
+  turn?: string | undefined;
   /** By default a result's. */
   urgency?: Urgency | undefined;
   /** Where it can't go at once: has it said with others. False when it must wait for its turn. */
@@ -159,7 +161,7 @@ const wordsMark = "posting words";
 /** The same where Slack has refused any of its blocks: it goes as text alone. */
 const textMark = "posting text";
 /** The mark of a message that stands there, can't be edited any more, and is posted anew. */
-const anewMark = "posting anew";
+export const anewMark = "posting anew";
 const notPosted = new Set(["", wordsMark, textMark, anewMark]);
 
 /** As its mark says. */
@@ -270,7 +272,11 @@ export function createPostOnce(options: {
         ? closed(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
     const early = owed.growsUntilMarked ? undefined : await owed.render(at);
-    const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
+    const turn = {
+      id: `${kind} ${id} ${owed.turn ?? key}`,
+      urgency,
+      isJoining: join !== undefined,
+    };
     const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
       rateLimiter.post(place.channelId, { ...turn, mark: marked }),
     );

@@ -3,6 +3,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
 import { withRedis } from "../../redis/redis.ts";
 import { createJournal } from "../../requests/journal/journal.ts";
+import { placeFindings } from "./alert-places.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 import { judgePort, lookAtPort } from "./ports.ts";
 
@@ -20,7 +21,7 @@ export async function judgeDoor(config: Config): Promise<readonly Finding[] | un
   const port = judgePort("DOOR_PORT", door.port, await found);
   const count = Object.keys(policy.sources).length;
   const secrets = count === 0 ? [] : secretFindings(sourceProblems, count);
-  return [port, ...secrets, ...(await callFindings(config))];
+  return [port, ...secrets, ...placeFindings(policy), ...(await callFindings(config))];
 }
 
 /** None where Redis can't be asked, which is a finding of its own. */
