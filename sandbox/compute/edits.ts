@@ -60,6 +60,11 @@ export function createEdits(world: World) {
       return world.addVm({ ...input, projectId: findProject(project).id }).id;
     },
 
+    renameProject({ project, name }: { project: string; name: string }): string {
+      const found = findProject(project);
+      found.name = name;
+      return found.id;
+    },
     renameVm({ vm, name }: { vm: string; name: string }): string {
       const found = findVm(vm);
       found.name = name;

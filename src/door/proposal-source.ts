@@ -1,10 +1,13 @@
 import type { Policy } from "../config/policy-file.ts";
+import type { Log } from "../log/log.ts";
 import type { Fields } from "../redis/redis.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { Owes, Source } from "../slack/deliver/deliver.ts";
 import { linkTo } from "../slack/deliver/rate-limiter.ts";
 import type { Web } from "../slack/web.ts";
+import { isRunIn } from "../policy/refusal.ts";
+import { openPlace, tryAgainMs } from "./open-place.ts";
 import { hasExpired, parseProposal, type Proposals, requestOf } from "./proposals.ts";
 import { renderProposal } from "./render-proposal.ts";
 
@@ -21,7 +24,8 @@ export function proposalSource(options: {
   store: Pick<Journal, "get" | "madeBy" | "freezeState">;
   commands: readonly ChangeCommand[];
   web: Web;
-  config: { readonly policy: Pick<Policy, "confirm"> };
+  log: Log;
+  config: { readonly policy: Pick<Policy, "alerts" | "audit" | "channels" | "confirm"> };
 }): Source {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
@@ -52,20 +56,42 @@ export function proposalSource(options: {
       isLast: true,
       asks: /^(open|editing)/.test(before) && formerCard === undefined,
     };
-    const place = { channelId: record.channelId };
+    const untilEndMs = Math.max(soonMs, record.expiresAt - now);
+    const { alerts, audit, channels } = options.config.policy;
+    // Another person's direct messages can't stand in for those of whoever asked
+    const instead = "service" in record.by ? [alerts?.channel, audit?.channel] : [];
+    const channelId =
+      standsAt?.channelId ?? openPlace([record.channelId, ...instead], proposal.closed, now);
+    if (channelId === undefined)
+      return { createdAt, revision, messages: [], waitMs: Math.min(untilEndMs, tryAgainMs) };
+    const isRunHere = isRunIn({ policy: { channels }, command, channelId });
+    const place = { channelId };
+    const closed = async (error: string) => {
+      options.log.warn("proposal.channel-closed", { proposal: id, channel: channelId, error });
+      await proposals.close(id, channelId);
+      return 0;
+    };
     const render = async () => {
       const link = await linkTo(request?.delivered.card, { web });
       return renderProposal(proposal, command, {
         policy: options.config.policy,
         frozen,
+        runIn: isRunHere ? undefined : channels,
         request,
         link,
       });
     };
     const messages = [
-      { key: "card", mark: said["card"], place, render, shows, urgency: "decision" as const },
+      {
+        key: "card",
+        mark: said["card"],
+        place,
+        render,
+        shows,
+        closed,
+        urgency: "decision" as const,
+      },
     ];
-    const untilEndMs = Math.max(soonMs, record.expiresAt - now);
     const takenMs = now < changedAt + linkWithinMs ? soonMs : lookEveryMs;
     const waitMs = state === "open" ? untilEndMs : isOpen ? takenMs : 0;
     return { createdAt, revision, messages, waitMs };

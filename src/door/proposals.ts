@@ -7,6 +7,7 @@ import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/red
 import { type Command, dottedName, type Labels, type Target } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import { type Closed, closedField, closedIn } from "./open-place.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
 
 /** A service of gatehouse.yml, or a person in whose name an agent asks. */
@@ -47,6 +48,7 @@ export interface StoredProposal {
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
   delivered: ReturnType<typeof shownIn>;
+  closed: Closed;
 }
 
 /** The interaction that makes its request. */
@@ -105,6 +107,9 @@ export function proposalRefusal(
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }
 
+/** A card takes less (ms). */
+const untoldMs = 30_000;
+
 export type Proposals = ReturnType<typeof createProposals>;
 
 /** Changes that programs propose, and people run. Moves resolve with false, and nothing is written, when it changed meanwhile. */
@@ -133,6 +138,21 @@ export function createProposals(
     get,
     now: () => redisNow(redis),
     refresh: records.refresh,
+
+    /** Open ones that no channel shows, for longer than a message takes. */
+    async untold(afterMs = untoldMs): Promise<StoredProposal[]> {
+      const [ids, now] = [await records.openIds(), await redisNow(redis)];
+      const open = await Promise.all(ids.map(get));
+      return open.flatMap((one) => {
+        const isShown = one?.state !== "open" || one.delivered.card !== undefined;
+        return isShown || now - one.createdAt < afterMs ? [] : [one];
+      });
+    },
+
+    /** The channel took no card: it is tried again later. */
+    async close(id: string, channelId: string): Promise<void> {
+      await outbox.remember(id, closedField(channelId, await redisNow(redis)));
+    },
 
     /** False where one of this ID is on record. */
     propose: (record: ProposalRecord): Promise<boolean> =>
@@ -184,5 +204,6 @@ export function parseProposal(fields: Fields): StoredProposal | undefined {
       ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }
       : {}),
     delivered: shownIn(fields),
+    closed: closedIn(fields),
   };
 }

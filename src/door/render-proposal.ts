@@ -1,6 +1,7 @@
 import type { Policy } from "../config/policy-file.ts";
 import {
   buttons,
+  channelLink,
   context,
   lines,
   Markdown,
@@ -22,6 +23,8 @@ import type { StoredProposal } from "./proposals.ts";
 interface Beside {
   policy: Pick<Policy, "confirm">;
   frozen: Freeze | undefined;
+  /** The channels where it could be run, because it can't be where its card is; undefined where it can. */
+  runIn: readonly string[] | undefined;
   /** The request made of it, and the address of its message. */
   request: StoredRequest | undefined;
   link: string | undefined;
@@ -53,7 +56,9 @@ export function renderProposal(
     ...buttons(
       isOpen
         ? [
-            ...(beside.frozen ? [] : [askOnce(run, command, target, beside.policy)]),
+            ...(beside.frozen || beside.runIn
+              ? []
+              : [askOnce(run, command, target, beside.policy)]),
             { label: "Dismiss", action: "proposal:dismiss", value },
           ]
         : [],
@@ -65,7 +70,8 @@ export function renderProposal(
 const isRunnable = ({ state }: StoredProposal, { request }: Beside) =>
   state === "open" || (state === "running" && !request);
 
-function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside): Markdown {
+function stateLine(proposal: StoredProposal, beside: Beside): Markdown {
+  const { record, state, dismissal } = proposal;
   const { frozen, request, link } = beside;
   if (request) {
     const { id, requester } = request.record;
@@ -75,5 +81,12 @@ function stateLine({ record, state, dismissal }: StoredProposal, beside: Beside)
     return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
   if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
   const until = md`Until ${when(record.expiresAt, "{date_short_pretty} {time}")}. The person who runs it requests it, with their own rights and the usual approvals.`;
-  return lines(frozenWords(frozen), until);
+  return lines(frozenWords(frozen), until, runInLine(proposal, beside));
+}
+
+/** A button that everyone is refused isn't there; the words can be typed where they run. */
+function runInLine({ record }: StoredProposal, { runIn }: Beside): Markdown | undefined {
+  if (runIn === undefined) return undefined;
+  const places = new Markdown(runIn.map((id) => channelLink(id).value).join(", "));
+  return md`It can't be run in this channel (\`channels\` in gatehouse.yml). Type ${name(`/${record.words}`)} in ${places}.`;
 }

@@ -7,6 +7,7 @@ import { auditOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { vmTarget } from "../requests/asking.ts";
 import { policyOf } from "../policy/sample.ts";
+import { channelNamed } from "./sending.ts";
 import { deployJob, deployPolicy, doorEnv, tokens } from "./deploy-job.ts";
 
 const startDoor = (more = "") => startWorld({ env: doorEnv, policy: deployPolicy(more) });
@@ -272,6 +273,30 @@ describe("a service at the door", () => {
     await deployJob(world).proposes("vm snapshot db-1");
     await hears(world.olivia, "status", /deploy proposes/);
     expect(JSON.stringify(world.olivia.seesChannel("ops").messages)).not.toContain("db-1");
+  });
+
+  it("is told where alerts are while its channel is closed, and can be run there", async () => {
+    await using world = await startDoor();
+    channelNamed(world, "ops").archived = true;
+    await deployJob(world).proposes("vm snapshot db-1");
+    const card = await hears(world.olivia, "status", /deploy proposes/);
+    await world.olivia.presses("Run", { in: card.ts });
+    expect((await world.ended("vm snapshot")).state).toBe("done");
+  });
+
+  it("waits for its channel where there is no other, and status says so meanwhile", async () => {
+    const alone = deployPolicy().replace(/(alerts|audit): .*\n/g, "");
+    await using world = await startWorld({ policy: alone, env: doorEnv });
+    channelNamed(world, "ops").archived = true;
+    const { body } = await deployJob(world).proposes("vm snapshot db-1");
+    await expect
+      .poll(() => world.lines.some((line) => line.includes("is_archived")), { timeout: 10_000 })
+      .toBe(true);
+    await world.client.hset(world.key("proposal", body.id), "createdAt", 0);
+    await world.ada.types("status", "/gatehouse status");
+    await hears(world.ada, "status", /1 proposal of services\.deploy can be shown in no channel/);
+    channelNamed(world, "ops").archived = false;
+    await hears(world.olivia, "ops", /deploy proposes/, 20_000);
   });
 });
 

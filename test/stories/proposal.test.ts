@@ -270,6 +270,42 @@ describe("a deploy job that proposes", () => {
     await expect.poll(state).toBe("done");
   });
 
+  it("is judged as its target is called and whose it is at the press", async () => {
+    const byName = deployPolicy().replace('targets: ["payments/*"]', 'targets: ["payments/db-*"]');
+    await using world = await startWorld({ env: doorEnv, policy: byName });
+    const { card, state } = await proposed(world);
+    const no = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
+    world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
+    await world.olivia.presses("Run", { in: card });
+    const first = await hears(world.olivia, "ops", no);
+    world.compute.edit.renameVm({ vm: "ledger-9", name: "db-1" });
+    world.compute.edit.renameProject({ project: "payments", name: "vault" });
+    await world.olivia.presses("Run", { in: card });
+    await expect.poll(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    world.compute.edit.renameProject({ project: "vault", name: "payments" });
+    await world.olivia.presses("Run", { in: card });
+    await expect.poll(state).toBe("done");
+  }, 30_000);
+
+  it("that nobody may ever run makes no card: the answer says why", async () => {
+    const all = deployPolicy()
+      .replace('view: ["payments"]', 'view: ["*"]')
+      .replace('targets: ["payments/*"]', 'targets: ["*"]')
+      .replace('"vm.restore"', '"vm.restore", "vm.stop", "project.delete"');
+    await using world = await startWorld({ env: doorEnv, policy: all });
+    const job = deployJob(world);
+    for (const [words, why] of [
+      ["vm stop vault-1", /^vault-1 is protected, so nobody can run \/vm stop on it\.$/],
+      ["project delete vault", /protected/],
+      ["vm restore db-1", /^The snapshot is missing\.$/],
+    ] as const) {
+      const { status, body } = await job.proposes(words);
+      expect([status, body.title], words).toEqual([422, expect.stringMatching(why)]);
+    }
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+
   it("can't be run while changes are frozen, as its card says, and is as it was after the thaw", async () => {
     await using world = await startDoor();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
-import { ownerOf } from "../../policy/refusal.ts";
-import type { Target } from "../../registry/define.ts";
+import { type Judged, ownerOf, protection } from "../../policy/refusal.ts";
+import { isChange, type Target } from "../../registry/define.ts";
 import { asksForChange, type ChangeInvocation, withTarget } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
@@ -128,7 +129,10 @@ async function readChange(
   await refuseUnlessListed(caller, invocation, gateway, target);
   const asked = { command, input: invocation.input, targets: [target], channelId: "" };
   if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
-  const { snapshots, inventory } = gateway;
+  const { snapshots, inventory, policy } = gateway;
+  const isProject = target.kind === "project" && target.id !== "";
+  const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
+  refuseUnrunnable({ ...asked, policy, vmNames: vms.map(({ name }) => name) });
   const exact = await withSnapshotId(invocation.command, invocation.input, target, gateway);
   const input = withTarget(command, exact, target);
   if (typeof input["snapshot"] === "string") await snapshots.ownerOf(input["snapshot"]);
@@ -137,11 +141,27 @@ async function readChange(
     ...unread(target, input),
     snapshots: ofVm,
   });
-  const isProject = target.kind === "project" && target.id !== "";
-  const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
   const lost = since === undefined ? undefined : { since, forMs: gateway.now() - since };
   const risk = invocation.command.risk?.({ target, input, vms, lost }) ?? [];
   return { command: command.name, input, target, labels, risk: risk.map(String) };
+}
+
+/** What nobody may ever run makes no card: whoever proposed it would wait for nothing. Throws Problem. */
+function refuseUnrunnable(asked: Judged & { policy: Policy }): void {
+  const { command, input = {}, policy } = asked;
+  const found = protection(policy, asked);
+  if (found?.glob !== undefined) {
+    const { target, because } = found;
+    const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
+    const title = `${what} is protected, so nobody can run /${command.name} on it.`;
+    throw wrong(title, "`protect` in gatehouse.yml says what is.");
+  }
+  const needsSnapshot = isChange(command) && command.on === "vm" && command.snapshot === "restores";
+  if (needsSnapshot && typeof input["snapshot"] !== "string")
+    throw wrong(
+      "The snapshot is missing.",
+      "Name it behind the VM: what is restored isn't left open.",
+    );
 }
 
 async function refuseUnlessListed(
@@ -168,13 +188,19 @@ async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext):
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
-/** That of the service, where that may be told of the target; else that of the target's team. */
+/** That of the service, where that may be told of the target; else that of the target's team, and then those of alarms. */
 function channelFor(channelId: string, target: Target, { policy }: GatewayContext): string {
   const { id, name = "" } = ownerOf(target);
-  const isTold = scopeOfChannel(policy, channelId)?.sees({ id, name }) ?? true;
-  const found = isTold ? channelId : channelOfProject(policy, { id, name });
+  const isTold = (channel = "") =>
+    channel !== "" && (scopeOfChannel(policy, channel)?.sees({ id, name }) ?? true);
+  const team = channelOfProject(policy, { id, name });
+  const all = [channelId, team, policy.alerts?.channel, policy.audit?.channel];
+  const found = all.find(
+    (channel) => channel !== undefined && (channel === team || isTold(channel)),
+  );
   if (found !== undefined) return found;
-  throw wrong("No channel may be told of this target.", "Its team needs `channel`.");
+  const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
+  throw wrong("No channel can be told of this target.", way);
 }
 
 /** A proposal, or the request that was made of it, as it is told to whoever proposed. */
