@@ -8,8 +8,8 @@ const words = process.argv.slice(2);
 // A role needs none of the programs of a terminal in its memory
 const programs = isRoleAlone(words) ? {} : (await import("./start/programs.ts")).programs;
 
-// Whoever only looks at something ends at once
-const endAtOnce = () => process.exit(1);
+// Whoever only looks at something ends at once, with the code that shells give to a signal: 1 would be a refusal of the program
+const endAtOnce = () => process.exit(signals.stopping.reason === "SIGINT" ? 130 : 143);
 signals.stopping.addEventListener("abort", endAtOnce);
 const answered = await runCommandLine(words, programs, {
   write: (text) => void process.stdout.write(text),

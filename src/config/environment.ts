@@ -56,6 +56,8 @@ const privateKey = pem(
 );
 
 /** Every variable. A file's new content is held to the same rules as the first. */
+const noDoor = "must be the address of the door, like https://gatehouse.example";
+
 const variables = z.object({
   SLACK_BOT_TOKEN: required(
     "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
@@ -117,8 +119,15 @@ const variables = z.object({
   OTEL_SERVICE_NAME: z.string().default("gatehouse"),
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
-  GATEHOUSE_URL: webAddress("must be the address of the door, like https://gatehouse.example"),
-  GATEHOUSE_TOKEN: z.string(
+  GATEHOUSE_URL: held(
+    (text) => (/^https?:/i.test(text) && URL.canParse(text) ? addressProblem(text) : noDoor),
+    noDoor,
+  ),
+  GATEHOUSE_TOKEN: held(
+    (text) =>
+      isOneWord(text)
+        ? undefined
+        : "must be a token alone: one line, without spaces or other characters that no token has",
     "must be the token of a service, or name its file by GATEHOUSE_TOKEN_FILE",
   ),
 });

@@ -1,10 +1,11 @@
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
 import { commands } from "../commands/index.ts";
 import { parseDuration } from "../config/durations.ts";
 import type { DoorAccess } from "../config/config.ts";
-import type { ProposalState } from "../door/serve/propose.ts";
 import { messageOf, UserError } from "../errors.ts";
+import { plain } from "../messages/message.ts";
 import { isChange, verbsOf } from "../registry/define.ts";
 import { rootsOf } from "../registry/help.ts";
 import { stateWords } from "../requests/journal/record.ts";
@@ -24,7 +25,8 @@ exit codes
   5   expired
   6   failed, rejected, or not applied
   7   outcome unknown: a person must check
-  8   still open when --wait was over`;
+  8   still open when --wait was over
+  130 ended by Ctrl-C, 143 by SIGTERM: what was proposed stands`;
 
 export const tokenUsage = `usage: node gatehouse.mjs token
   prints a new token for a service, and its hash for \`tokens\` in gatehouse.yml`;
@@ -66,6 +68,8 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
     const waitMs = wait === undefined ? 0 : parseDuration(wait);
     if (command === "" || reason === undefined) throw new UsageError();
     if (waitMs === undefined) throw new UsageError("--wait must be like 30s, 10m, or 1h.");
+    if (!/^[\x21-\x7e]{1,200}$/.test(key))
+      throw new UsageError("--key must be one word of at most 200 ASCII characters.");
     const at = door();
     const until = performance.now() + (waitMs || oneWaitMs);
     const leftMs = () => Math.max(0, Math.ceil(until - performance.now()));
@@ -88,10 +92,30 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
   });
 }
 
-function lineOf({ id, state, by, why, result, expiresAt }: ProposalState): string {
-  if (state === "open") return `open: ${id} waits for someone to run it, until ${expiresAt}\n`;
-  return `${state}: ${result ?? why ?? stateWords(state)}${by ? ` (${by})` : ""}\n`;
+/** On one line, whatever others have written into it: a log takes what begins a line for a message of its own. */
+function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answered>): string {
+  const said =
+    state === "open"
+      ? `open: ${id} waits for someone to run it, until ${expiresAt}`
+      : `${state}: ${result ?? why ?? stateWords(state)}${by ? ` (${by})` : ""}`;
+  return `${onOneLine(said)}\n`;
 }
+
+const onOneLine = (text: string) => plain(text, 1_000);
+
+/** What the door answers of a proposal. Anything else is another program's, though it may say 200, too. */
+const answered = z.object({
+  id: z.string().regex(/^p-\w{1,40}$/),
+  state: z.string().regex(/^[a-z-]{1,30}$/),
+  final: z.boolean(),
+  command: z.string(),
+  reason: z.string(),
+  expiresAt: z.iso.datetime(),
+  request: z.string().optional(),
+  by: z.string().optional(),
+  why: z.string().optional(),
+  result: z.string().optional(),
+});
 
 const mostTries = 15;
 /** Between two tries; beyond its time, too, for an answer that is on its way. */
@@ -101,14 +125,19 @@ const pauseMs = 2_000;
 async function call(at: DoorAccess, path: string, leftMs: () => number, sent?: RequestInit) {
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await callOnce(at, path, leftMs(), sent);
-    // What else may be there answers 200, too
-    if (answer?.ok && textAt(body, "expiresAt")) return body as ProposalState;
+    const state = answer?.ok ? answered.safeParse(body).data : undefined;
+    if (state) return state;
+    if (answer && answer.status >= 300 && answer.status < 400)
+      throw new UserError(
+        `${at.url} answers with a redirect (${answer.status}), which isn't followed: it could lead the token elsewhere.`,
+        "Set GATEHOUSE_URL to the address of the door itself.",
+      );
     const toldMs = Number(answer?.headers.get("retry-after")) * 1000 || 0;
     // 429 without a time isn't about pace: too many proposals are open
     const isBusy = !answer || answer.status >= 500 || (answer.status === 429 && toldMs > 0);
     if (!isBusy || leftMs() <= toldMs || (sent && tries === mostTries)) {
-      const title = answer?.ok ? "" : textAt(body, "title");
-      if (title) throw new UserError(title, textAt(body, "detail"));
+      const title = answer?.ok ? "" : onOneLine(textAt(body, "title"));
+      if (title) throw new UserError(title, onOneLine(textAt(body, "detail")));
       throw new UserError(`No door answers at ${at.url}: ${why}.`, "Check GATEHOUSE_URL.");
     }
     await sleep(Math.min(leftMs(), toldMs || pauseMs));
@@ -121,12 +150,28 @@ async function callOnce(to: DoorAccess, path: string, forMs: number, sent?: Requ
   const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
   try {
     // Behind its path: a proxy may have the door below one
-    const answer = await fetch(to.url.replace(/\/*$/, path), { ...sent, headers, signal });
-    const body = parseJson(await answer.text());
+    const address = to.url.replace(/\/*$/, path);
+    const answer = await fetch(address, { ...sent, headers, signal, redirect: "manual" });
+    const body = parseJson(await textOf(answer));
     return { answer, body, why: `what is there answered ${answer.status}` };
   } catch (error) {
-    return { why: messageOf(error) };
+    return { why: onOneLine(messageOf(error)) };
   }
+}
+
+/** More is no answer of the door (bytes). */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Empty where the body is larger than any that the door sends. */
+async function textOf(answer: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of answer.body ?? []) {
+    size += chunk.length;
+    if (size > mostBytes) return "";
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** A new token and its hash. */

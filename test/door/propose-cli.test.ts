@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { loadDoorAccess } from "../../src/config/config.ts";
 import { runCompletion, runPropose, runToken } from "../../src/start/propose-cli.ts";
 import { root } from "../house/sources.ts";
 import { hears } from "../stories/words.ts";
@@ -47,7 +48,11 @@ async function cardOf(world: TestWorld) {
 async function serving(
   answers: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
 ) {
-  const server = createServer((request, response) => void answers(request, response));
+  const calls: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    calls.push(request);
+    void answers(request, response);
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -56,7 +61,10 @@ async function serving(
     server.close();
     await once(server, "close");
   };
-  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close };
+  /** Resolves with the next call. */
+  const asked = () =>
+    expect.poll(() => calls.splice(0).length, { timeout: 10_000 }).toBeGreaterThan(0);
+  return { url: `http://127.0.0.1:${port}`, asked, [Symbol.asyncDispose]: close };
 }
 
 /** What comes in, and what the door answers to it. */
@@ -273,6 +281,115 @@ describe("propose in a terminal", () => {
       code: 1,
       said: `No door answers at ${elsewhere.url}: what is there answered 200.\nCheck GATEHOUSE_URL.\n`,
     });
+  });
+
+  it("follows no redirect, and tells the token to nobody else", async () => {
+    let reached = 0;
+    await using elsewhere = await serving((_request, response) => {
+      reached += 1;
+      response.end("{}");
+    });
+    for (const status of [301, 302, 307, 308]) {
+      await using door = await serving(
+        (_request, response) =>
+          void response.writeHead(status, { location: `${elsewhere.url}/v1/proposals` }).end(),
+      );
+      expect(await terminal(door.url).proposes(words)).toEqual({
+        code: 1,
+        said: expect.stringMatching(/answers with a redirect \(\d+\), which isn't followed/),
+      });
+    }
+    expect(reached).toBe(0);
+  });
+
+  it("says each thing on one line, whatever others have written into it", async () => {
+    const state = {
+      id: "p-1",
+      state: "dismissed",
+      final: true,
+      command: "vm snapshot db-1",
+      reason: "release 42",
+      expiresAt: "2026-11-25T14:30:00.000Z",
+      by: "olivia\n::set-output name=ok::1\u001b[2J",
+      why: "no\r\n::error::injected",
+    };
+    await using door = await serving(
+      (_request, response) => void response.end(JSON.stringify(state)),
+    );
+    const { said, code } = await terminal(door.url).proposes([...words, "--wait", "5s"]);
+    expect(code).toBe(4);
+    expect(said.split("\n")).toHaveLength(2);
+    for (const obeyed of ["\u001b", "\r"]) expect(said).not.toContain(obeyed);
+    await using refusing = await serving(
+      (_request, response) =>
+        void response
+          .writeHead(403)
+          .end(JSON.stringify({ title: "a\n::warning::b", detail: "c\n::d::" })),
+    );
+    const refused = await terminal(refusing.url).proposes(words);
+    expect(refused.said.split("\n")).toHaveLength(3);
+  });
+
+  it("takes no answer for the door's that isn't, or that has no end", async () => {
+    const page = "x".repeat(1024 * 1024);
+    await using endless = await serving(async (_request, response) => {
+      for (let n = 0; n < 64 && !response.destroyed; n++) response.write(page);
+      response.end();
+    });
+    const { said, code } = await terminal(endless.url).proposes(words);
+    expect([code, said]).toEqual([1, expect.stringMatching(/^No door answers at /)]);
+    await using odd = await serving(
+      (_request, response) =>
+        void response.end(
+          JSON.stringify({
+            id: "../../v1/vms",
+            state: "open",
+            final: false,
+            command: "",
+            reason: "",
+            expiresAt: "2026-11-25T14:30:00.000Z",
+          }),
+        ),
+    );
+    expect(await terminal(odd.url).proposes(words)).toMatchObject({ code: 1 });
+    expect((await terminal(odd.url).proposes([...words, "--key", "a\nb"])).code).toBe(64);
+  });
+
+  it("ends with a code of its own on Ctrl-C, and on SIGTERM", async () => {
+    await using hanging = await serving(() => undefined);
+    for (const [signal, code] of [
+      ["SIGINT", 130],
+      ["SIGTERM", 143],
+    ] as const) {
+      const env = {
+        PATH: process.env["PATH"],
+        GATEHOUSE_URL: hanging.url,
+        GATEHOUSE_TOKEN: "test-token",
+      };
+      const child = execFile(process.execPath, [join(root, "gatehouse.mjs"), "propose", ...words], {
+        env,
+      });
+      await hanging.asked();
+      child.kill(signal);
+      expect((await once(child, "exit"))[0]).toBe(code);
+    }
+  }, 30_000);
+
+  it("prints no token that isn't one", () => {
+    for (const token of ["test-token\nanother-line", "test token", "tëst", "test\ttoken"]) {
+      const read = () =>
+        loadDoorAccess({ GATEHOUSE_URL: "https://gatehouse.example", GATEHOUSE_TOKEN: token });
+      expect(read).toThrow(/GATEHOUSE_TOKEN: must be a token alone/);
+      expect(read).not.toThrow(/test.token/s);
+    }
+    for (const url of [
+      "https://me:secret@gatehouse.example",
+      "http://gatehouse.example",
+      "https://gatehouse.example/?a",
+    ])
+      expect(() => loadDoorAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN: "test-token" })).toThrow(
+        /GATEHOUSE_URL: (?!.*:secret)/,
+      );
   });
 
   it("keeps the path of its address, for a proxy that has the door below one", async () => {
