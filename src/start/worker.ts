@@ -9,7 +9,7 @@ import { createAlarms, requestsForDigest } from "../digests/requests.ts";
 import { placesOf } from "../policy/access.ts";
 import type { Services } from "./services.ts";
 import { startQueueProbe, startHeartbeat, observeAlive, startWorkers } from "../jobs/queues.ts";
-import { startDispatcher, startRounds } from "../redis/due-list.ts";
+import { startDispatcher, startRounds, takeTurn } from "../redis/due-list.ts";
 import type { Message } from "../messages/message.ts";
 import {
   createDurability,
@@ -139,6 +139,9 @@ const roundsOf =
   (everyMs: number, name: string, act: () => Promise<unknown>) =>
     opened(startRounds(name, everyMs, act, log));
 
+/** How often alerts are looked for whose source says no more of them (ms). */
+const unheardEveryMs = 60_000;
+
 /** Digests, drift of pinned VMs, unrequested changes. Redis lets one process at a time; each ID is posted once. */
 function startDigests(on: Services): void {
   const { redis, key, config, opened, announce } = on;
@@ -183,6 +186,10 @@ function startDigests(on: Services): void {
   every(Math.min(dueEveryMs, timing.sweepMs), "digests", postDue);
   every(timing.driftWatchMs / 4, "drift-watch", drift);
   every(timing.inventoryRefreshMs / 2, "status-watch", statuses);
+  every(unheardEveryMs, "alerts-unheard", async () => {
+    if (await takeTurn(redis, key, "alerts-unheard", unheardEveryMs))
+      await on.alerts.endUnheard(config.policy.sources);
+  });
   // Last, so that it is closed first: a long round must not delay the stop
   opened({ close: async () => stopping.abort() });
 }
@@ -198,6 +205,8 @@ interface PortOptions {
 
 /** Connections that have no request in hand. */
 const mostIdle = 256;
+/** So long a new connection has for its first request, and one that was answered for its next, before it counts as idle (ms). */
+const graceMs = 750;
 /** All together; beyond it new ones are dropped. */
 const mostConnections = 1_024;
 /** Without a byte in either direction: longer than a call waits for the next state. */
@@ -218,7 +227,8 @@ export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
-  const idle = new Set<Socket>();
+  /** By when they came to rest (ms, monotonic), the oldest first. */
+  const idle = new Map<Socket, number>();
   const how = { requestTimeout: 15_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
   const server = createServer(how, (request, response) => {
     if (listener(request, response) === false)
@@ -228,10 +238,28 @@ export async function startWebServer(
   server.setTimeout(silentMs);
   const rest = (socket: Socket) => {
     if (socket.destroyed) return;
-    idle.add(socket);
-    const [oldest] = idle;
-    if (idle.size > mostIdle) oldest?.destroy();
+    idle.delete(socket);
+    idle.set(socket, performance.now());
+    if (idle.size > mostIdle) cutting ??= setTimeout(cutOldest, graceMs).unref();
   };
+  let cutting: NodeJS.Timeout | undefined;
+  const cut = (afterMs: number) => {
+    for (const [socket, since] of idle) {
+      if (idle.size <= mostIdle) return;
+      if (performance.now() - since < afterMs) {
+        cutting = setTimeout(cutOldest, graceMs).unref();
+        return;
+      }
+      idle.delete(socket);
+      socket.destroy();
+    }
+  };
+  const cutOldest = () => {
+    cutting = undefined;
+    cut(graceMs);
+  };
+  // No room is left: those that only take it make way, also new ones
+  server.on("drop", () => cut(0));
   server.on("connection", (socket) => {
     socket.once("close", () => idle.delete(socket));
     rest(socket);
@@ -240,7 +268,7 @@ export async function startWebServer(
     idle.delete(socket);
     response.once("finish", () => rest(socket));
   });
-  server.listen(port, host);
+  server.listen({ port, ...(host === undefined ? {} : { host }), backlog: mostConnections });
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;

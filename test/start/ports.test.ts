@@ -138,3 +138,55 @@ describe("the web server", () => {
     socket.destroy();
   });
 });
+
+describe("connections", () => {
+  const open = async (port: number) => {
+    const socket = connect(port, "127.0.0.1");
+    let said = "";
+    socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    socket.on("error", () => undefined);
+    await once(socket, "connect").catch(() => undefined);
+    return {
+      socket,
+      ask: () => void socket.write("GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n"),
+      answers: () => said.split("HTTP/1.1 200 OK").length - 1,
+    };
+  };
+
+  it("of 600 callers at once are all served, however late in the crowd each asks", async () => {
+    await using web = await server();
+    const all = await Promise.all(Array.from({ length: 600 }, () => open(web.port)));
+    for (const { ask } of all) ask();
+    await expect.poll(() => all.filter(({ answers }) => answers() === 1).length).toBe(600);
+    // And once more, on the connections that they have
+    for (const { ask } of all) ask();
+    await expect.poll(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
+    for (const { socket } of all) socket.destroy();
+  });
+
+  it("that only take the room make way, once they have rested or there is none left", async () => {
+    await using web = await server();
+    const resting = await Promise.all(Array.from({ length: 300 }, () => open(web.port)));
+    const cut = () => resting.filter(({ socket }) => socket.destroyed).length;
+    expect(cut()).toBe(0);
+    await expect.poll(cut, { timeout: 5_000 }).toBe(44);
+    const next = await open(web.port);
+    next.ask();
+    await expect.poll(next.answers).toBe(1);
+    for (const { socket } of [...resting, next]) socket.destroy();
+    const crowd = await Promise.all(Array.from({ length: 1_200 }, () => open(web.port)));
+    await expect
+      .poll(async () => {
+        const late = await open(web.port);
+        late.ask();
+        await expect
+          .poll(late.answers, { timeout: 500 })
+          .toBe(1)
+          .catch(() => undefined);
+        late.socket.destroy();
+        return late.answers();
+      })
+      .toBe(1);
+    for (const { socket } of crowd) socket.destroy();
+  }, 30_000);
+});
