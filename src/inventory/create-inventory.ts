@@ -229,7 +229,12 @@ export function createInventory(options: InventoryOptions): Inventory {
         await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
         return seen.matchVms(glob);
       },
-      upToDate,
+      async upToDate(patience, maxAgeMs = 0) {
+        if (!isReady()) await look();
+        const { refreshedAt, failed } = replica.head();
+        const isYoung = refreshedAt !== undefined && Date.now() - refreshedAt < maxAgeMs;
+        if (!isYoung || failed) await upToDate(patience);
+      },
       async suggestVms(typed, most = 10) {
         await freshen();
         return (await part()).suggestVms(typed.trim(), most);

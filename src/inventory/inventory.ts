@@ -49,9 +49,9 @@ export interface Inventory {
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
   /**
    * Waits until what was there at the call is known, for `patience` (ms). Without it for 1.5 s at most, and not at all for a
-   * large fleet, which isn't read again then.
+   * large fleet, which isn't read again then. What was read at most `maxAgeMs` ago is good enough for callers that say so.
    */
-  upToDate(patience?: number): Promise<void>;
+  upToDate(patience?: number, maxAgeMs?: number): Promise<void>;
   /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;

@@ -71,6 +71,24 @@ describe("what a service reads through the door", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
+  it("doesn't read the whole fleet for a dashboard that lists it ten times", async () => {
+    await using world = await startDoorWorld();
+    await vmsOf(world, everythingToken);
+    const reads = () => world.compute.calls().filter(({ method }) => method === "GET").length;
+    const before = reads();
+    for (let n = 0; n < 10; n++) {
+      expect(await vmsOf(world, everythingToken)).toHaveLength(8);
+      expect((await readAs(world, everythingToken, "/v1/projects")).status).toBe(200);
+    }
+    const ofTen = reads() - before;
+    const began = reads();
+    await world.olivia.types("ops", "/vm list");
+    await world.olivia.until(({ channels }) => channels.length > 0);
+    await expect.poll(() => reads() - began).toBeGreaterThan(0);
+    // Beside what the inventory reads by itself
+    expect(ofTen).toBeLessThan(2 * (reads() - began) + 1);
+  });
+
   it("is only what its view names: by ID, name, or glob; what is hidden is answered like what doesn't exist", async () => {
     await using world = await startDoorWorld();
     expect(await vmsOf(world, "test-token-eager", "?sort=name")).toEqual([
