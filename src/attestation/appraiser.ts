@@ -114,6 +114,8 @@ export function createAppraiser(by: AppraiserOptions) {
       named: NamedVm,
       { notBefore, signal, asIfPinned = false }: AttestOptions = {},
     ): Promise<Attested> {
+      // What was done to the VM while this is read and judged came after what is read
+      const readAt = now();
       const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
@@ -146,7 +148,7 @@ export function createAppraiser(by: AppraiserOptions) {
         notBefore,
       };
       const appraisal = appraise(input);
-      if (appraisal.verdict === "verified" && !asIfPinned) await register.verified(vm.id, now());
+      if (appraisal.verdict === "verified" && !asIfPinned) await register.verified(vm.id, readAt);
       return {
         vm,
         appraisal,
