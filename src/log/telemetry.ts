@@ -8,8 +8,20 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", "cancelled"];
-/** As `src/redis/redis.ts` names them (`writeRefusal`). */
-const writeRefusals = ["full", "disk", "read-only", "replicas", "other"] as const;
+/** Why a process gets no work. Those of a Redis that answers and takes no writes are in `src/redis/redis.ts`, too. */
+const unreadyReasons = [
+  "starting",
+  "stopping",
+  "stuck",
+  "slack",
+  "redis",
+  "redis-full",
+  "redis-disk",
+  "redis-read-only",
+  "redis-replicas",
+  "policy",
+] as const;
+export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
@@ -134,11 +146,8 @@ export function createTelemetry({
       "1 while other processes have a newer policy than this one, which then changes nothing",
     ),
     redisUp: gauge("redis_up", "1 while Redis answers this process and takes its writes"),
-    redisRefusesWrites: gauge(
-      "redis_refuses_writes",
-      "1 while Redis answers this process and refuses its writes, by why",
-      ["why"],
-    ),
+    /** As /readyz, by why. */
+    ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };
   // A worker receives nothing: there they are no metrics
   registers = role === "worker" ? [] : [registry];
@@ -195,7 +204,6 @@ export function createTelemetry({
   }
   for (const outcome of ["changed", "kept"]) own.policyReloads.inc({ outcome }, 0);
   for (const limit of limits) own.limitWaits.zero({ limit });
-  for (const why of writeRefusals) own.redisRefusesWrites.set({ why }, 0);
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
   for (const route of doorRoutes)
@@ -215,10 +223,11 @@ export function createTelemetry({
       const texts = [await registry.metrics(), isSharedKnown ? await sharedRegistry.metrics() : ""];
       return { type: registry.contentType, text: texts.join("\n").trimEnd() + "\n" };
     },
-    /** Whether Redis takes writes, as a write just showed; `refusal` is why it refused that one. */
-    sawRedisWrite(isUp: boolean, refusal: WriteRefusal | undefined): void {
-      own.redisUp.set(isUp ? 1 : 0);
-      for (const why of writeRefusals) own.redisRefusesWrites.set({ why }, why === refusal ? 1 : 0);
+    /** Whether Redis takes writes, as a write just showed. */
+    sawRedisWrite: (isUp: boolean) => own.redisUp.set(isUp ? 1 : 0),
+    setUnready(unready: readonly UnreadyReason[]): void {
+      for (const reason of unreadyReasons)
+        own.ready.set({ reason }, unready.includes(reason) ? 0 : 1);
     },
     /** All metrics of ours. */
     catalog,
@@ -226,4 +235,3 @@ export function createTelemetry({
 }
 
 export type LimitName = (typeof limits)[number];
-export type WriteRefusal = (typeof writeRefusals)[number];

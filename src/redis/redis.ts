@@ -270,6 +270,17 @@ export function writeRefusal(error: unknown): WriteRefusal | undefined {
   return refusals.find(([refusal]) => refusal.test(said))?.[1];
 }
 
+/** Why a Redis that answers takes no writes, by the words of `redisTrouble` or of Redis itself. */
+export function whyNoWrites(
+  said: string,
+): "redis-full" | "redis-disk" | "redis-read-only" | "redis-replicas" | undefined {
+  const words = redisTrouble(said) ?? said;
+  if (words.includes("Redis is full")) return "redis-full";
+  if (words.includes("can't write to its disk")) return "redis-disk";
+  if (words.includes("can't reach its replicas")) return "redis-replicas";
+  return words.includes("read-only replica") ? "redis-read-only" : undefined;
+}
+
 const longestWaitMs = 1_000;
 
 /** Repeats what may be repeated until Redis takes it, for `patienceMs`: longer than a failover lasts. */

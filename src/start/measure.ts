@@ -1,6 +1,5 @@
 import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../jobs/queues.ts";
-import { writeRefusal } from "../redis/redis.ts";
 import { problemOfWriting } from "./doctor/redis.ts";
 import type { Services } from "./services.ts";
 
@@ -117,7 +116,7 @@ export function createMeasure(
     );
     // A full Redis, or one whose disk is full, answers all that was read above
     const refused = await problemOfWriting(redis, key);
-    telemetry.sawRedisWrite(isKnown && refused === undefined, writeRefusal(refused));
+    telemetry.sawRedisWrite(isKnown && refused === undefined);
     telemetry.knowShared(isKnown);
     // From memory without Redis: then, too, names grow old
     const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();
