@@ -352,6 +352,20 @@ export const policyOrder = (key: Keys) => key("policy", "order");
 
 /** How often Slack has reported other members in a group that the policy names. */
 export const groupChangesKey = (key: Keys) => key("policy", "groups");
+/** The same of its services, who come in as programs: a change of them cancels nothing, and counts for all processes, too. */
+export const servicesOrder = (key: Keys) => key("policy", "services");
+
+/** How often `policyText` was replaced. */
+export const policyTexts = (key: Keys) => key("policy", "texts");
+
+/** The text of the file by which the current policy was adopted. */
+export const policyText = (key: Keys) => key("policy", "text");
+
+/** A version, and its place in the order of adoptions. */
+export interface Adopted {
+  version: string;
+  number: number;
+}
 
 /** What all processes look at while they run. */
 export interface PolicySigns {
@@ -368,6 +382,8 @@ export interface PolicySigns {
 export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<PolicySigns> {
   const [newest, services, texts, groupChanges] = await Promise.all([
     redis.zrevrange(policyOrder(key), 0, 0, "WITHSCORES"),
+    redis.zrevrange(servicesOrder(key), 0, 0, "WITHSCORES"),
+    redis.get(policyTexts(key)),
     redis.get(groupChangesKey(key)),
   ]);
   return {

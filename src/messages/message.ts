@@ -443,13 +443,18 @@ export const sharedOutside = "shared_with_another_company";
 /** The same in a group direct message, where the app may not see who reads it. */
 export const unseenGroup = "group_message_unseen";
 
-/** What opens a channel that took no post, by how that was refused. */
-export function howToOpen(error: string): Markdown {
+/** What opens a channel that took no post, by how that was refused; undefined for what isn't about the channel. */
+export function howToOpen(error: string): Markdown | undefined {
   if (error === sharedOutside)
     return md`It is shared with another company: \`sharedChannels\` in gatehouse.yml opens it.`;
   if (error === unseenGroup)
     return md`The app lacks the scope \`mpim:read\`, so Gatehouse can't see whether another company reads it. Whoever runs Gatehouse can install the app again from manifest.yml.`;
-  return md`\`/invite @gatehouse\` changes that.`;
+  if (error === "is_archived") return md`It is archived.`;
+  if (error === "not_in_channel" || error === "channel_not_found")
+    return md`\`/invite @gatehouse\` changes that.`;
+  if (error === "no_permission" || error.startsWith("restricted_action"))
+    return md`The settings of the workspace or of the channel decide who posts there.`;
+  return undefined;
 }
 
 /**

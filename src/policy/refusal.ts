@@ -199,7 +199,22 @@ function stopRefusal({ policy: { access, teams }, command, nameOf }: Asked): Pol
   };
 }
 
-/** Whether a person of some team must not learn that this place of gatehouse.yml has a project of that name. */
+/**
+ * No list over anything has this person. Which would help depends on whose the target is, and no name is looked up for someone
+ * without the right: an answer that named the team would tell that the target exists.
+ */
+function noListAtAll({ policy, command, nameOf }: Asked, list: AccessList): PolicyRefusal {
+  return {
+    rule: list,
+    toldAs: "",
+    text: `You can't run /${command.name}: gatehouse.yml lists you under ${list} for no team, and not under access.`,
+    hint: `\`teams\` says who may do what with a team's VMs and projects, \`access\` with all others.${andThey("Ask", policy.access.administer, nameOf)}`,
+  };
+}
+
+const hasTeams = ({ teams }: Pick<Policy, "teams">) => Object.keys(teams).length > 0;
+
+/** Whether a person must not learn that this place of gatehouse.yml has a project of that name. */
 function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean {
   const seen = placesSeen(policy, person, ourTeamId);
   // Whoever sees nothing learns of no team either; without teams everything is in the one place
@@ -215,10 +230,22 @@ function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
   };
 }
 
+/** Whether `channels` lets anybody run it in this channel: a button that everyone is refused isn't shown. */
+export function isRunIn({
+  policy: { channels },
+  command,
+  channelId,
+}: {
+  policy: Pick<Policy, "channels">;
+  command: Pick<Command, "class">;
+  channelId: string;
+}): boolean {
+  return channels === undefined || !changes.has(command.class) || channels.includes(channelId);
+}
+
 function channelRefusal({ policy, command, channelId }: Asked): PolicyRefusal | undefined {
   const { channels } = policy;
-  if (channels === undefined || !changes.has(command.class) || channels.includes(channelId))
-    return undefined;
+  if (channels === undefined || isRunIn({ policy, command, channelId })) return undefined;
   return {
     rule: "channels",
     text: `/${command.name} changes something, so ${channelId === "" ? "it must be run in a channel" : "it can't be run in this channel"}.`,

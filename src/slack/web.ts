@@ -9,7 +9,7 @@ import { certificateFlaw } from "../config/authorities.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log/log.ts";
-import { type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
+import { fitting, type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 export { parseJson };

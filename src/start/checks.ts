@@ -2,10 +2,11 @@ import type { StatusLine } from "../commands/context.ts";
 import { ComputeError } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
+import { proposerName } from "../door/proposals.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
-import { counted, duration, plain } from "../messages/message.ts";
+import { counted, duration, firstFew, plain } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
@@ -132,16 +133,20 @@ export const checks: readonly Check[] = [
   {
     name: "Compute service",
     fromOutside: async (config, now) => judgeService(await lookAtService(config, now)),
-    async forPeople({ inventory, computeProblem }) {
+    async forPeople(on) {
+      const { inventory, computeProblem } = on;
       const { refreshedAt, stale, vms, projects, unread, gaps = [] } = await inventory.state();
       const read =
         refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
       const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
       const short = gaps.length > 0 ? `; incomplete: ${plain(gaps.join(". "), 600)}` : "";
       const known = `${vms} VMs in ${projects} projects, ${read}${missing}${short}`;
-      if (!stale && refreshedAt !== undefined && unread.length === 0)
+      const failing = await callsProblem("service", on);
+      if (!stale && refreshedAt !== undefined && unread.length === 0) {
+        if (failing !== undefined) return trouble(`${failing}; ${known}`);
         return gaps.length === 0 ? well(known) : trouble(known);
-      const problem = await computeProblem();
+      }
+      const problem = (await computeProblem()) ?? failing;
       return trouble(problem === undefined ? known : `${problem} (${known})`);
     },
   },
@@ -187,11 +192,28 @@ export const checks: readonly Check[] = [
     name: "Door",
     fromOutside: judgeDoor,
     async forPeople(on) {
-      const { config, store } = on;
+      const { config, store, alerts, proposals } = on;
       const { door, policy, sourceProblems } = config;
       if (!door) return offFinding(policy);
       if (sourceProblems.length > 0)
         return ill(sourceProblems.join("; "), "Until then Gatehouse refuses its alerts.");
+      const untold = [
+        ...(await alerts.untold()).map(({ record }) => [record.source, "alert group"] as const),
+        ...(await proposals.untold()).map(
+          ({ record: { by } }) => [proposerName(by), "proposal"] as const,
+        ),
+      ];
+      if (untold.length > 0) {
+        const counts = ["alert group", "proposal"].flatMap((kind) => {
+          const some = untold.filter(([, its]) => its === kind);
+          const from = firstFew([...new Set(some.map(([who]) => who))], 3);
+          return some.length > 0 ? [`${counted(some.length, kind)} of ${from}`] : [];
+        });
+        return ill(
+          `${counts.join(" and ")} can be shown in no channel`,
+          "Invite Gatehouse to the channel, or name another one in gatehouse.yml; `policy check` says where they go.",
+        );
+      }
       const [calls, now] = await Promise.all([store.doorCalls(), store.now()]);
       const failing = await callsProblem("door", on);
       const last = callsInWords(policy, calls, now);

@@ -48,6 +48,15 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
 
 const doctorSays = "`node gatehouse.mjs doctor` says what to do";
 
+/** How often the file of CA_FILE is looked at (ms): Node.js asks nobody when a connection needs it. */
+const lookAtAuthoritiesMs = 10_000;
+
+function keepTrusting(config: Config): void {
+  trustAuthorities(config.authorities);
+  if (config.authorities === undefined) return;
+  setInterval(() => trustAuthorities(config.authorities), lookAtAuthoritiesMs).unref();
+}
+
 function cannotStart(error: unknown, log: Log): never {
   log.error("process.cannot-start", { error });
   if (error instanceof ConfigError) exitConfig(error);

@@ -56,6 +56,7 @@ const kinds: readonly Kind[] = [
     /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls)$/,
     "until ended by a person or the request",
   ],
+  ["who is in which user group", /^user-groups(:|$)/, "a minute"],
   ["signs of life", /^(workers?|turn|probe)(:|$)/, "seconds"],
   ["processes, and what became of their last calls", /^processes$/, "a day after the last sign"],
   ["the queues", /^(requests|watches):/, "while a job waits or runs"],

@@ -53,7 +53,7 @@ import type { GatewayContext } from "../slack/conversation/authorize.ts";
 import { createSharedChannels, createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
-import { alertSource } from "../door/alert-source.ts";
+import { alertSource, heldAlerts } from "../door/alert-source.ts";
 import { createAlerts } from "../door/alerts.ts";
 import { createProposals } from "../door/proposals.ts";
 import { proposalSource } from "../door/proposal-source.ts";
@@ -278,6 +278,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       sharedCardSource(posting),
       rolloutSource({ ...posting, rollouts }),
       alertSource({ ...posting, alerts, compute, commands }),
+      heldAlerts({ alerts }),
       proposalSource({ ...posting, proposals }),
       notices.source,
       feeds.source,

@@ -161,7 +161,7 @@ export async function start(
     const onAnswer = (code: number) =>
       on.tallies.saw("door", code === 429 || code >= 500 ? String(code) : undefined);
     const door = createDoor({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
-    const where = { variable: "DOOR_PORT", port, host: options.host, log };
+    const where = { variable: "DOOR_PORT", port, host, log };
     const server = opened(await startWebServer(where, door.listener));
     // Closed before the server, which waits for what runs
     opened({ close: async () => door.stop() });

@@ -87,8 +87,9 @@ describe("through a proxy", () => {
     proxy.answerWith(status);
     await using server = await answering(says(vmRecord), pem("localhost"));
     await using compute = clientOf(server.url, { tls: trusting("localhost"), proxy: proxy.url });
-    for (const call of [compute.vms.restart("vm-1"), compute.vms.get("vm-1")])
-      expect(await failureOf(call)).toMatchObject({ kind: "unreachable", reason: "proxy" });
+    const reason = status === 407 ? "proxy-login" : "proxy";
+    for (const call of [() => compute.vms.restart("vm-1"), () => compute.vms.get("vm-1")])
+      expect(await failureOf(call())).toMatchObject({ kind: "unreachable", reason });
     expect(server.connections()).toBe(0);
   });
 

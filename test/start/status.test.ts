@@ -103,15 +103,20 @@ it.for([
     expect(await figures()).toMatch(/^gatehouse_redis_up 1$/m);
     await change(set, true);
     await expect.poll(figures, { timeout: 10_000 }).toMatch(/^gatehouse_redis_up 0$/m);
-    expect(await figures()).toContain(`gatehouse_redis_refuses_writes{why="${why}"} 1`);
-    const lines = await statusLines(world, words);
-    expect(lines.filter((line) => words.test(line))).toHaveLength(1);
+    await expect
+      .poll(figures, { timeout: 10_000 })
+      .toContain(`gatehouse_ready{reason="redis-${why}"} 0`);
+    let lines: readonly string[] = [];
+    await eventually(async () => {
+      lines = await statusLines(world, /need attention/);
+      expect(lines.filter((line) => words.test(line))).toHaveLength(1);
+    });
     expect(lines[0]).toMatch(/need attention/);
     const ready = await fetch(`http://127.0.0.1:${world.processes[0]?.opsPort}/readyz`);
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(words)]);
     await change(reset, false);
     await expect.poll(figures, { timeout: 15_000 }).toMatch(/^gatehouse_redis_up 1$/m);
-    expect(await figures()).toContain(`gatehouse_redis_refuses_writes{why="${why}"} 0`);
+    expect(await figures()).toContain(`gatehouse_ready{reason="redis-${why}"} 1`);
   },
 );
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -15,14 +16,17 @@ describe("a refusal in a workspace with teams", () => {
     const none =
       /You can't run \/vm restart: gatehouse\.yml lists you under operate for no team, and not under access\./;
     const said: string[] = [];
+    // Whose ID it is, Gatehouse may learn meanwhile
+    const noted = (message: SeenMessage, name: string) =>
+      said.push(wordsOf(message).replaceAll(name, "NAME").replace("U0ADA", "ada"));
     // A VM of the team, one of others, and none at all are answered alike
     for (const name of ["web-2", "train-7", "no-such-vm"]) {
       await vera.types("ops", `/vm restart ${name}`);
-      said.push(wordsOf(await hears(vera, "ops", none)).replaceAll(name, "NAME"));
+      noted(await hears(vera, "ops", none), name);
       await vera.types("ops", `@gatehouse restart ${name}`);
-      said.push(wordsOf(await hears(vera, "ops", none)).replaceAll(name, "NAME"));
+      noted(await hears(vera, "ops", none), name);
     }
-    expect(new Set(said).size).toBe(1);
+    expect(new Set(said)).toEqual(new Set([said[0]]));
     expect(said[0]).not.toMatch(/access\.operate|teams\.\w+\.operate/);
     await olivia.types("ops", "/vm show web-2");
     const shown = await hears(olivia, "ops", /web-2 is RUNNING/);

@@ -70,6 +70,8 @@ export interface Message {
   /** Deleted, but shown as a tombstone because it has replies. */
   tombstone: boolean;
   fileIds: string[];
+  /** Its thread takes no replies. */
+  isLocked?: boolean;
   /** Set on a person's message with a file, and on a reply that was also sent to the channel. */
   subtype?: "file_share" | "thread_broadcast";
   /** Emoji name to the people who reacted. */

@@ -4,6 +4,7 @@ import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { changesSince } from "../../requests/render/since-request.ts";
 import type { ReadContext } from "../context.ts";
 
 /** More have no room in a message: each has three blocks or more. */

@@ -84,7 +84,8 @@ const emergencyLine = md`🚨 In an emergency you can: add ${name('--break-glass
 
 function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false = false) {
   const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
-  return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`, also));
+  const which = toldAs === "" ? undefined : md`The rule is ${name(toldAs)}.`;
+  return sentence(lines(md`No: ${text}`, hintOf(hint), which, also));
 }
 
 const maxNamed = 5;

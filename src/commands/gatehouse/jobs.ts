@@ -22,7 +22,7 @@ import { agoOrAt, type ReadContext } from "../context.ts";
 const most = 60;
 /** More have no room in a message: each has three blocks or more. */
 const maxWithButtons = 10;
-const columns = ["Target", "Command", "State", "Age", "Request"];
+const columns = ["Target", "Command", "State", "Requested", "Request"];
 
 export const jobs = defineCommand({
   name: "gatehouse jobs",
@@ -47,7 +47,7 @@ export const jobs = defineCommand({
       calledName(record.target),
       record.command,
       stateWords(state),
-      duration(now() - record.createdAt),
+      utc(record.createdAt),
       record.id,
     ]);
     const isMore = mine.length === most || newest.length === most;

@@ -87,6 +87,7 @@ export const show = defineCommand({
           ? md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`
           : md`${mayHaveVms(project) ? "It has" : "Projects of this type have"} no VMs.`,
       ),
+      gapsSection(isMarked, gaps),
       vmList,
       buttons(lookButtons(project)),
       buttons(changeButtons(project, context_)),

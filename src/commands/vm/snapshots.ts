@@ -40,7 +40,9 @@ export const snapshots = defineCommand({
       .map((one) => [
         one.name || "–",
         one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
-        snapshotName(one, all) === one.name ? `${duration(now() - one.at)} ago` : takenAt(one),
+        snapshotName(one, all) === one.name && !isKept(reading)
+          ? `${duration(now() - one.at)} ago`
+          : takenAt(one),
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",

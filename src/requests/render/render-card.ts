@@ -82,7 +82,8 @@ export function renderCard(
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
-  if (view === "asking") return askingCard(request, command, approvers, { from, note, policy });
+  if (view === "asking")
+    return askingCard(request, command, approvers, { from, note, policy, since });
   const { sign, text } = outcomeOf(request, command, after);
   const outcome = final ? md`${sign} ${text}` : undefined;
   const now = stateLine(request, command);
@@ -94,7 +95,7 @@ export function renderCard(
   return message(
     news(outcome ?? short),
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
-    record.breakGlass ? context(md`🚨 Break-glass: approval skipped; review pending.`) : undefined,
+    record.breakGlass ? context(emergencyLine(request)) : undefined,
     foundLine(request, command),
     context(requestedLine(request, from)),
     note && context(note),
@@ -114,6 +115,14 @@ function foundLine({ state, progress }: StoredRequest, command: ChangeCommand) {
       md`Its ID is ${name(claimed.id)}, says ${claimed.by}; someone who sees every VM must confirm that.`,
     )
   );
+}
+
+/** Whether the review of a break-glass was signed: by whom, when, and what was checked. */
+export function emergencyLine({ delivered: { review } }: StoredRequest): Markdown {
+  const signed = review
+    ? md`review signed by ${review.by} at ${when(review.at, "{date_short_pretty} {time}", utc(review.at))}: “${review.why}”`
+    : md`review pending`;
+  return md`🚨 Break-glass: approval skipped; ${signed}.`;
 }
 
 /** With what the outcome of an ended request leaves out: its project, and that it is an undo. */
@@ -137,12 +146,12 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note, policy = { confirm: [] } }: Place,
+  { from, note, policy = { confirm: [] }, since = [] }: Place,
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
-  if (canBreakGlass(request, command, policy)) by.push(emergencyLine);
+  if (canBreakGlass(request, command, policy)) by.push(emergencyWay);
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
@@ -152,7 +161,7 @@ function askingCard(
 }
 
 /** Names no one: a name would notify, and whoever may knows. */
-const emergencyLine = md`🚨 In an emergency, people under ${name("breakGlass")} in gatehouse.yml can skip this: they add ${name('--break-glass "why"')} to the slash command.`;
+const emergencyWay = md`🚨 In an emergency, people under ${name("breakGlass")} in gatehouse.yml can skip this: they add ${name('--break-glass "why"')} to the slash command.`;
 
 /** Whether gatehouse.yml lists somebody who may run it without approval. */
 function canBreakGlass(

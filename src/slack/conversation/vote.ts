@@ -2,7 +2,7 @@ import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { checkSnapshotId, type Project } from "../../compute/compute.ts";
-import { signReview as reviewButton } from "../../digests/line-buttons.ts";
+import { asksForReview, signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
   buttons,

@@ -91,6 +91,7 @@ export function requestSource(options: {
     const isRecorded = !request.final || said["afterwards"] === recorded;
     if (!isRecorded) {
       await options.recordResults(request, command);
+      await redrawAround(request);
       await outbox.remember(id, { "said:afterwards": recorded });
     }
     if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
@@ -370,6 +371,13 @@ function decidersUnshown({ votes, delivered, progress }: StoredRequest): readonl
   const voters = votes.slice(shown === undefined ? -1 : Number(shown)).map((one) => one.voterId);
   const { decidedBy } = progress;
   return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
+}
+
+/** What a card shows: another value edits it. */
+function faceOf(request: StoredRequest, since: SinceRequest): string {
+  const version = versionOf(since);
+  const signed = request.delivered.review ? " signed" : "";
+  return `${cardVersion(request)}${version && ` since ${version}`}${signed}`;
 }
 
 /** Only its requester sees its card. */

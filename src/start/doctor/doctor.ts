@@ -9,12 +9,13 @@ import { checks } from "../checks.ts";
 import { roleIn } from "../command-line.ts";
 import { useProxies } from "../services.ts";
 import { askAboutMessages } from "./messages.ts";
-import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
+import { exitCodeOf, ill, note, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [--messages]
-  checks the configuration, Slack, Redis, the compute service, the policy, and the data directory, with the variables that
-  Gatehouse itself would have; before it starts or while it runs. It reads, and writes one key in Redis that expires and one
-  file in the data directory that it removes.
+  checks the configuration, Slack, Redis, the compute service, the policy, ports, files of secrets, the collector of traces,
+  and the data directory, with the variables that Gatehouse itself would have; before it starts or while it runs. It reads,
+  and writes one key in Redis that expires and a file in the data directory and in its ledger that it removes. The collector
+  gets an empty export.
   --messages also asks Slack whether it takes each kind of message that Gatehouse makes; it posts none, and needs no token
   ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;
@@ -71,7 +72,7 @@ async function examine(
     const messages = isAboutMessages
       ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config) }]
       : [];
-    const first = { name, findings: [well(said)] };
+    const first = { name, findings: [well(said), ...unread] };
     return { sections: [first, ...found, ...messages], secrets: config.secrets };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -16,6 +16,13 @@ import {
   writeRefusal,
 } from "../../redis/redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type CertificateFacts,
+  earliestEnd,
+  judgeCertificate,
+  judgeOwnCertificate,
+  lookAtCertificate,
+} from "./certificate.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
 /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
@@ -41,7 +48,20 @@ export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<u
   }
 }
 
-export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
+interface Tls {
+  /** What the first address in REDIS_URL shows; undefined where no handshake came to an end. */
+  certificate: CertificateFacts | undefined;
+  /** When the one of REDIS_CERT_FILE ends. */
+  ownValidTo: number | undefined;
+  /** Whether CA_FILE is set. */
+  hasAuthorities: boolean;
+  now: number;
+}
+
+export type RedisFacts = ({ unusable: string } | Awaited<ReturnType<typeof factsOf>>) & {
+  /** Undefined in the clear. */
+  tls?: Tls;
+};
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
@@ -151,6 +171,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
     roundTripMs > slowMs ? note(trip, closer) : well(trip),
     writeFinding(writeProblem),
+    ...tlsFindings(facts),
     keptFinding(check),
     ...storage.map(({ sentence, stops }) =>
       stops

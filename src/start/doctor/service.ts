@@ -4,6 +4,12 @@ import { proxyFor } from "../../config/proxy.ts";
 import { withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../services.ts";
+import {
+  earliestEnd,
+  judgeCertificate,
+  judgeOwnCertificate,
+  lookAtCertificate,
+} from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
 
 export type ServiceFacts = Awaited<ReturnType<typeof lookAtService>>;
@@ -78,7 +84,7 @@ const mends: Readonly<Record<string, string>> = {
   timeout: "Nothing answers there: check for a firewall, and whether HTTPS_PROXY is needed.",
   reset: "Something cuts the connection: check for a firewall, and whether HTTPS_PROXY is needed.",
   proxy: "Check HTTPS_PROXY, and whether the proxy allows that host; NO_PROXY goes around it.",
-  tls: "The certificate isn't trusted; see the next line. A private authority belongs in COMPUTE_CA_FILE.",
+  tls: "The handshake failed: nothing was sent. A line about its certificate follows, where it showed one.",
   "forbidden-address":
     "The name leads to a private address. If that is right, set COMPUTE_ALLOW_PRIVATE=1, or its range.",
   redirect: "Put the address that it redirects to into COMPUTE_API_URL.",

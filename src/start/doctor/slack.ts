@@ -1,7 +1,9 @@
 import type { Config } from "../../config/config.ts";
 import { silentLog } from "../../log/log.ts";
-import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { proxyFor } from "../../config/proxy.ts";
 import { rootCause, statusOfProxy } from "../../errors.ts";
+import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
 
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
@@ -76,6 +78,19 @@ export async function lookAtSlack(config: Config, now: number) {
     mode: receive?.mode,
     /** What the proxy answered in place of Slack. */
     proxyStatus,
+    /** What its host shows, where it didn't answer; undefined where no handshake came to an end. */
+    certificate: isSilent
+      ? await lookAtCertificate(
+          {
+            host: api.hostname,
+            port: Number(api.port || 443),
+            proxy: proxyFor(apiUrl, proxies),
+          },
+          now,
+        )
+      : undefined,
+    /** Whether CA_FILE is set. */
+    hasAuthorities: authorities !== undefined,
     /** Of Slack's last answer. */
     date: Date.parse(date ?? ""),
     now,

@@ -236,8 +236,8 @@ describe("the card and the result of a request that was decided", () => {
     expect(card).toContain('"Request again"');
     expect(card).not.toContain("vote:approve");
     expect(below(expired, restore)).toBe("❌ <@U0OLIVIA> nobody approved it in time");
-    const record = { ...expired.record, approval: { ...expired.record.approval!, required: 2 } };
-    const one = { ...expired, record, votes: [vote("amir")] };
+    const needsTwo = { ...expired.record, approval: { ...expired.record.approval!, required: 2 } };
+    const one = { ...expired, record: needsTwo, votes: [vote("amir")] };
     expect(below(one, restore)).toMatch(/^❌ <@U0OLIVIA> too few approved it in time/);
     const { approval: _none, ...free } = expired.record;
     const late = { ...expired, record: free, progress: { why: "it waited for too long" } };

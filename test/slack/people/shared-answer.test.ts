@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createKeys } from "../../../src/redis/redis.ts";
 import { createSharedAnswer } from "../../../src/slack/people/shared-answer.ts";
 import type { WebAnswer } from "../../../src/slack/web.ts";
@@ -111,14 +111,11 @@ describe("one answer for all processes", () => {
     const asking = here.key("answers", "q", "asking");
     await here.redis.del(kept);
     await here.redis.set(asking, "asking:someone:", "PX", 5_000);
-    const looks: string[][] = [];
-    const monitor = await here.redis.monitor();
-    monitor.on("monitor", (_time: string, args: string[]) => looks.push(args));
+    const sent = vi.spyOn(here.redis, "sendCommand");
+    const looks = () => sent.mock.calls.filter(([{ args }]) => args.flat().includes(asking)).length;
     const waiting = other.get(60_000);
-    await expect
-      .poll(() => looks.filter((args) => args.includes(asking)).length)
-      .toBeGreaterThan(1);
-    monitor.disconnect();
+    await expect.poll(looks).toBeGreaterThan(1);
+    sent.mockRestore();
     await here.redis.set(
       asking,
       `failed:someone:${JSON.stringify(said("an attacker"))}`,
