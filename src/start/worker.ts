@@ -206,7 +206,7 @@ interface PortOptions {
 /** Connections that have no request in hand. */
 const mostIdle = 256;
 /** So long a new connection has for its first request, and one that was answered for its next, before it counts as idle (ms). */
-const graceMs = 750;
+const graceMs = 500;
 /** All together; beyond it new ones are dropped. */
 const mostConnections = 1_024;
 /** Without a byte in either direction: longer than a call waits for the next state. */
@@ -246,8 +246,9 @@ export async function startWebServer(
   const cut = (afterMs: number) => {
     for (const [socket, since] of idle) {
       if (idle.size <= mostIdle) return;
-      if (performance.now() - since < afterMs) {
-        cutting = setTimeout(cutOldest, graceMs).unref();
+      const leftMs = since + afterMs - performance.now();
+      if (leftMs > 0) {
+        cutting = setTimeout(cutOldest, leftMs).unref();
         return;
       }
       idle.delete(socket);
