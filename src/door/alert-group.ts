@@ -75,7 +75,11 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
   const from = lateCopyUntil(told, state, delivery, now);
-  if (from > now) return before.held ? before : { ...before, held: { from, delivery } };
+  if (from > now) {
+    // What the same sender says later stands for what it said before
+    const isOthers = before.held && before.held.delivery.sender !== delivery.sender;
+    return isOthers ? before : { ...before, held: { from, delivery } };
+  }
   return afterDelivery(before, state, delivery, now);
 }
 

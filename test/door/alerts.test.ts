@@ -312,6 +312,18 @@ describe("a group of alerts", () => {
     expect([at(groupAfter(own), 10.4), at(groupAfter(own), 10.6)]).toEqual([[], ["web-2"]]);
   });
 
+  it("goes by the last of what a peer tells that was away and tells two states at once", () => {
+    const posts = [
+      { tells: [gpu] },
+      { tells: [gpu], after: 0.1, sender: "b" },
+      { tells: [gpu, web], after: 9.9, sender: "b" },
+      { tells: [db, gpu], after: 10 },
+      { tells: [gpu, web], after: 10.0001 },
+    ];
+    const later = settle(groupAfter(posts), Date.parse(minute(12)));
+    expect(firingVms(later)).toEqual(["gpu-1", "web-2"]);
+  });
+
   it("holds what another peer leaves out, and a beginning that its end overtook", () => {
     const at = (group: AlertGroup, after: number) =>
       firingVms(settle(group, Date.parse(minute(0)) + after * 60_000));
