@@ -205,9 +205,9 @@ interface PortOptions {
 
 /** Connections that have no request in hand. */
 const mostIdle = 256;
-/** So long a new connection has for its first request, and one that was answered for its next, before it counts as idle (ms). */
-const graceMs = 500;
-/** All together; beyond it new ones are dropped. */
+/** A new connection isn't idle yet: of a burst all come before the first has said anything (ms). */
+const idleGraceMs = 500;
+/** All together; beyond it new ones are dropped where each has a whole request in hand. */
 const mostConnections = 1_024;
 /** Without a byte in either direction: longer than a call waits for the next state. */
 const silentMs = 70_000;
@@ -221,55 +221,75 @@ const troubles: Readonly<Record<string, string>> = {
 
 /**
  * A web server of this process. `listener` answers false where nothing is at the address. Of connections without a request the
- * oldest is cut when there are too many, so that whoever opens them without end shuts nobody out. Throws when the port is taken.
+ * oldest is cut when there are too many for longer than a burst takes, and where there is no room at all the oldest whose request
+ * hasn't arrived whole: so whoever opens them without end shuts nobody out. Throws when the port is taken.
  */
 export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
-  /** By when they came to rest (ms, monotonic), the oldest first. */
+  /** Since when, the longest first. */
   const idle = new Map<Socket, number>();
+  /** All that are open, with the request in hand; those that were heard of last come last. */
+  const open = new Map<Socket, IncomingMessage | undefined>();
   const how = { requestTimeout: 15_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
   const server = createServer(how, (request, response) => {
     if (listener(request, response) === false)
       response.writeHead(404, { connection: "close" }).end();
   });
-  server.maxConnections = mostConnections;
+  // One more comes in, so that another is cut for it
+  server.maxConnections = mostConnections + 1;
   server.setTimeout(silentMs);
+  const hold = (socket: Socket, request?: IncomingMessage) => {
+    open.delete(socket);
+    open.set(socket, request);
+  };
+  const cut = (socket: Socket) => {
+    idle.delete(socket);
+    open.delete(socket);
+    socket.destroy();
+  };
+  let looking: NodeJS.Timeout | undefined;
+  const cutIdle = () => {
+    looking = undefined;
+    const longest = performance.now() - idleGraceMs;
+    for (const [socket, since] of idle) {
+      if (idle.size <= mostIdle || since > longest) break;
+      cut(socket);
+    }
+    lookLater();
+  };
+  const lookLater = () => {
+    if (idle.size <= mostIdle) return;
+    // What arrived meanwhile is read first, however busy the process was
+    looking ??= setTimeout(() => setImmediate(cutIdle), idleGraceMs / 2).unref();
+  };
+  const makeRoom = () => {
+    if (open.size <= mostConnections) return;
+    const unfinished = open.entries().find(([, request]) => request?.complete !== true);
+    if (unfinished) cut(unfinished[0]);
+  };
   const rest = (socket: Socket) => {
     if (socket.destroyed) return;
-    idle.delete(socket);
     idle.set(socket, performance.now());
-    if (idle.size > mostIdle) cutting ??= setTimeout(cutOldest, graceMs).unref();
+    hold(socket);
+    lookLater();
   };
-  let cutting: NodeJS.Timeout | undefined;
-  const cut = (afterMs: number) => {
-    for (const [socket, since] of idle) {
-      if (idle.size <= mostIdle) return;
-      const leftMs = since + afterMs - performance.now();
-      if (leftMs > 0) {
-        cutting = setTimeout(cutOldest, leftMs).unref();
-        return;
-      }
-      idle.delete(socket);
-      socket.destroy();
-    }
-  };
-  const cutOldest = () => {
-    cutting = undefined;
-    cut(graceMs);
-  };
-  // No room is left: those that only take it make way, also new ones
-  server.on("drop", () => cut(0));
   server.on("connection", (socket) => {
-    socket.once("close", () => idle.delete(socket));
+    socket.once("close", () => {
+      idle.delete(socket);
+      open.delete(socket);
+    });
     rest(socket);
+    makeRoom();
   });
-  server.on("request", ({ socket }, response) => {
+  server.on("request", (request, response) => {
+    const { socket } = request;
     idle.delete(socket);
+    hold(socket, request);
     response.once("finish", () => rest(socket));
   });
-  server.listen({ port, ...(host === undefined ? {} : { host }), backlog: mostConnections });
+  server.listen({ port, host, backlog: mostConnections });
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;

@@ -285,7 +285,7 @@ export function isSignedBy(
  * many the ones that look least like Slack's make room: of too many the oldest (Slack sends a body at once), of too much the
  * largest (Slack's are small). So a genuine delivery passes a flood as long as it arrives faster than the flood turns over.
  */
-export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {}) {
+export function createUnverified({ most = 1_024, mostBytes = 8 * 1024 * 1024 } = {}) {
   const held = new Map<IncomingMessage, { bytes: number; leave(): void }>();
   let bytes = 0;
 
