@@ -86,18 +86,29 @@ export const mayPropose = ({ propose }: ServiceRule, command: Command, target?: 
       (!target || !targets || matchingTarget(targets, target) !== undefined),
   );
 
-/** Why this person can't run or dismiss it now. */
-export function proposalRefusal(
+/** Why this person can't decide it any more, by running or by dismissing it. */
+export function decidedRefusal(
   { request, dismissal, ...proposal }: StoredProposal,
-  command: Command,
-  { personId, policy, now }: { personId: string; policy: Pick<Policy, "services">; now: number },
+  { personId, now }: { personId: string; now: number },
 ): string | undefined {
-  const { by, target } = proposal.record;
+  const { by } = proposal.record;
   if (request !== undefined) return "Someone already ran this.";
   if (dismissal) return `${dismissal.name} dismissed this: “${dismissal.reason}”.`;
   if (hasExpired(proposal, now)) return "This proposal has expired. Nothing was done.";
-  if ("person" in by)
-    return by.person.id === personId ? undefined : "This was proposed in someone else's name.";
+  return "person" in by && by.person.id !== personId
+    ? "This was proposed in someone else's name."
+    : undefined;
+}
+
+/** Why this person can't run it now: also where its service may no longer propose it, which is no reason to keep it open. */
+export function proposalRefusal(
+  proposal: StoredProposal,
+  command: Command,
+  { personId, policy, now }: { personId: string; policy: Pick<Policy, "services">; now: number },
+): string | undefined {
+  const decided = decidedRefusal(proposal, { personId, now });
+  const { by, target } = proposal.record;
+  if (decided !== undefined || "person" in by) return decided;
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that is to be made has no ID, and is in no view

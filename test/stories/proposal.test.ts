@@ -288,6 +288,22 @@ describe("a deploy job that proposes", () => {
     await expect.poll(state).toBe("done");
   }, 30_000);
 
+  it("can be dismissed when it can't be run any more: its target is gone, or its service lost the right", async () => {
+    await using world = await startDoor();
+    const { card, state } = await proposed(world);
+    world.compute.edit.replaceVm({ vm: "db-1" });
+    await world.olivia.presses("Run", { in: card });
+    await hears(world.olivia, "ops", /db-1 is gone\. Nothing was done\.[^]*Dismiss this proposal/);
+    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
+    await writeFile(file, deployPolicy().replaceAll("vm.snapshot", "vm.stop"));
+    await world.processes[0]?.reload();
+    await world.olivia.presses("Dismiss", { in: card });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await world.olivia.submits({ Reason: "its VM is gone" });
+    await expect.poll(state).toBe("dismissed");
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+  });
+
   it("that nobody may ever run makes no card: the answer says why", async () => {
     const all = deployPolicy()
       .replace('view: ["payments"]', 'view: ["*"]')

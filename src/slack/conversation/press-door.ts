@@ -62,8 +62,12 @@ export async function pressAlert(act: Act<Press>, { alert: of, vm: at, n }: Inpu
 export const dismissalCallback = "proposal-dismissal";
 
 /** The proposal whose own card was pressed. Throws UserError. */
-async function pressed({ interaction, gateway }: Act<Press>, { proposal: id }: Input) {
-  const found = await findProposal(String(id), interaction.userId, gateway);
+async function pressed(
+  { interaction, gateway }: Act<Press>,
+  { proposal: id }: Input,
+  how?: { isToDismiss: boolean },
+) {
+  const found = await findProposal(String(id), interaction.userId, gateway, how);
   const { card } = found.proposal.delivered;
   if (card && interaction.channelId !== card.channelId)
     throw new UserError("This button belongs to another channel.");
@@ -93,7 +97,7 @@ async function authorizeDismissal(
 }
 
 export async function askDismissal(act: Act<Press>, value: Input): Promise<void> {
-  const found = await pressed(act, value);
+  const found = await pressed(act, value, { isToDismiss: true });
   await authorizeDismissal(found, act);
   const { record } = found.proposal;
   const what = md`*${deedOf(record, found.command)}* will not be run.`;
@@ -109,7 +113,7 @@ export async function dismissProposal(act: BeforeAck<Submission>) {
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason.length < 3) return { errors: { reason: "Enter a reason." } };
   const id = textAt(parseJson(interaction.privateMetadata), "proposal");
-  const found = await findProposal(id, interaction.userId, gateway);
+  const found = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
   const person = await authorizeDismissal(found, act);
   if (await gateway.proposals.dismiss(found.proposal, person, reason)) return undefined;
   throw new UserError("This proposal just changed. Check its message.");

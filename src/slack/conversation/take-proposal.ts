@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { proposalIn, proposalRefusal } from "../../door/proposals.ts";
+import { decidedRefusal, proposalIn, proposalRefusal } from "../../door/proposals.ts";
 import { ComputeError } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Target } from "../../registry/define.ts";
@@ -10,13 +10,23 @@ import type { Submission } from "../../requests/submit/submit.ts";
 import { changeNamed, frozenLine, type GatewayContext, outdated } from "./authorize.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
-export async function findProposal(id: string, personId: string, gateway: GatewayContext) {
+export async function findProposal(
+  id: string,
+  personId: string,
+  gateway: GatewayContext,
+  { isToDismiss = false } = {},
+) {
   const { proposals, policy } = gateway;
   const proposal = await proposals.get(id);
   const command = changeNamed(proposal?.record.command, gateway);
   if (!proposal || !command) throw outdated();
   const now = await proposals.now();
   const { by, target } = proposal.record;
+  if (isToDismiss) {
+    const decided = decidedRefusal(proposal, { personId, now });
+    if (decided !== undefined) throw new UserError(decided);
+    return { proposal, command };
+  }
   const today = "service" in by ? await targetToday(target, gateway) : target;
   if (!today)
     throw new UserError(`${target.name} is gone. Nothing was done.`, "Dismiss this proposal.");
