@@ -166,16 +166,13 @@ export function alertSource(options: {
     return record.channelId || sources[record.source]?.channel || usually?.channel;
   }
 
-  /** Where its card stands or can stand: its own channel, else that of `alerts`, else that of the audit trail. */
+  /** Where its card stands, or can stand now (`openPlace`). */
   function placeOf(alert: StoredAlert, now: number): string | undefined {
     const { delivered, closed } = alert;
-    const { alerts: usually, audit } = options.config.policy;
     const own = ownChannelOf(alert);
     const isMoving = delivered.card !== undefined && !isSaid(delivered.said["card"]);
     if (isMoving && own) return own;
-    return (
-      delivered.card?.channelId ?? openPlace([own, usually?.channel, audit?.channel], closed, now)
-    );
+    return delivered.card?.channelId ?? openPlace(own, options.config.policy, closed, now);
   }
 
   /**
@@ -203,10 +200,9 @@ export function alertSource(options: {
   async function overviewOwed(overview: Overview, as: Now) {
     const { now, frozen } = as;
     const { delivered, memberIds } = overview;
-    const { alerts: usually, audit } = options.config.policy;
+    const { policy } = options.config;
     const channelId =
-      delivered.card?.channelId ??
-      openPlace([overview.channelId, usually?.channel, audit?.channel], overview.closed, now);
+      delivered.card?.channelId ?? openPlace(overview.channelId, policy, overview.closed, now);
     if (channelId === undefined) return { messages: [], waitMs: tryAgainMs };
     const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");

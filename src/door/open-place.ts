@@ -1,3 +1,4 @@
+import type { Policy } from "../config/policy-file.ts";
 import { fieldsNamed, type Fields } from "../redis/redis.ts";
 
 /** A channel that was closed is tried again after this: somebody may have invited Gatehouse (ms). */
@@ -13,14 +14,20 @@ export const closedField = (channelId: string, now: number) => ({
   [`closed:${channelId}`]: String(now),
 });
 
-/** The first of these channels that wasn't closed a moment ago; undefined where none is named, or all were. */
+/**
+ * The channel to post in: the own one; while it is closed that of `alerts`, then that of the audit trail. Where there are teams,
+ * `alerts` is left out: its readers may not learn of what a team has. Undefined where no channel is named, or all were closed a
+ * moment ago.
+ */
 export function openPlace(
-  places: readonly (string | undefined)[],
+  own: string | undefined,
+  { alerts, audit, teams }: Pick<Policy, "alerts" | "audit" | "teams">,
   closed: Closed,
   now: number,
 ): string | undefined {
+  const hasTeams = Object.keys(teams).length > 0;
   const isOpen = (channelId: string) => now - (closed[channelId] ?? -Infinity) >= tryAgainMs;
-  return places.find(
+  return [own, ...(hasTeams ? [] : [alerts?.channel]), audit?.channel].find(
     (channelId) => channelId !== undefined && channelId !== "" && isOpen(channelId),
   );
 }

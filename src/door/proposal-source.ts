@@ -25,7 +25,7 @@ export function proposalSource(options: {
   commands: readonly ChangeCommand[];
   web: Web;
   log: Log;
-  config: { readonly policy: Pick<Policy, "alerts" | "audit" | "channels" | "confirm"> };
+  config: { readonly policy: Pick<Policy, "alerts" | "audit" | "channels" | "confirm" | "teams"> };
 }): Source {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
@@ -57,11 +57,12 @@ export function proposalSource(options: {
       asks: /^(open|editing)/.test(before) && formerCard === undefined,
     };
     const untilEndMs = Math.max(soonMs, record.expiresAt - now);
-    const { alerts, audit, channels } = options.config.policy;
-    // Another person's direct messages can't stand in for those of whoever asked
-    const instead = "service" in record.by ? [alerts?.channel, audit?.channel] : [];
+    const { policy } = options.config;
+    const { channels } = policy;
+    // A person's own proposal goes to their direct messages, and nowhere else
+    const instead = "service" in record.by ? policy : { teams: {} };
     const channelId =
-      standsAt?.channelId ?? openPlace([record.channelId, ...instead], proposal.closed, now);
+      standsAt?.channelId ?? openPlace(record.channelId, instead, proposal.closed, now);
     if (channelId === undefined)
       return { createdAt, revision, messages: [], waitMs: Math.min(untilEndMs, tryAgainMs) };
     const isRunHere = isRunIn({ policy: { channels }, command, channelId });

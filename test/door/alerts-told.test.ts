@@ -665,6 +665,15 @@ describe("where it is told", () => {
 });
 
 describe("with teams", () => {
+  it("tells nothing of a team's VM in the channel of others while the team's own is closed", async () => {
+    const policy = teams.replace("channel: C02STATUS }\n  lab", "channel: C01OPS }\n  lab");
+    await using world = await startAlertWorld({ policy });
+    channelNamed(world, "ops").archived = true;
+    await fire(world, [{ name: "SecretLeak" }], { source: "by-team" });
+    await hears(world.ada, "audit", /SecretLeak on web-2/);
+    expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("SecretLeak");
+  });
+
   it("a group goes to the channel of its VM's team, and another team's VM in it is words alone", async () => {
     await using world = await startAlertWorld({ policy: teams });
     await fire(world, [{}, { vm: "train-7", startsAt: minute(1) }], { source: "by-team" });

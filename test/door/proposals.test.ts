@@ -263,6 +263,20 @@ describe("a service at the door", () => {
     expect((await waiting).status).toBe(401);
   });
 
+  it("is posted in no channel of others while its team's own is closed", async () => {
+    await using world = await startDoor(`teams:
+  pay:
+    projects: ["payments"]
+    operate: ["S01ONCALL"]
+    channel: C01OPS
+`);
+    for (const channel of world.slack.workspace.channels.values())
+      if (channel.name === "ops") channel.archived = true;
+    await deployJob(world).proposes("vm snapshot db-1");
+    await hears(world.ada, "audit", /deploy proposes/);
+    expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("db-1");
+  });
+
   it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {
     await using world = await startDoor(`teams:
   pay:
