@@ -114,7 +114,7 @@ export function createAppraiser(by: AppraiserOptions) {
       named: NamedVm,
       { notBefore, signal, asIfPinned = false }: AttestOptions = {},
     ): Promise<Attested> {
-      // What was done to the VM while this is read and judged came after what is read
+      // The time before the reads: a change made while they run is not in the evidence
       const readAt = now();
       const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),

@@ -19,7 +19,7 @@ import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 
 /**
- * What vendors have signed, in files that an operator or a refresher put into a folder, as they came or in another form of the
+ * A folder holds the vendors' signed files. An operator or the refresher put them there, as they came or in another form of the
  * same bytes (`endorsement-form.ts`):
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
@@ -143,7 +143,7 @@ function decodeNamed(name: string, content: Buffer): Buffer {
   return content;
 }
 
-/** The same of an endorsement with its chain. */
+/** Decodes an endorsement together with the chain that signed it. */
 function decoded(
   name: string,
   { content, chain }: { content: Buffer; chain?: Buffer | undefined },

@@ -82,7 +82,7 @@ async function fetchEndorsement(url: string, closing: AbortSignal): Promise<Endo
   if (typeof content === "string")
     throw new FetchError("the answer's content encoding can't be read");
   const [, header] = Object.entries(headers).find(([name]) => chainHeader.test(name)) ?? [];
-  // Whoever stores it decodes it: a PCCS gives lists as hex digits, and chains are percent-encoded
+  // The folder decodes them: a PCCS sends lists as hex digits and chains percent-encoded
   return { content, chain: typeof header === "string" ? header : undefined };
 }
 

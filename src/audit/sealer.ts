@@ -352,7 +352,7 @@ export const policyOrder = (key: Keys) => key("policy", "order");
 
 /** How often Slack has reported other members in a group that the policy names. */
 export const groupChangesKey = (key: Keys) => key("policy", "groups");
-/** The same of its services, who come in as programs: a change of them cancels nothing, and counts for all processes, too. */
+/** Versions of `services` alone, in the order of their adoption. A change of them cancels no request, and every process must follow it. */
 export const servicesOrder = (key: Keys) => key("policy", "services");
 
 /** How often `policyText` was replaced. */

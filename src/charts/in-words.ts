@@ -21,7 +21,7 @@ export function inWords({ text, blocks }: Message): Message | undefined {
   return said && { text, blocks: said };
 }
 
-/** The same of blocks alone. */
+/** Replaces charts and tables among these blocks by words. Undefined where there are none. */
 export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
   if (!blocks.some(isDrawn)) return undefined;
   return blocks.flatMap((block) => {
@@ -30,7 +30,7 @@ export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
   });
 }
 
-/** The same for where Slack refuses charts and tables: what has no room in one message is counted. */
+/** Replaces charts and tables by words after Slack refused them. It cuts long tables and counts the rows left out. */
 export function inFewWords({ text, blocks }: Message): Message | undefined {
   if (!blocks.some(isDrawn)) return undefined;
   const parts = blocks.map((block) => {
@@ -48,7 +48,7 @@ export const plainTextOf = (shown: Message): string =>
     .map((text) => plainWords(text))
     .join("\n");
 
-/** What a message says, block by block, without its buttons. */
+/** The texts of a message, block by block, without its buttons. */
 function markdownOf(shown: Message): Markdown[] {
   const { blocks } = inWords(shown) ?? shown;
   const texts = blocks.flatMap((block) => {

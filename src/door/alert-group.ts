@@ -55,7 +55,7 @@ const pastMs = 3_600_000;
 const peerLateMs = 60_000;
 /** A sender's own copy comes at most so long after its next state (ms). */
 const retryLateMs = 30_000;
-/** That a source is still heard of is noted so often (ms). */
+/** Repetitions of one state are noted at most this often (ms). */
 const heardEveryMs = 10 * 60_000;
 
 /**
@@ -67,7 +67,8 @@ const heardEveryMs = 10 * 60_000;
  *        │          └──► ended ──────────┘
  *        └──► ended, its beginning may be under way: for a while that opens nothing
  *
- * The end of an earlier firing ends nothing. What a whole list leaves out is no longer reported. Pure; the same group comes back where nothing is news.
+ * The end of an earlier firing ends nothing. What a whole list leaves out is no longer reported. Pure.
+ * It returns the same object where nothing is news.
  */
 export function merge(group: AlertGroup, delivery: Delivery, now: number): AlertGroup {
   const before = settle(group, now);
@@ -76,14 +77,14 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   if (isOutdated(before, state, delivery)) return before;
   const from = lateCopyUntil(told, state, delivery, now);
   if (from > now) {
-    // What the same sender says later stands for what it said before
+    // A sender's later delivery replaces its earlier one; another sender's stays
     const isOthers = before.held && before.held.delivery.sender !== delivery.sender;
     return isOthers ? before : { ...before, held: { from, delivery } };
   }
   return afterDelivery(before, state, delivery, now);
 }
 
-/** What is held counts once its time has come. */
+/** Merges the held delivery once its time has come. */
 export function settle(group: AlertGroup, now: number): AlertGroup {
   const { held, ...rest } = group;
   if (!held || held.from > now) return group;
@@ -125,7 +126,7 @@ function afterDelivery(
   };
 }
 
-/** What is told once more is no news: another sender's doesn't say that what is held is old. */
+/** Keeps what is held when another sender repeats the present state: a repetition is no news. */
 function stillHeld({ held, told }: AlertGroup, state: string, { sender }: Delivery) {
   const [present] = told?.states.at(-1) ?? [];
   return held && state === present && held.delivery.sender !== sender ? held : undefined;

@@ -111,7 +111,7 @@ export function alertSource(options: {
     const keys = events.map((_event, n) => `event:${record.told + n}`);
     const from = keys.findIndex((key) => !isSaid(said[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
-    // What was told nobody yet is told as one: the thread of a group that flaps takes no longer than it flaps
+    // One message tells all events that wait, so the thread of a flapping group doesn't lag behind
     const untold: Owed[] = key
       ? [
           {

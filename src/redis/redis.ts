@@ -46,7 +46,7 @@ function reconnectDelay(times: number): number {
 }
 
 interface Shown {
-  /** What Redis is shown over TLS, read for each connection. */
+  /** The client certificate for Redis over TLS. It is read again for each connection. */
   certificate?: (() => ClientCertificate | undefined) | undefined;
 }
 
@@ -233,12 +233,23 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
 
+type WriteRefusal = "full" | "disk" | "read-only" | "replicas" | "other";
+
+/** Refusals of a Redis that answers and takes no writes, by the code that its error begins with. */
+const refusals: readonly (readonly [
+  code: RegExp,
+  words: string,
+  why: Exclude<WriteRefusal, "other">,
+])[] = [
+  [/^OOM /, "Redis is full", "full"],
+  [/^MISCONF /, "Redis can't write to its disk", "disk"],
+  [/^READONLY /, "Redis is a read-only replica", "read-only"],
+  [/^NOREPLICAS /, "Redis can't reach its replicas", "replicas"],
+];
+
 /** Redis answers with codes, ioredis with sentences alone. */
 const troubles: readonly (readonly [said: RegExp, words: string])[] = [
-  [/^OOM /, "Redis is full"],
-  [/^MISCONF /, "Redis can't write to its disk"],
-  [/^READONLY /, "Redis is a read-only replica"],
-  [/^NOREPLICAS /, "Redis can't reach its replicas"],
+  ...refusals.map(([code, words]) => [code, words] as const),
   [/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING) /, "Redis is changing its primary"],
   [/^Command timed out$/, "Redis answers slowly"],
   [
@@ -253,32 +264,18 @@ export function redisTrouble(error: unknown): string | undefined {
   return troubles.find(([known]) => known.test(said))?.[1];
 }
 
-type WriteRefusal = "full" | "disk" | "read-only" | "replicas" | "other";
-
-const refusals: readonly (readonly [said: RegExp, why: WriteRefusal])[] = [
-  [/^OOM /, "full"],
-  [/^MISCONF /, "disk"],
-  [/^READONLY /, "read-only"],
-  [/^NOREPLICAS /, "replicas"],
-  // An error of Redis' own begins with its code
-  [/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /, "other"],
-];
-
 /** Why a Redis that answers refused a write; undefined where it didn't answer. */
 export function writeRefusal(error: unknown): WriteRefusal | undefined {
   const said = messageOf(error);
-  return refusals.find(([refusal]) => refusal.test(said))?.[1];
+  const known = refusals.find(([code]) => code.test(said))?.[2];
+  // An error of Redis' own begins with its code
+  return known ?? (/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /.test(said) ? "other" : undefined);
 }
 
-/** Why a Redis that answers takes no writes, by the words of `redisTrouble` or of Redis itself. */
-export function whyNoWrites(
-  said: string,
-): "redis-full" | "redis-disk" | "redis-read-only" | "redis-replicas" | undefined {
-  const words = redisTrouble(said) ?? said;
-  if (words.includes("Redis is full")) return "redis-full";
-  if (words.includes("can't write to its disk")) return "redis-disk";
-  if (words.includes("can't reach its replicas")) return "redis-replicas";
-  return words.includes("read-only replica") ? "redis-read-only" : undefined;
+/** Finds that refusal in the sentence of a check, which has the words of `redisTrouble` or an error of Redis itself. */
+export function whyNoWrites(sentence: string) {
+  const found = refusals.find(([code, words]) => code.test(sentence) || sentence.includes(words));
+  return found && (`redis-${found[2]}` as const);
 }
 
 const longestWaitMs = 1_000;

@@ -61,7 +61,7 @@ async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   };
 }
 
-/** What the trail is read for, in words, and the input that means it alone. */
+/** One meaning of a word: the filter for the trail, its name in the answer, and an input that can mean nothing else. */
 interface Meant {
   filter: AuditFilter;
   about: string;
@@ -69,7 +69,7 @@ interface Meant {
 }
 
 /**
- * What a word may mean: a request by ID, a person by mention, ID, or name, a VM or a project by name, or by the name or ID that
+ * Lists the meanings of a word: a request by ID, a person by mention, ID, or name, a VM or a project by name, or by the name or ID that
  * was recorded where it no longer exists. Several where people, or a person and a target, have the same name.
  */
 async function meantBy(wanted: string, context: ReadContext): Promise<readonly Meant[]> {

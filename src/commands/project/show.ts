@@ -118,7 +118,7 @@ export const show = defineCommand({
   },
 });
 
-/** What the compute service gave of the project only in part; undefined where it gave all. */
+/** Says which parts of the project can't be read. Undefined where everything can. */
 function gapsSection(isMarked: boolean, gaps: ListGaps | undefined) {
   const words = [
     ...(isMarked ? ["not everything about the project itself can be read"] : []),
