@@ -41,17 +41,17 @@ interface Terminal {
   write: (text: string) => void;
 }
 
-const exitCodes: Readonly<Record<string, number>> = {
-  done: 0,
-  denied: 4,
-  dismissed: 4,
-  cancelled: 4,
-  expired: 5,
-  failed: 6,
-  rejected: 6,
-  "not-applied": 6,
-  unknown: 7,
-};
+const exitCodes: ReadonlyMap<string, number> = new Map([
+  ["done", 0],
+  ["denied", 4],
+  ["dismissed", 4],
+  ["cancelled", 4],
+  ["expired", 5],
+  ["failed", 6],
+  ["rejected", 6],
+  ["not-applied", 6],
+  ["unknown", 7],
+]);
 const openExitCode = 8;
 
 const word = { type: "string" } as const;
@@ -84,11 +84,15 @@ export function runPropose(words: readonly string[], { door, write }: Terminal):
       if (leftMs() === 0) return openExitCode;
       const seconds = Math.ceil(Math.min(leftMs(), oneWaitMs) / 1000);
       const path = ["/v1/requests/", now.id, "?wait=", seconds, "&after=", now.state].join("");
+      const askedAt = performance.now();
       const next = await call(at, path, leftMs);
+      // A proxy may answer at once although it was asked to wait
+      const isHasty = next.state === now.state && performance.now() - askedAt < pauseMs;
+      if (isHasty) await sleep(Math.min(leftMs(), pauseMs));
       if (next.state !== now.state) write(lineOf(next));
       now = next;
     }
-    return exitCodes[now.state] ?? openExitCode;
+    return exitCodes.get(now.state) ?? openExitCode;
   });
 }
 
@@ -101,7 +105,11 @@ function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answe
   return `${onOneLine(said)}\n`;
 }
 
-const onOneLine = (text: string) => plain(text, 1_000);
+/** Runners of pipelines obey `::command` at the beginning of a line, and `##[command]` anywhere in it. */
+const onOneLine = (text: string) =>
+  plain(text, 1_000)
+    .replace(/^\s*::/, ": :")
+    .replaceAll(/##(?=\w*\[)/g, "# #");
 
 /** What the door answers of a proposal. Anything else is another program's, though it may say 200, too. */
 const answered = z.object({
@@ -132,7 +140,7 @@ async function call(at: DoorAccess, path: string, leftMs: () => number, sent?: R
         `${at.url} answers with a redirect (${answer.status}), which isn't followed: it could lead the token elsewhere.`,
         "Set GATEHOUSE_URL to the address of the door itself.",
       );
-    const toldMs = Number(answer?.headers.get("retry-after")) * 1000 || 0;
+    const toldMs = Math.max(0, Number(answer?.headers.get("retry-after")) * 1000 || 0);
     // 429 without a time isn't about pace: too many proposals are open
     const isBusy = !answer || answer.status >= 500 || (answer.status === 429 && toldMs > 0);
     if (!isBusy || leftMs() <= toldMs || (sent && tries === mostTries)) {

@@ -330,6 +330,59 @@ describe("propose in a terminal", () => {
     expect(refused.said.split("\n")).toHaveLength(3);
   });
 
+  it("is no command to the program that reads the log, and no state is more than a word", async () => {
+    await using door = await serving(
+      (_request, response) =>
+        void response
+          .writeHead(403)
+          .end(JSON.stringify({ title: " ::error::a ##vso[b]", detail: "::c" })),
+    );
+    const { said } = await terminal(door.url).proposes(words);
+    expect(said).not.toMatch(/^\s*::|##\w*\[/m);
+    const state = {
+      id: "p-1",
+      state: "constructor",
+      final: true,
+      command: "",
+      reason: "",
+      expiresAt: "2026-11-25T14:30:00.000Z",
+    };
+    await using odd = await serving(
+      (_request, response) => void response.end(JSON.stringify(state)),
+    );
+    expect(await terminal(odd.url).proposes([...words, "--wait", "5s"])).toMatchObject({ code: 8 });
+  });
+
+  it("pauses between two calls, whatever it is told", async () => {
+    const open = {
+      id: "p-1",
+      state: "open",
+      final: false,
+      command: "",
+      reason: "",
+      expiresAt: "2026-11-25T14:30:00.000Z",
+    };
+    let calls = 0;
+    // It doesn't wait where it is asked to
+    await using hasty = await serving((_request, response) => {
+      calls += 1;
+      response.end(JSON.stringify(open));
+    });
+    expect(await terminal(hasty.url).proposes([...words, "--wait", "3s"])).toMatchObject({
+      code: 8,
+    });
+    expect(calls).toBeLessThan(6);
+    calls = 0;
+    await using past = await serving((_request, response) => {
+      calls += 1;
+      response.writeHead(503, { "retry-after": "-5" }).end("{}");
+    });
+    expect(await terminal(past.url).proposes([...words, "--wait", "3s"])).toMatchObject({
+      code: 1,
+    });
+    expect(calls).toBeLessThan(6);
+  }, 20_000);
+
   it("takes no answer for the door's that isn't, or that has no end", async () => {
     const page = "x".repeat(1024 * 1024);
     await using endless = await serving(async (_request, response) => {
