@@ -50,7 +50,7 @@ async function allTold(world: RecapWorld): Promise<void> {
     return open.length + due + (await world.client.zcard(world.key("notices")));
   };
   // Each process that dies puts it off for as long as its turn lasts, and six worlds share the machine
-  await expect.poll(left, { timeout: 35_000 }).toBe(0);
+  await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 35_000, interval: 200 });
 }
 
 /** How often its end was said, alone or with others. */
