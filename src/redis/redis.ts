@@ -154,7 +154,7 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
 }
 
 /** What to do where a certificate was refused: the server's, or ours. */
-function tlsHint(error: Error): string | undefined {
+export function tlsHint(error: Error): string | undefined {
   const code = codeOf(error);
   if (/ALERT_CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/.test(code))
     return "Redis asks for a client certificate: set REDIS_CERT_FILE and REDIS_KEY_FILE";

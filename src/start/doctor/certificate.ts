@@ -91,6 +91,33 @@ export async function lookAtCertificate(
   }
 }
 
+/** How long a server may take to say that it refuses our certificate (ms). */
+const refusalMs = 1_000;
+
+/**
+ * Why a server ends TLS right after the handshake; undefined where it doesn't. TLS 1.3 refuses a client certificate only then, and
+ * whoever has written something meanwhile may see a reset in place of the reason.
+ */
+export async function tlsRefusal({ host, port, ...ours }: Peer): Promise<Error | undefined> {
+  const socket = connectTls({
+    host,
+    port,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...withoutUnset(ours),
+  });
+  try {
+    const [error] = await once(socket.resume(), "error", {
+      signal: AbortSignal.timeout(refusalMs),
+    });
+    return error instanceof Error ? error : undefined;
+  } catch (error) {
+    return error instanceof Error && error.name !== "AbortError" ? error : undefined;
+  } finally {
+    socket.on("error", () => undefined);
+    socket.destroy();
+  }
+}
+
 /** The certificate of a proxy that speaks TLS itself. */
 async function lookAtProxy(
   proxy: string | undefined,

@@ -12,6 +12,7 @@ import {
   type Keys,
   type RedisClient,
   redisTrouble,
+  tlsHint,
   withRedis,
   writeRefusal,
 } from "../../redis/redis.ts";
@@ -22,6 +23,7 @@ import {
   judgeCertificate,
   judgeOwnCertificate,
   lookAtCertificate,
+  tlsRefusal,
 } from "./certificate.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
@@ -87,6 +89,10 @@ export async function lookAtRedis(config: Config, now: number): Promise<RedisFac
     return { ...facts, ...common };
   } catch (error) {
     const isConfig = error instanceof ConfigError;
+    const refusal = common && first ? await tlsRefusal({ ...first, ...shown }) : undefined;
+    const hint = refusal && tlsHint(refusal);
+    if (!isConfig && hint !== undefined)
+      return { unusable: `Redis at ${first?.host} can't be used: ${hint}`, ...common };
     return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; "), ...common };
   }
 }
