@@ -18,7 +18,8 @@ export interface AlertGroup {
   /** Alerts that fire, or may, and that the newest delivery left out because there were too many. */
   omitted: number;
   told?: Told;
-  held?: Held;
+  /** In the order of their arrival, at most one of each sender. */
+  held?: readonly Held[];
 }
 
 /** A delivery that may be older than what was told since: it counts from a time on (ms by Redis), unless something newer comes first. */
@@ -76,21 +77,35 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
   const from = lateCopyUntil(told, state, delivery, now);
-  if (from > now) {
-    // A sender's later delivery replaces its earlier one; another sender's stays
-    const isOthers = before.held && before.held.delivery.sender !== delivery.sender;
-    return isOthers ? before : { ...before, held: { from, delivery } };
-  }
+  // A sender's later delivery replaces its earlier one; those of others stay
+  if (from > now)
+    return withHeld(before, [...heldOfOthers(before, delivery.sender), { from, delivery }]);
   return afterDelivery(before, state, delivery, now);
 }
 
-/** Merges the held delivery once its time has come. */
+/** When the next held delivery counts (ms by Redis). */
+export const nextHeldAt = ({ held = [] }: AlertGroup): number | undefined =>
+  held.length > 0 ? Math.min(...held.map(({ from }) => from)) : undefined;
+
+/** Merges each held delivery whose time has come. It is news since it arrived, so what arrived before it no longer counts. */
 export function settle(group: AlertGroup, now: number): AlertGroup {
-  const { held, ...rest } = group;
-  if (!held || held.from > now) return group;
-  const { delivery, from } = held;
-  return afterDelivery(rest, stateOf(delivery), delivery, from, { isCertain: true });
+  const from = nextHeldAt(group);
+  if (from === undefined || from > now) return group;
+  const held = group.held ?? [];
+  const place = held.findLastIndex((one) => one.from === from);
+  const later = held.slice(place + 1);
+  const { delivery } = held[place] as Held;
+  const options = { isCertain: true };
+  const after = afterDelivery(withHeld(group, []), stateOf(delivery), delivery, from, options);
+  return settle(withHeld(after, later), now);
 }
+
+function withHeld({ held: _held, ...group }: AlertGroup, held: readonly Held[]): AlertGroup {
+  return held.length > 0 ? { ...group, held } : group;
+}
+
+const heldOfOthers = ({ held = [] }: AlertGroup, sender: string | undefined): readonly Held[] =>
+  held.filter(({ delivery }) => delivery.sender !== sender);
 
 /** `isCertain`: it was held for as long as a copy can be late. */
 function afterDelivery(
@@ -115,21 +130,17 @@ function afterDelivery(
   if (dropsFrom <= now)
     for (const [key, known] of unlisted) all.set(key, { ...known, endedAt: now, isMissing: true });
   else if (unlisted.length > 0 && dropsFrom < Infinity) doubts.push(dropsFrom);
-  const ofDelivery = doubts.length > 0 ? { from: Math.max(...doubts), delivery } : undefined;
-  const held = ofDelivery ?? stillHeld(group, state, delivery);
-  return {
+  const after = {
     alerts: Object.fromEntries(keptOf(all, now)),
     // Those known to fire are among the ones left out
     omitted: Math.max(0, delivery.omitted - unlisted.length),
     told: afterState(told, state, delivery, now),
-    ...(held ? { held } : {}),
   };
-}
-
-/** Keeps what is held when another sender repeats the present state: a repetition is no news. */
-function stillHeld({ held, told }: AlertGroup, state: string, { sender }: Delivery) {
-  const [present] = told?.states.at(-1) ?? [];
-  return held && state === present && held.delivery.sender !== sender ? held : undefined;
+  // Another sender that repeats the present state tells no news
+  const [present] = told.states.at(-1) ?? [];
+  const stillHeld = state === present ? heldOfOthers(group, delivery.sender) : [];
+  const from = Math.max(...doubts);
+  return withHeld(after, doubts.length > 0 ? [...stillHeld, { from, delivery }] : stillHeld);
 }
 
 /** What a delivery says, whoever sends it: the same for a retry and for a peer's copy. */

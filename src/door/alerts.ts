@@ -13,6 +13,7 @@ import {
   firingIn,
   isFiring,
   merge,
+  nextHeldAt,
   saysTheSame,
   settle,
 } from "./alert-group.ts";
@@ -258,7 +259,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const after = withGroup({ ...record, vms, silence: undefined }, was, group);
         const isSaid = !was || hasNewVms || !saysTheSame(was, group);
         // First: a process that dies in between leaves a look too many
-        if (group.held) await redis.zadd(held.list, group.held.from, id);
+        const heldUntil = nextHeldAt(group);
+        if (heldUntil !== undefined) await redis.zadd(held.list, heldUntil, id);
         const audit = isSaid ? auditOf(id, after) : undefined;
         if (!(await move(id, before, after, audit))) return false;
         return isSaid ? "said" : "noted";
@@ -292,15 +294,18 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     /** What is held counts, once its time has come. Resolves with the revision, and how long until the next look (ms; 0: none). */
     async settle(id: string): Promise<{ revision: number; waitMs: number }> {
       const [before, at] = [await get(id), await now()];
-      const group = before?.record.group;
-      if (!before || !group?.held) return { revision: before?.revision ?? 0, waitMs: 0 };
+      const group = before?.record.group ?? emptyGroup;
+      const heldUntil = nextHeldAt(group);
+      if (!before || heldUntil === undefined) return { revision: before?.revision ?? 0, waitMs: 0 };
       const { record, revision } = before;
       const settled = settle(group, at);
-      if (settled === group) return { revision, waitMs: group.held.from - at };
+      if (settled === group) return { revision, waitMs: heldUntil - at };
       const after = withGroup({ ...record, silence: undefined }, group, settled);
       const audit = saysTheSame(group, settled) ? undefined : auditOf(id, after);
       const isMoved = await move(id, before, after, audit);
-      return isMoved ? { revision: revision + 1, waitMs: 0 } : { revision, waitMs: 1 };
+      if (!isMoved) return { revision, waitMs: 1 };
+      const next = nextHeldAt(settled);
+      return { revision: revision + 1, waitMs: next === undefined ? 0 : next - at };
     },
 
     /** A button has made this request, or it has ended. Idempotent. */
