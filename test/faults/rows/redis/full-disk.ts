@@ -104,7 +104,7 @@ export const redisDiskRows: Row[] = [
           [`nothing was sent meanwhile (${during})`, during === 0],
           [
             `each process says it can't work (${ready.join(" / ")})`,
-            ready.every((said) => /^503.*AOF/s.test(said)),
+            ready.every((said) => /^503.*Redis can't write to its disk/s.test(said)),
           ],
           [
             "what ran has ended",
