@@ -19,18 +19,19 @@ type Proposed = Pick<
 >;
 
 /**
- * The same judge that a press asks, asked for everybody whom gatehouse.yml may mean. `runner`: the only one who may press;
- * undefined where anybody may.
+ * Why nobody in gatehouse.yml may run it, or too few could approve it: the same judge that a press asks, asked for everybody whom
+ * the file may mean. `runner`: the only one who may press; undefined where anybody may.
  */
-export function unrunnable(
+export function withoutPeople(
   asked: Proposed,
   needed: Pick<NeededApprovals, "required" | "votes" | "index">,
   runner?: string,
 ): Unrunnable | undefined {
-  return forbidden(asked) ?? withoutOperators(asked) ?? withoutApprovers(asked, needed, runner);
+  return withoutOperators(asked) ?? withoutApprovers(asked, needed, runner);
 }
 
-function forbidden({ policy, ...asked }: Proposed): Unrunnable | undefined {
+/** Why it is forbidden to everybody. */
+export function forbiddenToAll({ policy, ...asked }: Proposed): Unrunnable | undefined {
   const found = protection(policy, asked);
   if (found?.glob !== undefined) {
     const { target, because, glob } = found;

@@ -5,7 +5,7 @@ import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { isRunIn, ownerOf, renamed } from "../../policy/refusal.ts";
-import { type Unrunnable, unrunnable } from "../../policy/unrunnable.ts";
+import { forbiddenToAll, type Unrunnable, withoutPeople } from "../../policy/unrunnable.ts";
 import { type ChangeCommand, restoresSnapshot, type Target } from "../../registry/define.ts";
 import {
   asksForChange,
@@ -149,7 +149,9 @@ async function readChange(
   const needed = neededApprovals(command, facts, gateway);
   const runner = "person" in caller ? caller.person.id : undefined;
   const never =
-    unrunnable(judged, needed, runner) ?? (await snapshotProblem(command, input, target, gateway));
+    forbiddenToAll(judged) ??
+    (await snapshotProblem(command, input, target, gateway)) ??
+    withoutPeople(judged, needed, runner);
   if (never)
     await refuseNoted(caller, asked, never.rule, gateway, wrong(never.title, never.detail));
   const { labels = {}, snapshotAt: since } = labelsOf(facts);

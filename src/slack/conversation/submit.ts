@@ -368,7 +368,8 @@ export function neededApprovals(
   const { target, seen, input } = facts;
   const vmNames = facts.vms.map((vm) => vm.name);
   const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
-  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined) return needed;
+  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined)
+    return needed;
   const raised = rollbackReason({
     snapshot: chosenSnapshot(facts),
     measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
