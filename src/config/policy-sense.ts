@@ -160,7 +160,7 @@ function tooFew(rules: Rules): Nonsense[] {
  * The seats that too few people are named for. Each fills one, and nobody a seat of their own request: where all who may ask are
  * named too, no seat may depend on each of them.
  */
-function unfilled<Seat extends { from: readonly string[]; required: number }>(
+export function unfilled<Seat extends { from: readonly string[]; required: number }>(
   all: readonly Seat[],
   operators: readonly string[],
 ): { empty: readonly Seat[]; isSpared: boolean } {

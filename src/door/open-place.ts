@@ -24,10 +24,13 @@ export function openPlace(
   { alerts, audit, teams }: Pick<Policy, "alerts" | "audit" | "teams">,
   closed: Closed,
   now: number,
+  /** Of several, the first of these comes before the others. */
+  isBetter: (channelId: string) => boolean = () => true,
 ): string | undefined {
   const hasTeams = Object.keys(teams).length > 0;
   const isOpen = (channelId: string) => now - (closed[channelId] ?? -Infinity) >= tryAgainMs;
-  return [own, ...(hasTeams ? [] : [alerts?.channel]), audit?.channel].find(
+  const open = [own, ...(hasTeams ? [] : [alerts?.channel]), audit?.channel].filter(
     (channelId) => channelId !== undefined && channelId !== "" && isOpen(channelId),
   );
+  return open.find((channelId = "") => isBetter(channelId)) ?? open[0];
 }

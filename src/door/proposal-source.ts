@@ -61,11 +61,11 @@ export function proposalSource(options: {
     const { channels } = policy;
     // A person's own proposal goes to their direct messages, and nowhere else
     const instead = "service" in record.by ? policy : { teams: {} };
+    const isRunAt = (one: string) => isRunIn({ policy: { channels }, command, channelId: one });
     const channelId =
-      standsAt?.channelId ?? openPlace(record.channelId, instead, proposal.closed, now);
+      standsAt?.channelId ?? openPlace(record.channelId, instead, proposal.closed, now, isRunAt);
     if (channelId === undefined)
       return { createdAt, revision, messages: [], waitMs: Math.min(untilEndMs, tryAgainMs) };
-    const isRunHere = isRunIn({ policy: { channels }, command, channelId });
     const place = { channelId };
     const closed = async (error: string) => {
       options.log.warn("proposal.channel-closed", { proposal: id, channel: channelId, error });
@@ -77,7 +77,7 @@ export function proposalSource(options: {
       return renderProposal(proposal, command, {
         policy: options.config.policy,
         frozen,
-        runIn: isRunHere ? undefined : channels,
+        runIn: isRunAt(channelId) ? undefined : channels,
         request,
         link,
       });

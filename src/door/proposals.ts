@@ -1,6 +1,6 @@
 import type { Policy, ServiceRule } from "../config/policy-file.ts";
 import { scopeOfView } from "../policy/access.ts";
-import { matchesAny, matchingTarget, ownerOf } from "../policy/refusal.ts";
+import { matchesAny, matchingTarget, ownerOf, renamed } from "../policy/refusal.ts";
 import { createOutbox, shownIn } from "../redis/due-list.ts";
 import { createRecords, type Move } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
@@ -78,13 +78,31 @@ export function hasExpired({ record, state, changedAt }: StoredProposal, now: nu
   return now >= record.expiresAt && (state === "open" || now >= changedAt + takenForMs);
 }
 
-/** Whether a service may propose a command, on this target or on some. */
-export const mayPropose = ({ propose }: ServiceRule, command: Command, target?: Target): boolean =>
-  propose.some(
-    ({ operations, targets }) =>
-      matchesAny(operations, dottedName(command)) &&
-      (!target || !targets || matchingTarget(targets, target) !== undefined),
+/**
+ * Whether a service may propose a command: on some target, or on this one. A project counts under the name that it would get, too,
+ * so that no rename leads out of `targets`, or where those are left out, of `view`.
+ */
+export function mayPropose(
+  { propose, view }: ServiceRule,
+  command: Command,
+  target?: Target,
+  input: Input = {},
+): boolean {
+  const own = propose.filter(({ operations }) => matchesAny(operations, dottedName(command)));
+  if (!target) return own.length > 0;
+  const scope = scopeOfView(view);
+  const isSeen = ({ id, name = "" }: ReturnType<typeof ownerOf>) =>
+    scope?.sees({ id, name }) ?? true;
+  const afterwards = renamed({ command, targets: [target], input }).map(({ after }) => after);
+  return (
+    own.some(({ targets }) => !targets || matchingTarget(targets, target)) &&
+    afterwards.every((one) =>
+      own.some(({ targets }) =>
+        targets ? matchingTarget(targets, one) !== undefined : isSeen(ownerOf(one)),
+      ),
+    )
   );
+}
 
 /** Why this person can't decide it any more, by running or by dismissing it. */
 export function decidedRefusal(
@@ -107,14 +125,14 @@ export function proposalRefusal(
   { personId, policy, now }: { personId: string; policy: Pick<Policy, "services">; now: number },
 ): string | undefined {
   const decided = decidedRefusal(proposal, { personId, now });
-  const { by, target } = proposal.record;
+  const { by, target, input } = proposal.record;
   if (decided !== undefined || "person" in by) return decided;
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that is to be made has no ID, and is in no view
   const scope = rule && id !== "" ? scopeOfView(rule.view) : undefined;
   const isSeen = scope?.sees({ id, name }) ?? true;
-  if (rule && isSeen && mayPropose(rule, command, target)) return undefined;
+  if (rule && isSeen && mayPropose(rule, command, target, input)) return undefined;
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }
 

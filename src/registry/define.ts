@@ -324,6 +324,10 @@ export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
 }
 
+/** It replaces the VM's data by those of its argument `snapshot`. */
+export const restoresSnapshot = (command: ChangeCommand) =>
+  command.on === "vm" && command.snapshot === "restores";
+
 /** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;
 

@@ -27,6 +27,7 @@ import {
   isChange,
   type Target,
 } from "../registry/define.ts";
+import type { Input } from "../registry/invocation.ts";
 import { mayPropose } from "../door/proposals.ts";
 import { withJson } from "../door/serve/describe.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
@@ -223,9 +224,9 @@ function decide(asked: Question, file: PolicyFile) {
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
   const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
-  if (who.startsWith("services.")) return decideForService(who, command, targets, file);
-  const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
   const input = newName === undefined ? {} : { name: newName };
+  if (who.startsWith("services.")) return decideForService(who, { command, targets, input }, file);
+  const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
   const { refused: no, needed } = decideAsked(whole);
   const unasked = { approvals: 0, votes: [] };
@@ -255,8 +256,7 @@ function decide(asked: Question, file: PolicyFile) {
 /** What a program may see or propose: whoever runs a proposal needs the right themselves. */
 function decideForService(
   who: string,
-  command: Command,
-  targets: readonly Target[],
+  { command, targets, input }: { command: Command; targets: readonly Target[]; input: Input },
   { policy, line }: PolicyFile,
 ) {
   const found = Object.entries(policy.services).find(([name]) => `services.${name}` === who);
@@ -269,7 +269,7 @@ function decideForService(
   };
   if (isChange(command)) {
     const note = " It only proposes: whoever runs it needs the right to, and approvals as ever.";
-    return say(mayPropose(rule, command, targets[0]), "propose", note);
+    return say(mayPropose(rule, command, targets[0], input), "propose", note);
   }
   if (withJson([command]).length === 0)
     return { ...say(false, "view"), why: `refused: no program can read /${command.name}.` };

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { connectAgent, textOf } from "../../sandbox/agent.ts";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { textAt } from "../../src/slack/web.ts";
-import type { TestWorld } from "../support/start-world.ts";
-import { addressOf, startDoorWorld, token } from "./asking.ts";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { addressOf, doorPolicy, startDoorWorld, token } from "./asking.ts";
 
 type Call = Awaited<ReturnType<Client["callTool"]>>;
 
@@ -331,6 +332,46 @@ describe("Slackbot at the door", () => {
       .poll(async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent)
       .toMatchObject({ state: "done", final: true, by: "olivia" });
     expect(world.compute.writes()).toHaveLength(1);
+  });
+
+  it("is told at once what that person may never run, and it is in the audit trail by its rule", async () => {
+    const approves = doorPolicy
+      .replace('operate: ["S01ONCALL"]', 'operate: ["S01ONCALL", "U0ADA"]')
+      .replace('approve: ["S02LEADS"]', 'approve: ["U0ADA"]')
+      .replace('administer: ["U0ADA"]', 'administer: ["U0ADA", "U0VERA"]');
+    await using world = await startWorld({
+      policy: approves,
+      env: { DOOR_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
+    });
+    const propose = (user: string, command: string) =>
+      askAsSlackbot(world, "propose", { command, reason: "it hangs" }, { user });
+    expect((await propose("U0ADA", "project delete ml")).text).toMatch(
+      /Too few people could approve \/project delete on ml, so nobody can run it\.\nIt needs 1 approval/,
+    );
+    expect((await propose("U0ADA", "vm restore db-1")).text).toContain("The snapshot is missing.");
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+    const trail = await auditOf(world.client, world.key("audit"));
+    expect(trail.filter(({ what }) => what === "refusal")).toEqual([
+      expect.objectContaining({ who: "U0ADA", command: "project delete", rule: "approvals" }),
+      expect.objectContaining({ who: "U0ADA", command: "vm restore", rule: "input.snapshot" }),
+    ]);
+    // Someone else's request Ada could approve
+    const others = await propose("U0OLIVIA", "project delete ml");
+    expect(others.said.result?.structuredContent).toMatchObject({ state: "open" });
+  });
+
+  it("is told at once where `channels` forbids changes in direct messages, which alone have that person's cards", async () => {
+    await using world = await startWorld({
+      policy: `${doorPolicy}channels: [C01OPS]\n`,
+      env: { DOOR_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
+    });
+    const asked = { command: "vm restart web-2", reason: "it hangs" };
+    const { text } = await askAsSlackbot(world, "propose", asked, { user: "U0OLIVIA" });
+    expect(text).toContain("/vm restart changes something, so it must be run in a channel.");
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+    expect(await auditOf(world.client, world.key("audit"))).toContainEqual(
+      expect.objectContaining({ what: "refusal", who: "U0OLIVIA", rule: "channels" }),
+    );
   });
 
   it("has one proposal of what Slack signed once, however often that is sent", async () => {

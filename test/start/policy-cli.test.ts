@@ -66,6 +66,21 @@ describe("policy check of where alerts and proposals are told", () => {
     const fine = await check("fine.yml", file.replace("C02STATUS", "C01OPS"));
     expect(fine.said).not.toContain("prometheus");
   });
+
+  it("names a service whose proposals can't be run in its channel", async () => {
+    const file = `channels: [C01OPS]
+services:
+  deploy:
+    tokens: ["sha256:${"0".repeat(64)}"]
+    propose: [{ operations: [vm.snapshot] }]
+    channel: C02STATUS
+`;
+    const { code, said } = await check("service-channels.yml", file);
+    expect(code).toBe(0);
+    expect(said).toContain(
+      "deploy: `channels` lets nobody change anything in C02STATUS, so its proposals are posted elsewhere or refused",
+    );
+  });
 });
 
 describe("policy explain of a service", () => {
@@ -76,7 +91,7 @@ describe("policy explain of a service", () => {
   deploy:
     tokens: ["sha256:${"0".repeat(64)}"]
     view: [payments]
-    propose: [{ operations: [vm.snapshot], targets: ["db-*"] }]
+    propose: [{ operations: [vm.snapshot], targets: ["db-*"] }, { operations: [project.update], targets: ["pay*"] }]
     channel: C01OPS
 `,
     );
@@ -97,6 +112,12 @@ describe("policy explain of a service", () => {
         code: 1,
         said: expect.stringContaining("refused: services.deploy.propose doesn't name it"),
       });
+  });
+
+  it("says that it may not propose a name that it may not propose for", async () => {
+    const renamed = (name: string) => explain("project.update", "payments", "--name", name);
+    expect((await renamed("pay-2")).said).toMatch(/^allowed: /);
+    expect((await renamed("prod")).said).toMatch(/^refused: services\.deploy\.propose doesn't/);
   });
 
   it("says what it sees, and what no program reads", async () => {

@@ -1,13 +1,18 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
-import { type Judged, ownerOf, protection } from "../../policy/refusal.ts";
-import { isChange, type Target } from "../../registry/define.ts";
-import { asksForChange, type ChangeInvocation, withTarget } from "../../registry/invocation.ts";
+import { isRunIn, ownerOf, renamed } from "../../policy/refusal.ts";
+import { forbiddenToAll, type Unrunnable, withoutPeople } from "../../policy/unrunnable.ts";
+import { type ChangeCommand, restoresSnapshot, type Target } from "../../registry/define.ts";
+import {
+  asksForChange,
+  type ChangeInvocation,
+  type Input,
+  withTarget,
+} from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { headline } from "../../requests/render/render-result.ts";
@@ -18,7 +23,7 @@ import {
   type GatewayContext,
   noteRefusal,
 } from "../../slack/conversation/authorize.ts";
-import { labelsOf, unread } from "../../slack/conversation/submit.ts";
+import { labelsOf, neededApprovals, unread } from "../../slack/conversation/submit.ts";
 import {
   hasExpired,
   mayPropose,
@@ -29,7 +34,7 @@ import {
   type StoredProposal,
 } from "../proposals.ts";
 import type { Behind } from "./behind.ts";
-import { type Caller, seenFrom, serviceOf } from "./callers.ts";
+import { type Caller, seenFrom, type ServiceCaller, serviceOf } from "./callers.ts";
 import { type Call, type Handle, jsonOf, Problem, type Route, unauthorized } from "./door.ts";
 import { asPerson, wordsOf } from "./reads.ts";
 
@@ -84,8 +89,9 @@ export async function propose(
   const { target, ...change } = await readChange(caller, words, seen).catch((error: unknown) => {
     throw error instanceof UserError ? wrong(...wordsOf(error, behind.log)) : error;
   });
+  const place =
+    "service" in caller ? await channelFor(caller, change.command, target, gateway) : channelId;
   const now = await proposals.now();
-  const place = "service" in caller ? channelFor(channelId, target, gateway) : channelId;
   const when = { channelId: place, expiresAt: now + expiresMs };
   const isOver = (state: string) => state !== "open";
   const places = { windowMs: expiresMs, most, of: "proposal", isOver };
@@ -98,7 +104,8 @@ export async function propose(
     );
   }
   await at?.("proposal", id);
-  await proposals.propose({ id, by, words, reason, target, ...change, ...when });
+  const command = change.command.name;
+  await proposals.propose({ id, by, words, reason, target, ...change, command, ...when });
   await at?.("proposal-kept", id);
   return same(await proposals.get(id));
 
@@ -115,71 +122,94 @@ async function readChange(
   caller: Caller,
   words: string,
   gateway: GatewayContext,
-): Promise<Pick<ProposalRecord, "command" | "input" | "target" | "labels" | "risk">> {
+): Promise<
+  Pick<ProposalRecord, "input" | "target" | "labels" | "risk"> & { command: ChangeCommand }
+> {
   const invocation = parseCommand(words, gateway.commands);
   if ("refusal" in invocation) throw wrong(invocation.refusal.text, invocation.refusal.hint);
-  const { command } = invocation;
   if (!asksForChange(invocation) || invocation.breakGlass !== undefined)
     throw wrong(
-      `/${command.name} can't be proposed like this.`,
+      `/${invocation.command.name} can't be proposed like this.`,
       "Only a change can be proposed, without --break-glass.",
     );
+  const { command } = invocation;
   await refuseUnlessListed(caller, invocation, gateway);
   const target = await oneTarget(invocation, gateway);
   await refuseUnlessListed(caller, invocation, gateway, target);
   const asked = { command, input: invocation.input, targets: [target], channelId: "" };
   if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
-  const { snapshots, inventory, policy } = gateway;
+  const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
   const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  refuseUnrunnable({ ...asked, policy, vmNames: vms.map(({ name }) => name) });
-  const exact = await withSnapshotId(invocation.command, invocation.input, target, gateway);
+  const exact = await withSnapshotId(command, invocation.input, target, gateway);
   const input = withTarget(command, exact, target);
-  if (typeof input["snapshot"] === "string") await snapshots.ownerOf(input["snapshot"]);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
-  const { labels = {}, snapshotAt: since } = labelsOf({
-    ...unread(target, input),
-    snapshots: ofVm,
-  });
+  const facts = { ...unread(target, input), vms, snapshots: ofVm };
+  const judged = { ...asked, input, policy, ourTeamId, vmNames: vms.map(({ name }) => name) };
+  const needed = neededApprovals(command, facts, gateway);
+  const runner = "person" in caller ? caller.person.id : undefined;
+  const never =
+    forbiddenToAll(judged) ??
+    (await snapshotProblem(command, input, target, gateway)) ??
+    withoutPeople(judged, needed, runner);
+  if (never)
+    await refuseNoted(caller, asked, never.rule, gateway, wrong(never.title, never.detail));
+  const { labels = {}, snapshotAt: since } = labelsOf(facts);
   const lost = since === undefined ? undefined : { since, forMs: gateway.now() - since };
-  const risk = invocation.command.risk?.({ target, input, vms, lost }) ?? [];
-  return { command: command.name, input, target, labels, risk: risk.map(String) };
+  const risk = command.risk?.({ target, input, vms, lost }) ?? [];
+  return { command, input, target, labels, risk: risk.map(String) };
 }
 
-/** What nobody may ever run makes no card: whoever proposed it would wait for nothing. Throws Problem. */
-function refuseUnrunnable(asked: Judged & { policy: Policy }): void {
-  const { command, input = {}, policy } = asked;
-  const found = protection(policy, asked);
-  if (found?.glob !== undefined) {
-    const { target, because } = found;
-    const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
-    const title = `${what} is protected, so nobody can run /${command.name} on it.`;
-    throw wrong(title, "`protect` in gatehouse.yml says what is.");
-  }
-  const needsSnapshot = isChange(command) && command.on === "vm" && command.snapshot === "restores";
-  if (needsSnapshot && typeof input["snapshot"] !== "string")
-    throw wrong(
-      "The snapshot is missing.",
-      "Name it behind the VM: what is restored isn't left open.",
-    );
+/** A restore says of which snapshot, and that is one of its VM as far as anybody knows. Throws UserError for one that isn't seen. */
+async function snapshotProblem(
+  command: ChangeCommand,
+  { snapshot }: Input,
+  { id, name }: Target,
+  { snapshots }: Pick<GatewayContext, "snapshots">,
+): Promise<Unrunnable | undefined> {
+  if (!restoresSnapshot(command)) return undefined;
+  const rule = "input.snapshot";
+  if (typeof snapshot !== "string")
+    return {
+      rule,
+      title: "The snapshot is missing.",
+      detail: "Name it behind the VM: what is restored isn't left open.",
+    };
+  const owner = await snapshots.ownerOf(snapshot);
+  if (owner === undefined || owner === id) return undefined;
+  const detail = `\`/vm snapshots ${name}\` lists those that can be restored.`;
+  return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
 async function refuseUnlessListed(
   caller: Caller,
-  { command }: ChangeInvocation,
+  { command, input }: ChangeInvocation,
   gateway: GatewayContext,
   ...targets: Target[]
 ): Promise<void> {
   const [target] = targets;
-  if ("person" in caller || mayPropose(caller.rule, command, target)) return;
+  if ("person" in caller || mayPropose(caller.rule, command, target, input)) return;
   const rule = `${proposerName(caller)}.propose`;
+  const [newly] = mayPropose(caller.rule, command, target)
+    ? renamed({ command, targets, input })
+    : [];
+  const because = newly ? ` (because of ${newly.after.because})` : "";
+  const on = target?.name ? ` on ${target.name}${because}` : "";
+  const title = `${caller.service} may not propose /${command.name}${on}.`;
+  const why = wrong(title, `\`${rule}\` in gatehouse.yml says what it may.`, { status: 403 });
+  await refuseNoted(caller, { command, targets }, rule, gateway, why);
+}
+
+/** Records in the audit trail by which rule. Throws `why`. */
+async function refuseNoted(
+  caller: Caller,
+  { command, targets }: { command: ChangeCommand; targets: readonly Target[] },
+  rule: string,
+  gateway: GatewayContext,
+  why: Problem,
+): Promise<never> {
   await noteRefusal({ command, person: asPerson(caller), targets }, rule, gateway);
-  const on = target === undefined ? "" : ` on ${target.name}`;
-  throw wrong(
-    `${caller.service} may not propose /${command.name}${on}.`,
-    `\`${rule}\` in gatehouse.yml says what it may.`,
-    { status: 403 },
-  );
+  throw why;
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
@@ -188,19 +218,34 @@ async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext):
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
-/** That of the service, where that may be told of the target; else that of the target's team, and then those of alarms. */
-function channelFor(channelId: string, target: Target, { policy }: GatewayContext): string {
+/**
+ * Where it can be run: in the channel of the service, where that may be told of the target; else in that of the target's team, and
+ * then those of alarms. Throws Problem.
+ */
+async function channelFor(
+  caller: ServiceCaller,
+  command: ChangeCommand,
+  target: Target,
+  gateway: GatewayContext,
+): Promise<string> {
+  const { policy } = gateway;
   const { id, name = "" } = ownerOf(target);
-  const isTold = (channel = "") =>
-    channel !== "" && (scopeOfChannel(policy, channel)?.sees({ id, name }) ?? true);
+  const isTold = (channel: string) => scopeOfChannel(policy, channel)?.sees({ id, name }) ?? true;
   const team = channelOfProject(policy, { id, name });
-  const all = [channelId, team, policy.alerts?.channel, policy.audit?.channel];
-  const found = all.find(
+  const told = [caller.rule.channel, team, policy.alerts?.channel, policy.audit?.channel].filter(
     (channel) => channel !== undefined && (channel === team || isTold(channel)),
   );
+  const found = told.find((channelId) => isRunIn({ policy, command, channelId: channelId ?? "" }));
   if (found !== undefined) return found;
-  const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
-  throw wrong("No channel can be told of this target.", way);
+  const asked = { command, targets: [target] };
+  if (told.length === 0) {
+    const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
+    const why = wrong("No channel can be told of this target.", way);
+    return refuseNoted(caller, asked, `${proposerName(caller)}.channel`, gateway, why);
+  }
+  const title = `\`channels\` in gatehouse.yml lets nobody run /${command.name} where its card would be.`;
+  const way = "It must list the `channel` of the service, or of the target's team.";
+  return refuseNoted(caller, asked, "channels", gateway, wrong(title, way));
 }
 
 /** A proposal, or the request that was made of it, as it is told to whoever proposed. */

@@ -23,6 +23,7 @@ import {
   type ChangeCommand,
   type Effect,
   type Refusal,
+  restoresSnapshot,
   type Seen,
   type Target,
   targetArgument,
@@ -367,8 +368,8 @@ export function neededApprovals(
   const { target, seen, input } = facts;
   const vmNames = facts.vms.map((vm) => vm.name);
   const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
-  const restores = command.on === "vm" && command.snapshot === "restores";
-  if (!restores || needed.required === 0 || input["snapshot"] === undefined) return needed;
+  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined)
+    return needed;
   const raised = rollbackReason({
     snapshot: chosenSnapshot(facts),
     measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,

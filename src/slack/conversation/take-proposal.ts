@@ -1,13 +1,24 @@
 import { isDeepStrictEqual } from "node:util";
-import { decidedRefusal, proposalIn, proposalRefusal } from "../../door/proposals.ts";
+import {
+  decidedRefusal,
+  mayPropose,
+  proposalIn,
+  type ProposalRecord,
+  proposalRefusal,
+} from "../../door/proposals.ts";
 import { ComputeError } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
-import type { Target } from "../../registry/define.ts";
+import { type ChangeCommand, restoresSnapshot, type Target } from "../../registry/define.ts";
 import { plainWords } from "../../messages/message.ts";
 import { asNamedNow } from "../../requests/perform/gate.ts";
-import { targetOf } from "../../requests/submit/submit.ts";
 import type { Submission } from "../../requests/submit/submit.ts";
-import { changeNamed, frozenLine, type GatewayContext, outdated } from "./authorize.ts";
+import {
+  changeNamed,
+  frozenLine,
+  type GatewayContext,
+  outdated,
+  seenByService,
+} from "./authorize.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(
@@ -36,18 +47,21 @@ export async function findProposal(
     { personId, policy, now },
   );
   if (refused !== undefined) throw new UserError(refused);
-  return { proposal, command };
+  await refuseOtherSnapshot(proposal.record, command, gateway);
+  return { proposal, command, today };
 }
 
+/** A press waits no longer: what it opens must be open within three seconds. */
 const readWithinMs = 1_000;
 
 /**
  * The target as it is called and whose it is at the press: what a service may propose goes by that, not by what was so when it did.
- * Where the compute service doesn't tell in time, as Gatehouse knows it; undefined for what neither has.
+ * Undefined for one that is gone. Throws UserError where the compute service doesn't tell: a name that Gatehouse knew before could
+ * allow what the name of now doesn't.
  */
 async function targetToday(
   target: Target,
-  { compute, inventory }: GatewayContext,
+  { compute }: GatewayContext,
 ): Promise<Target | undefined> {
   // One that is to be made has no ID
   if (target.id === "") return target;
@@ -62,11 +76,50 @@ async function targetToday(
       isWhole && (await asNamedNow({ ...target, name, projectId }, { compute }, within));
     if (named) return named;
   } catch (error) {
-    if (error instanceof ComputeError && error.kind === "not-found") return undefined;
+    if (!(error instanceof ComputeError)) throw error;
+    if (error.kind === "not-found") return undefined;
   }
-  const find = target.kind === "vm" ? inventory.findVm : inventory.findProject;
-  const known = await find(target.id, { onlyKnown: true });
-  return "found" in known && known.found.id === target.id ? targetOf(known.found) : undefined;
+  const inTime = within.signal.aborted ? " in time" : "";
+  throw new UserError(
+    `The compute service didn't say${inTime} what ${target.name} is called now. Nothing was done.`,
+    "Press Run again.",
+  );
+}
+
+/**
+ * A restore takes what was proposed: throws UserError where Gatehouse no longer has that snapshot, where it is another VM's, and
+ * where the service that proposed it or whoever presses doesn't see it.
+ */
+async function refuseOtherSnapshot(
+  { by, input, target, labels }: ProposalRecord,
+  command: ChangeCommand,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { snapshot } = input;
+  if (!restoresSnapshot(command) || typeof snapshot !== "string") return;
+  // Whoever doesn't see the VM is refused like anybody without the right to it
+  const vm = await gateway.inventory.findVm(target.id, { onlyKnown: true });
+  if (!("found" in vm) || vm.found.id !== target.id) return;
+  const called = labels["snapshot"] ?? snapshot;
+  const way = `Dismiss this proposal: \`/vm snapshots ${target.name}\` lists what can be restored.`;
+  const known = await gateway.snapshots.of(target.id);
+  // Taken elsewhere, it never was among those
+  if (labels["snapshot"] !== undefined && !known.some(({ id }) => id === snapshot))
+    throw new UserError(`The snapshot ${called} is gone. Nothing was done.`, way);
+  const owner = await gateway.snapshots.ownerOf(snapshot);
+  if (owner !== undefined && owner !== target.id)
+    throw new UserError(
+      `The snapshot ${called} isn't one of ${target.name}. Nothing was done.`,
+      way,
+    );
+  if (!("service" in by)) return;
+  const view = gateway.policy.services[by.service]?.view ?? [];
+  const { snapshots } = seenByService(view, gateway);
+  await snapshots.ownerOf(snapshot).catch((error: unknown) => {
+    if (!(error instanceof UserError)) throw error;
+    const no = `${by.service} no longer sees the snapshot ${called}. Nothing was done.`;
+    throw new UserError(no, way);
+  });
 }
 
 /** Two people may press at once. */
@@ -86,17 +139,28 @@ export async function takeProposal(
   if (frozen)
     throw new UserError(plainWords(frozen), "It stays open: press Run after `/gatehouse thaw`.");
   for (let tries = 0; tries < mostTries; tries++) {
-    const { proposal } = await findProposal(id, person.id, gateway);
+    const { proposal, today } = await findProposal(id, person.id, gateway);
     const { record } = proposal;
+    const way = "Leave what was proposed as it is, or run the command yourself.";
     const isSame = Object.entries(record.input).every(([key, value]) =>
-      isDeepStrictEqual(input[key], value),
+      isDeepStrictEqual(asInForms(input[key]), asInForms(value)),
     );
     if (record.command !== command.name || record.target.id !== target.id || !isSame)
+      throw new UserError("This is no longer what was proposed. Nothing was done.", way);
+    const { by } = record;
+    const rule = "service" in by ? gateway.policy.services[by.service] : undefined;
+    // One that is to be made is called as was filled in
+    const named = target.id === "" ? target : today;
+    if ("service" in by && rule && !mayPropose(rule, command, named, input))
       throw new UserError(
-        "This is no longer what was proposed. Nothing was done.",
-        "Leave what was proposed as it is, or run the command yourself.",
+        `gatehouse.yml doesn't let ${by.service} propose this with what was filled in. Nothing was done.`,
+        way,
       );
     if (await gateway.proposals.take(proposal)) return id;
   }
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }
+
+/** A form takes spaces away around what is filled in, and leaves out what is empty. */
+const asInForms = (value: unknown) =>
+  typeof value === "string" ? value.trim() || undefined : value;

@@ -33,7 +33,9 @@ export function placeFindings(policy: Places): readonly Finding[] {
       if (channels === undefined || channels.includes(place)) return [];
       return [
         note(
-          `${caller}: its ${what} go to ${place}, where \`channels\` lets nobody change anything, so they have no buttons for that`,
+          kind === "sources"
+            ? `${caller}: its alerts go to ${place}, where \`channels\` lets nobody change anything, so they have no buttons for that`
+            : `${caller}: \`channels\` lets nobody change anything in ${place}, so its proposals are posted elsewhere or refused`,
           `Add ${place} to \`channels\`, or name one of those as its \`channel\`.`,
           about,
         ),
