@@ -1,4 +1,4 @@
-import { catchSignals } from "./start/node-process.ts";
+import { catchSignals, signalExitCodes } from "./start/node-process.ts";
 
 // Before anything else is loaded: a signal may come at once
 const signals = catchSignals();
@@ -8,12 +8,18 @@ const words = process.argv.slice(2);
 // A role needs none of the programs of a terminal in its memory
 const programs = isRoleAlone(words) ? {} : (await import("./start/programs.ts")).programs;
 
+let lastWords = () => "";
 // Whoever only looks at something ends at once, with the code that shells give to a signal: 1 would be a refusal of the program
-const endAtOnce = () => process.exit(signals.stopping.reason === "SIGINT" ? 130 : 143);
+const endAtOnce = () => {
+  process.stderr.write(lastWords());
+  const { SIGINT, SIGTERM } = signalExitCodes;
+  process.exit(signals.stopping.reason === "SIGINT" ? SIGINT : SIGTERM);
+};
 signals.stopping.addEventListener("abort", endAtOnce);
 const answered = await runCommandLine(words, programs, {
   write: (text) => void process.stdout.write(text),
   complain: (text) => void process.stderr.write(text),
+  onSignal: (tell) => (lastWords = tell),
 });
 if ("role" in answered) {
   signals.stopping.removeEventListener("abort", endAtOnce);

@@ -324,3 +324,9 @@ export function loadDoorAccess(env: Env = process.env): DoorAccess {
   const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
   return { url, token, authorities };
 }
+
+/** Where the token of `loadDoorAccess` comes from, for people. */
+export function describeTokenSource(env: Env = process.env): string {
+  const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
+  return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";
+}

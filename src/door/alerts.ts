@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertSource } from "../config/policy-file.ts";
+import { within } from "../deadline.ts";
 import { createOutbox, membersIn, placeIn, sharedBy, shownIn } from "../redis/due-list.ts";
 import { createRecords } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
@@ -123,6 +124,8 @@ const mostEvents = 30;
 /** An overview takes further groups for so long (ms). */
 const gathersMs = 10 * 60_000;
 const maxTries = 20;
+/** A delivery that isn't taken by then is put off: Alertmanager waits for 10 s (ms). */
+const takenWithinMs = 8_000;
 /** Between tries, at random: up to these (ms). */
 const shortestPauseMs = 5;
 const longestPauseMs = 250;
@@ -186,6 +189,28 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return { ...record, group, events, told: record.told + all.length - events.length };
   }
 
+  /** By group: resolves when the last delivery that came to this process has left. */
+  const turns = new Map<string, Promise<void>>();
+
+  /**
+   * Deliveries to one group come one after the other: those of a burst would only refuse each other's writes. Other processes are left,
+   * which a compare-and-set keeps apart. Waits no longer than until `until`; gives the turn back when it is disposed of.
+   */
+  async function turnIn(group: string, until: number) {
+    const before = turns.get(group) ?? Promise.resolve();
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+    const ended = before.then(() => left);
+    turns.set(group, ended);
+    await within(until - performance.now(), before, () => undefined);
+    return {
+      isOver: () => performance.now() >= until,
+      [Symbol.dispose]() {
+        leave();
+        if (turns.get(group) === ended) turns.delete(group);
+      },
+    };
+  }
+
   const auditOf = (id: string, { source, group }: AlertRecord) => ({
     what: "alert",
     source,
@@ -204,12 +229,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
 
     /**
      * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the
-     * time. What changes nothing writes nothing.
+     * time that it has. What changes nothing writes nothing.
      */
     async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
       const base = `a-${shortHash(source, delivery.groupKey)}`;
       if (delivery.alerts.length === 0 && !delivery.isWhole) return { isChanged: false };
-      for (let tries = 0; tries < maxTries; tries++) {
+      const until = performance.now() + takenWithinMs;
+      using turn = await turnIn(base, until);
+      for (let tries = 0; !turn.isOver(); tries++) {
         const at = await now();
         const id = (await redis.getex(key("alert-of", base), "PX", pointerMs)) ?? base;
         const before = await get(id);

@@ -9,7 +9,18 @@ interface Program {
   what: string;
   usage: string;
   /** Resolves with the exit code. `write` gets text that ends with a line break. */
-  run(words: readonly string[], write: (text: string) => void): number | Promise<number>;
+  run(
+    words: readonly string[],
+    write: (text: string) => void,
+    aside: Aside,
+  ): number | Promise<number>;
+}
+
+/** Beside what a program was asked for. */
+interface Aside {
+  complain: (text: string) => void;
+  /** Takes what to say on standard error when a signal ends the process. */
+  onSignal: (tell: () => string) => void;
 }
 
 /** Everything but running Gatehouse, in the order of the usage. */
@@ -65,12 +76,14 @@ export function exitConfig(error: ConfigError): never {
 export async function runCommandLine(
   words: readonly string[],
   programs: Programs,
-  out: { write: (text: string) => void; complain: (text: string) => void },
+  out: { write: (text: string) => void } & Pick<Aside, "complain"> & Partial<Aside>,
 ): Promise<{ role: Role } | { exitCode: number }> {
   // Names come from files and services: here, and nowhere else, they become inert for a terminal
   const write = (text: string) => out.write(printable(text));
+  const complain = (text: string) => out.complain(printable(text));
+  const onSignal: Aside["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
   const refuse = (sentence: string) => {
-    out.complain(printable(`${sentence}\n${usageOf(programs)}`));
+    complain(`${sentence}\n${usageOf(programs)}`);
     return { exitCode: usageExitCode };
   };
   const explain = (program?: Program) => {
@@ -98,5 +111,6 @@ export async function runCommandLine(
     const hint = meant === undefined ? "" : ` Did you mean "${meant}"?`;
     return refuse(`Unknown command "${first}".${hint}`);
   }
-  return wantsHelp ? explain(program) : { exitCode: await program.run(rest, write) };
+  if (wantsHelp) return explain(program);
+  return { exitCode: await program.run(rest, write, { complain, onSignal }) };
 }

@@ -9,6 +9,9 @@ export interface Signals {
   onOther(listener: (signal: string) => void): void;
 }
 
+/** The codes that shells give to a signal: 128 and its number. */
+export const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
 /**
  * Catches signals from now on. As process 1 of a container a process without a handler ignores SIGTERM, SIGHUP ends any
  * other, and SIGUSR1 makes Node.js open a debugger: none of them may depend on how far the start has come. This file imports

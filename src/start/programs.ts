@@ -3,6 +3,7 @@ import { auditUsage, runAudit } from "../audit/cli.ts";
 import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import {
+  describeTokenSource,
   loadAuditConfig,
   loadDoorAccess,
   loadEndorsementsFolder,
@@ -89,7 +90,8 @@ export const programs: Programs = {
   propose: {
     what: "proposes a change through the door, as a service, and follows it",
     usage: proposeUsage,
-    run: (words, write) => runPropose(words, { door, write }),
+    run: (words, write, aside) =>
+      runPropose(words, { door, tokenSource: describeTokenSource(), write, ...aside }),
   },
   token: {
     what: "makes a token for a service, and its hash for gatehouse.yml",

@@ -361,7 +361,9 @@ describe("without Redis", () => {
     await using door = await openDoor(own);
     // It is there, and takes nothing
     await redis.config("SET", "maxmemory", "1");
-    expect(await problem(await door.post(good))).toEqual([
+    const answer = await door.post(good);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(await problem(answer)).toEqual([
       503,
       "Gatehouse can't store anything now; repeat the call.",
     ]);

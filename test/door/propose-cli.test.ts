@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,7 +9,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { loadDoorAccess } from "../../src/config/config.ts";
-import { runCompletion, runPropose, runToken } from "../../src/start/propose-cli.ts";
+import {
+  proposeExitCodes,
+  proposeUsage,
+  runCompletion,
+  runPropose,
+  runToken,
+} from "../../src/start/propose-cli.ts";
 import { root } from "../house/sources.ts";
 import { hears } from "../stories/words.ts";
 import { programOf } from "../support/programs.ts";
@@ -37,6 +43,19 @@ function terminal(url: string, token: string = tokens[0]) {
   };
 }
 
+/** The program itself, as a shell starts it. */
+function started(url: string, more: readonly string[] = [], env = {}) {
+  const path = process.env["PATH"];
+  const how = { env: { PATH: path, GATEHOUSE_URL: url, GATEHOUSE_TOKEN: tokens[0], ...env } };
+  const child = execFile(process.execPath, [gatehouse, "propose", ...words, ...more], how);
+  const said = { out: "", err: "" };
+  child.stdout?.on("data", (text: string) => (said.out += text));
+  child.stderr?.on("data", (text: string) => (said.err += text));
+  const ended = once(child, "close").then(([code]) => ({ code: Number(code), ...said }));
+  return { child, said, ended };
+}
+
+const gatehouse = join(root, "gatehouse.mjs");
 const why = ["--reason", "release 42"];
 const words = ["vm snapshot db-1 before-deploy", ...why];
 
@@ -78,6 +97,11 @@ async function passed(request: IncomingMessage, door: string): Promise<Response>
     headers: { authorization, ...(key === "" ? {} : { "idempotency-key": String(key) }) },
     ...(method === "GET" ? {} : { body: Buffer.concat(chunks) }),
   });
+}
+
+function folder() {
+  const path = mkdtempSync(join(tmpdir(), "gatehouse-propose-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
 }
 
 /** How long it took, too. */
@@ -267,7 +291,7 @@ describe("propose in a terminal", () => {
     });
     expect(await terminal(proxy.url).proposes([...words, "--wait", "30s"])).toEqual({
       code: 8,
-      said: expect.stringMatching(/^open: .*\nUnauthorized\n$/),
+      said: expect.stringMatching(/^open: .*\nUnauthorized: .*\n(.*\n)?p-\w+ stays open in Slack/),
     });
   });
 
@@ -408,25 +432,169 @@ describe("propose in a terminal", () => {
     expect((await terminal(odd.url).proposes([...words, "--key", "a\nb"])).code).toBe(64);
   });
 
-  it("ends with a code of its own on Ctrl-C, and on SIGTERM", async () => {
-    await using hanging = await serving(() => undefined);
-    for (const [signal, code] of [
-      ["SIGINT", 130],
-      ["SIGTERM", 143],
-    ] as const) {
-      const env = {
-        PATH: process.env["PATH"],
-        GATEHOUSE_URL: hanging.url,
-        GATEHOUSE_TOKEN: "test-token",
-      };
-      const child = execFile(process.execPath, [join(root, "gatehouse.mjs"), "propose", ...words], {
-        env,
-      });
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)(
+    "says on %s what stands, and ends with %i",
+    async (signal, code) => {
+      await using hanging = await serving(() => undefined);
+      const early = started(hanging.url, ["--key", "ci-42"]);
       await hanging.asked();
-      child.kill(signal);
-      expect((await once(child, "exit"))[0]).toBe(code);
-    }
+      early.child.kill(signal);
+      expect(await early.ended).toEqual({
+        code,
+        out: "",
+        err: expect.stringMatching(
+          /^The proposal may have been made\. The same command with --key ci-42 asks again without making a second\.\n$/,
+        ),
+      });
+
+      const gone = await serving(() => undefined);
+      await gone[Symbol.asyncDispose]();
+      const unreached = started(gone.url);
+      await expect.poll(() => unreached.said.err, { timeout: 10_000 }).toContain("Trying again");
+      unreached.child.kill(signal);
+      expect(await unreached.ended).toEqual({
+        code,
+        out: "",
+        err: expect.stringMatching(/^No door answers at .*\nNothing was sent\.\n$/),
+      });
+
+      await using world = await startDoor();
+      const open = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
+      await expect.poll(() => open.said.out, { timeout: 10_000 }).toMatch(/^open: /);
+      open.child.kill(signal);
+      expect(await open.ended).toMatchObject({
+        code,
+        err: expect.stringMatching(
+          /^p-\w+ stays open in Slack until 20.*Z; nothing was taken back\. The same command with --key ci-43 follows it\.\n$/,
+        ),
+      });
+      // As it says: the same proposal, which stands
+      const again = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
+      await world.olivia.presses("Run", { in: await cardOf(world) });
+      expect(await again.ended).toMatchObject({ code: 0, err: "" });
+      expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(1);
+    },
+    60_000,
+  );
+
+  it("says what stands when its wait is over, or when the door says no more of it", async () => {
+    await using world = await startDoor();
+    const door = deployJob(world).url();
+    const stands =
+      /p-\w+ stays open in Slack until 20.*; nothing was taken back\. .*--key \S+ follows it\.\n$/;
+    expect(await started(door, ["--wait", "1s"]).ended).toEqual({
+      code: 8,
+      out: expect.stringMatching(/^open: .*\n$/),
+      err: expect.stringMatching(stands),
+    });
+    await using proxy = await serving(async (request, response) => {
+      if (request.method === "GET") response.destroy();
+      else {
+        const answer = await passed(request, door);
+        response.writeHead(answer.status).end(await answer.text());
+      }
+    });
+    const { code, said } = await terminal(proxy.url).proposes([...words, "--wait", "1s"]);
+    expect([code, said]).toEqual([8, expect.stringMatching(stands)]);
   }, 30_000);
+
+  it("says that it may have been made where the answer was lost, and only there", async () => {
+    const waiting = [...words, "--wait", "1s", "--key", "ci-42"];
+    const unclear = "The proposal may have been made. The same command with --key ci-42";
+    await using lost = await serving((_, response) => void response.destroy());
+    expect((await terminal(lost.url).proposes(waiting)).said).toContain(unclear);
+    await using broken = await serving((_, response) => void response.writeHead(502).end());
+    expect((await terminal(broken.url).proposes(waiting)).said).toContain(unclear);
+    const gone = await serving(() => undefined);
+    await gone[Symbol.asyncDispose]();
+    await using refusing = await serving(
+      (_, response) => void response.writeHead(403).end('{"title":"It may not."}'),
+    );
+    for (const { url } of [gone, refusing])
+      expect((await terminal(url).proposes(waiting)).said).not.toContain("may have been");
+  }, 30_000);
+
+  it("tells at once that no door answers, and why, and tries again", async () => {
+    const gone = await serving(() => undefined);
+    await gone[Symbol.asyncDispose]();
+    const { ended, said } = started(gone.url, ["--wait", "5s"]);
+    await expect
+      .poll(() => said.err, { timeout: 4_000 })
+      .toMatch(
+        /^No door answers at http:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+\. Trying again for up to 5 s\.\n$/,
+      );
+    const { code, out, err } = await ended;
+    // Once, however often it was tried
+    expect([code, err.match(/Trying again/g)]).toEqual([1, ["Trying again"]]);
+    expect(out).toMatch(/^No door answers at .*\nCheck GATEHOUSE_URL\.\n$/);
+    expect(`${out}${err}`).not.toContain(tokens[0]);
+
+    await using slow = await serving(() => undefined);
+    const waiting = started(slow.url, ["--wait", "6s"]);
+    await slow.asked();
+    await expect.poll(() => waiting.said.err, { timeout: 5_500 }).toMatch(/^No answer from .* yet/);
+    waiting.child.kill("SIGINT");
+    await waiting.ended;
+  }, 40_000);
+
+  it("names the variable or the file whose token no service has", async () => {
+    await using world = await startDoor();
+    const url = deployJob(world).url();
+    const wrong = "test-token-of-nobody";
+    const refused = await started(url, [], { GATEHOUSE_TOKEN: wrong }).ended;
+    expect([refused.code, refused.out]).toEqual([
+      1,
+      expect.stringMatching(
+        /^Unauthorized: no service in gatehouse\.yml has the token in GATEHOUSE_TOKEN\.\n/,
+      ),
+    ]);
+    using here = folder();
+    const file = join(here.path, "token");
+    writeFileSync(file, wrong);
+    const env = { GATEHOUSE_TOKEN: "", GATEHOUSE_TOKEN_FILE: file };
+    const { out } = await started(url, [], env).ended;
+    expect(out).toContain(`has the token in ${file} (GATEHOUSE_TOKEN_FILE).`);
+    expect(`${refused.out}${out}`).not.toContain(wrong);
+  }, 20_000);
+
+  it("says in a sentence what is missing, then its usage, and sends nothing", async () => {
+    let calls = 0;
+    await using door = await serving(() => void (calls += 1));
+    for (const [typed, missing] of [
+      [["vm restart web-2"], "--reason is missing"],
+      [["vm restart web-2", "--reason", " "], "--reason is missing"],
+      [why, "The command is missing"],
+      [["", ...why], "The command is missing"],
+      [[], "The command is missing"],
+    ] as const) {
+      const { code, said } = await terminal(door.url).proposes(typed);
+      const [first, second] = said.split("\n");
+      expect([code, first]).toEqual([64, expect.stringContaining(missing)]);
+      expect(second).toMatch(/^usage: node gatehouse\.mjs propose/);
+    }
+    expect(calls).toBe(0);
+  });
+
+  it("has each of its exit codes in its usage and in docs/automation.md", () => {
+    const codes = Object.values(proposeExitCodes).toSorted((a, b) => a - b);
+    const [, listed = ""] = proposeUsage.split("exit codes\n");
+    const inUsage = [...listed.matchAll(/^ {2}(\d+)|, (\d+) by/gm)];
+    expect(inUsage.map(([, first, second]) => Number(first ?? second))).toEqual(codes);
+    const docs = readFileSync(join(root, "docs/automation.md"), "utf8");
+    const [, table = ""] = /\| exit code .*\n\|[- |]+\n((?:\|.*\n)+)/.exec(docs) ?? [];
+    const inDocs = table
+      .matchAll(/^\| ([\d, ]+?) +\|/gm)
+      .flatMap(([, cell = ""]) => cell.split(", "));
+    expect([...inDocs].map(Number)).toEqual(codes);
+  });
+
+  it("ends with 78 where a variable is wrong, and names it", async () => {
+    const { code, err } = await started("ftp://gatehouse.example").ended;
+    expect([code, err]).toEqual([78, expect.stringMatching(/GATEHOUSE_URL: must be/)]);
+  });
 
   it("prints no token that isn't one", () => {
     for (const token of ["test-token\nanother-line", "test token", "tëst", "test\ttoken"]) {
@@ -469,7 +637,7 @@ describe("propose in a terminal", () => {
     });
     expect(await terminal(url, "fake-token-three").proposes(words)).toEqual({
       code: 1,
-      said: "Unauthorized\n",
+      said: expect.stringMatching(/^Unauthorized: no service /),
     });
     for (const wrong of [
       [],
@@ -538,11 +706,6 @@ describe("completion", () => {
     const how = { cwd: here.path, env: { ...process.env, ...env } };
     const { stdout } = await promisify(execFile)(path, ["-c", lines], how);
     return { offers: stdout, made: readdirSync(here.path) };
-  }
-
-  function folder() {
-    const path = mkdtempSync(join(tmpdir(), "gatehouse-tab-"));
-    return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
   }
 
   const evil = [

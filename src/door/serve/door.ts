@@ -147,7 +147,11 @@ export function createDoor({ routes, store, telemetry, onLimit, onAnswer, log }:
       log[status === 500 ? "error" : "warn"]("door.refused", refused);
       return {
         status,
-        headers: { "content-type": "application/problem+json", ...its },
+        headers: {
+          "content-type": "application/problem+json",
+          ...(status >= 500 ? { "retry-after": "1" } : {}),
+          ...its,
+        },
         body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
       };
     }

@@ -46,13 +46,7 @@ export function alertRoute(behind: Behind): Route {
 }
 
 const tooMany = () =>
-  new Problem(
-    503,
-    "Too many deliveries for one group at once.",
-    "Wait, then repeat it.",
-    {},
-    { "retry-after": "1" },
-  );
+  new Problem(503, "Too many deliveries for one group at once.", "Wait, then repeat it.");
 
 /**
  * Peers of a source may have one `externalURL`, so the address that a call comes from tells them apart as well. It only orders
