@@ -91,9 +91,6 @@ export const filterFlag = (description: string) =>
   z.string().max(40).optional().meta({ isFlag: true, description });
 
 /** A page of a list as it was last read. */
-/** A list for a program may be so old, as it says: one that is asked for each second doesn't read the whole fleet each time (ms). */
-export const programsSeeMs = 2_000;
-
 export const pageShape = {
   page: z.number(),
   pages: z.number(),

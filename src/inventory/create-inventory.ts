@@ -25,6 +25,12 @@ const firstPatienceMs = 2_000;
 const patienceMs = 1_500;
 /** Between the starts of two refreshes for people, however many ask: a second, where the usual ones are a minute apart. */
 const longestAgainMs = 1_000;
+/**
+ * What programs read may be this old: those that ask each second cause one read in the longer time, in all processes together,
+ * whether it succeeds or not (ms).
+ */
+const newForProgramsMs = 2_000;
+const readForProgramsEveryMs = 10_000;
 /** A larger fleet isn't read whole for one name: the answer says how old the list is. */
 const maxProjectsToSeek = 50;
 /** After a failure the service is read again sooner, but not at once. */
@@ -171,6 +177,15 @@ export function createInventory(options: InventoryOptions): Inventory {
       isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
   }
 
+  /** Whether a program's question is a reason to read the service again. False without Redis, where the turn can't be told. */
+  async function isDueForPrograms(): Promise<boolean> {
+    const { refreshedAt } = replica.head();
+    if (refreshedAt !== undefined && Date.now() - refreshedAt < newForProgramsMs) return false;
+    const turn = key("turn", "inventory-for-programs");
+    const taken = redis.set(turn, "taken", "PX", readForProgramsEveryMs, "NX");
+    return (await taken.catch(() => null)) !== null;
+  }
+
   async function readVm(id: string): Promise<void> {
     const vm = await compute.vms.get(id, { onGaps: () => undefined });
     if (!known.entry(vm.projectId)) await readProject(vm.projectId);
@@ -180,14 +195,21 @@ export function createInventory(options: InventoryOptions): Inventory {
   const readProject = async (id: string) =>
     note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
 
-  /** By ID with one read, or with a refresh; `seen` is what may be named. */
-  async function seek(kind: "vm" | "project", words: string, seen: Known): Promise<void> {
+  /** By ID with one read, or with a refresh where that `isDue`; `seen` is what may be named. */
+  async function seek(
+    kind: "vm" | "project",
+    words: string,
+    { seen, isDue }: { seen: Known; isDue: () => Promise<boolean> },
+  ): Promise<void> {
     const isKnown = () => (kind === "vm" ? seen.findVm(words) : seen.findProject(words));
     if (isKnown()) return;
-    if (words.includes("/")) return seekIn(words, seen);
+    if (words.includes("/")) {
+      if (await isDue()) await seekIn(words, seen);
+      return;
+    }
     const askedAt = performance.now();
     await quietly(kind === "vm" ? readVm(words) : readProject(words));
-    if (!isKnown()) await upToDate(undefined, askedAt);
+    if (!isKnown() && (await isDue())) await upToDate(undefined, askedAt);
   }
 
   /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
@@ -204,36 +226,45 @@ export function createInventory(options: InventoryOptions): Inventory {
     await quietly(read());
   }
 
-  /** What is answered, from all that is known or from what a scope sees of it. */
-  function answersFrom(part: () => Promise<Known>): Omit<Inventory, "start" | "close"> {
-    const ready = async () => knowing(await part());
+  /** What is answered, from all that is known or from what a scope sees of it: to people, or to programs. */
+  function answersFrom(
+    part: () => Promise<Known>,
+    { isForPrograms = false } = {},
+  ): Omit<Inventory, "start" | "close"> {
+    const isDue = isForPrograms ? isDueForPrograms : async () => true;
+    // A program isn't told of the past by what Gatehouse itself has learned since
+    const catchUp = async () => {
+      if (isForPrograms || !isReady()) await look();
+    };
+    const ready = async () => {
+      if (isForPrograms) await look();
+      return knowing(await part());
+    };
     return {
       async findVm(words, { onlyKnown = false } = {}) {
         const name = words.trim();
-        if (!isReady()) await look();
+        await catchUp();
         const seen = await part();
         // An ID can't become ambiguous by what is not known yet
         if (!seen.vm(name)) await knowing(seen);
-        if (!onlyKnown) await seek("vm", name, seen);
+        if (!onlyKnown) await seek("vm", name, { seen, isDue });
         return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
       },
       async findProject(words, { onlyKnown = false } = {}) {
         const name = words.trim();
         const seen = await ready();
-        if (!onlyKnown) await seek("project", name, seen);
+        if (!onlyKnown) await seek("project", name, { seen, isDue });
         return seen.findProject(name) ?? { unknown: seen.suggestProjects(name, didYouMean) };
       },
       async matchVms(words) {
         const glob = words.trim();
         const seen = await ready();
-        await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
+        if (await isDue()) await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
         return seen.matchVms(glob);
       },
-      async upToDate(patience, maxAgeMs = 0) {
-        if (!isReady()) await look();
-        const { refreshedAt, failed } = replica.head();
-        const isYoung = refreshedAt !== undefined && Date.now() - refreshedAt < maxAgeMs;
-        if (!isYoung || failed) await upToDate(patience);
+      async upToDate(patience) {
+        await catchUp();
+        if (await isDue()) await upToDate(patience);
       },
       async suggestVms(typed, most = 10) {
         await freshen();
@@ -271,6 +302,7 @@ export function createInventory(options: InventoryOptions): Inventory {
           return one ? scopes(one) : known;
         }),
       }),
+      forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),
       refresh: () => refreshOnce(true),
     };
   }

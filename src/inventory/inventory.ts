@@ -49,9 +49,9 @@ export interface Inventory {
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
   /**
    * Waits until what was there at the call is known, for `patience` (ms). Without it for 1.5 s at most, and not at all for a
-   * large fleet, which isn't read again then. What was read at most `maxAgeMs` ago is good enough for callers that say so.
+   * large fleet, which isn't read again then.
    */
-  upToDate(patience?: number, maxAgeMs?: number): Promise<void>;
+  upToDate(patience?: number): Promise<void>;
   /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;
@@ -66,6 +66,11 @@ export interface Inventory {
    * undefined.
    */
   seenIn(scope: () => Promise<Scope | undefined>): Inventory;
+  /**
+   * The same for programs, which may ask each second: what they ask of it has the service read again every 10 s at most. What
+   * Gatehouse has learned since, from requests that ended and from other processes, is in it at once.
+   */
+  forPrograms(): Inventory;
   /** Reads everything from the service now, unless another process is doing so. True when it completed. */
   refresh(): Promise<boolean>;
   /** Refreshes in the background until closed. */

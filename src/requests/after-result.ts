@@ -47,10 +47,10 @@ export async function recordResults(
   to: Keeping,
 ): Promise<void> {
   const { record, progress, state } = request;
+  await noteOutcome(request, command, to.inventory);
   if (record.breakGlass && record.via !== "safety")
     await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
   if (state !== "done") return;
-  const { after } = progress;
   if (command.on === "vm") {
     if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
     if (command.snapshot === "takes") await keepSnapshot(request, to);
@@ -61,13 +61,24 @@ export async function recordResults(
         claimNews(request, claimed),
       );
   }
+}
+
+/** What its end showed is known from here on, before the service is read again. Idempotent, and only for one that has just ended. */
+export async function noteOutcome(
+  { record, progress, state }: StoredRequest,
+  command: ChangeCommand,
+  inventory: Inventory,
+): Promise<void> {
+  const { after, decidedBy } = progress;
+  // What a person decides was seen long before
+  if (state !== "done" && (state !== "failed" || decidedBy)) return;
   if (after === undefined) {
-    if (command.on === "project" && command.deletes)
-      await to.inventory.note({ goneProjectId: record.target.id });
+    if (state === "done" && command.on === "project" && command.deletes)
+      await inventory.note({ goneProjectId: record.target.id });
     return;
   }
   for (const seen of isList(after) ? after : [after])
-    await to.inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
+    await inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
 }
 
 /** What really happened: what was told at the start was only begun. */

@@ -1,6 +1,18 @@
 import { describe, expect, it } from "vitest";
-import type { TestWorld } from "../support/start-world.ts";
-import { everythingToken, otherToken, readAs, startDoorWorld, token } from "./asking.ts";
+import { createInventory } from "../../src/inventory/create-inventory.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { smallService } from "../inventory/small-service.ts";
+import { hears } from "../stories/words.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+import {
+  doorPolicy,
+  everythingToken,
+  otherToken,
+  readAs,
+  startDoorWorld,
+  token,
+} from "./asking.ts";
+import { deployJob, deployPolicy, tokens } from "./deploy-job.ts";
 
 /** Without the age of the list, which differs from call to call. */
 const timeless = (body: object) =>
@@ -71,23 +83,109 @@ describe("what a service reads through the door", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
-  it("doesn't read the whole fleet for a dashboard that lists it ten times", async () => {
-    await using world = await startDoorWorld();
-    await vmsOf(world, everythingToken);
-    const reads = () => world.compute.calls().filter(({ method }) => method === "GET").length;
-    const before = reads();
-    for (let n = 0; n < 10; n++) {
-      expect(await vmsOf(world, everythingToken)).toHaveLength(8);
-      expect((await readAs(world, everythingToken, "/v1/projects")).status).toBe(200);
-    }
-    const ofTen = reads() - before;
-    const began = reads();
-    await world.olivia.types("ops", "/vm list");
-    await world.olivia.until(({ channels }) => channels.length > 0);
-    await expect.poll(() => reads() - began).toBeGreaterThan(0);
-    // Beside what the inventory reads by itself
-    expect(ofTen).toBeLessThan(2 * (reads() - began) + 1);
-  });
+  /** What the inventory reads by itself isn't counted. */
+  const quiet = { env: { DOOR_PORT: "0" }, pace: { inventoryRefreshMs: 600_000 } };
+
+  it.each<[what: string, most: number, ask: (world: TestWorld) => Promise<unknown>]>([
+    ["lists", 2, (world) => vmsOf(world, everythingToken)],
+    ["a name that nothing has", 2, (world) => readAs(world, everythingToken, "/v1/vms/nothing")],
+    [
+      "a project that isn't there",
+      2,
+      (world) => readAs(world, everythingToken, "/v1/vms/none%2Fx"),
+    ],
+    // Each failed read is three calls, and the inventory itself tries again every 10 s
+    ["lists while the compute service is down", 15, (world) => vmsOf(world, everythingToken)],
+  ])(
+    "has the fleet read once in 10 s, however often two gateways are asked: %s",
+    async (what, most, ask) => {
+      await using world = await startWorld({ policy: doorPolicy, ...quiet });
+      await world.startProcess("gateway");
+      const gateways = world.processes.map((one) => ({ ...world, processes: [one] }));
+      await vmsOf(world, everythingToken);
+      if (what.includes("down")) world.compute.weather({ match: "reads", status: 503 });
+      const read = () =>
+        world.compute.calls().filter(({ path }) => /^\/v1\/projects(\?|$)/.test(path)).length;
+      const before = read();
+      // A dashboard goes by the clock
+      for (let n = 0; n < 12; n++) {
+        await ask(gateways[n % 2] ?? world);
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+      expect(read() - before).toBeLessThanOrEqual(most);
+      expect((await readAs(world, everythingToken, "/v1/vms")).body).toMatchObject({
+        readAt: expect.stringMatching(/^20/),
+        isStale: what.includes("down"),
+      });
+    },
+    60_000,
+  );
+
+  it.each([
+    ["done", "STOPPED"],
+    ["failed", "ERROR"],
+  ])(
+    "has what a request did as soon as it is told to be %s, at each gateway",
+    async (state, status) => {
+      const policy = deployPolicy().replace('"vm.restart"', '"vm.stop"');
+      await using world = await startWorld({ policy, ...quiet });
+      await world.startProcess("gateway");
+      // Programs have had their read
+      await world.client.set(world.key("turn", "inventory-for-programs"), "taken");
+      if (state === "failed")
+        world.compute.weather({ match: "POST /v1/vms/*/stop", goesTo: "ERROR" });
+      const job = deployJob(world);
+      const { id } = (await job.proposes("vm stop web-2")).body;
+      const card = await hears(world.olivia, "ops", /deploy proposes/);
+      await world.olivia.presses("Run", { in: card.ts });
+      let told = (await job.asks(id, "?wait=30&after=open")).body;
+      while (!told.final) told = (await job.asks(id, `?wait=30&after=${told.state}`)).body;
+      expect(told.state).toBe(state);
+      for (const one of world.processes) {
+        const { body } = await readAs({ ...world, processes: [one] }, tokens[0], "/v1/vms");
+        const vms = body["vms"] as { name: string; status: string }[];
+        expect(vms.find(({ name }) => name === "web-2")).toMatchObject({ status });
+      }
+    },
+    30_000,
+  );
+
+  it("has what a request did once its proposer is told, before a worker has recorded it", async () => {
+    const policy = deployPolicy().replace('"vm.restart"', '"vm.stop"');
+    await using world = await startWorld({ policy, ...quiet });
+    await world.client.set(world.key("turn", "inventory-for-programs"), "taken");
+    const status = async () => {
+      const { body } = await readAs(world, tokens[0], "/v1/vms");
+      return (body["vms"] as { name: string; status: string }[]).find((vm) => vm.name === "web-2")
+        ?.status;
+    };
+    const job = deployJob(world);
+    const { id } = (await job.proposes("vm stop web-2")).body;
+    const card = await hears(world.olivia, "ops", /deploy proposes/);
+    await world.olivia.presses("Run", { in: card.ts });
+    const request = await world.ended("vm stop");
+    await expect.poll(status).toBe("STOPPED");
+    // As it was right after its end
+    await using inventory = {
+      ...createInventory({
+        redis: world.client,
+        key: world.key,
+        compute: smallService({}),
+        log: silentLog(),
+        refreshMs: 600_000,
+      }),
+      async [Symbol.asyncDispose]() {
+        await inventory.close();
+      },
+    };
+    await inventory.state();
+    const [vm] = (await inventory.vms()).filter(({ name }) => name === "web-2");
+    if (vm) await inventory.note({ vm: { ...vm, status: "RUNNING" } });
+    await world.client.hdel(world.key("request", request.record.id), "said:afterwards");
+    expect(await status()).toBe("RUNNING");
+    expect((await job.asks(id)).body.state).toBe("done");
+    expect(await status()).toBe("STOPPED");
+  }, 30_000);
 
   it("is only what its view names: by ID, name, or glob; what is hidden is answered like what doesn't exist", async () => {
     await using world = await startDoorWorld();

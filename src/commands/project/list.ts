@@ -9,7 +9,6 @@ import {
   pageFlag,
   pageOf,
   pageShape,
-  programsSeeMs,
   shownOf,
 } from "../last-known.ts";
 import { listedProjectShape } from "../shapes.ts";
@@ -52,18 +51,14 @@ export const list = defineCommand({
     at: "/v1/projects",
     shape: z.object({ projects: z.array(listedProjectShape), ...pageShape }),
     async read(given, context_: ReadContext) {
-      const { page } = await selected(given, context_, programsSeeMs);
+      const { page } = await selected(given, context_);
       return { projects: page.rows, ...page };
     },
   },
 });
 
-async function selected(
-  { type, status, page }: z.output<typeof args>,
-  { inventory }: ReadContext,
-  maxAgeMs = 0,
-) {
-  await inventory.upToDate(undefined, maxAgeMs);
+async function selected({ type, status, page }: z.output<typeof args>, { inventory }: ReadContext) {
+  await inventory.upToDate();
   const all = await inventory.projects();
   const projects = all.filter((one) => same(type, one.type) && same(status, one.status));
   const state = await inventory.state();

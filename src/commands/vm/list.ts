@@ -23,7 +23,6 @@ import {
   pageFlag,
   pageOf,
   pageShape,
-  programsSeeMs,
   shownOf,
 } from "../last-known.ts";
 import { listedVmShape } from "../shapes.ts";
@@ -118,7 +117,7 @@ export const list = defineCommand({
     at: "/v1/vms",
     shape: z.object({ vms: z.array(listedVmShape), ...pageShape }),
     async read(given, context_: ReadContext) {
-      const { page, failing } = await selected(given, context_, programsSeeMs);
+      const { page, failing } = await selected(given, context_);
       const vms = page.rows.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) }));
       return { vms, ...page };
     },
@@ -128,10 +127,9 @@ export const list = defineCommand({
 async function selected(
   { project, status, sort = "trouble", page }: z.output<typeof args>,
   { inventory, resolve, digests }: ReadContext,
-  maxAgeMs = 0,
 ) {
   const within = project === undefined ? undefined : await resolve("project", project);
-  await inventory.upToDate(undefined, maxAgeMs);
+  await inventory.upToDate();
   const all = await inventory.vms(within ? { projectId: within.id } : {});
   const wanted = status?.toUpperCase();
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);

@@ -14,6 +14,7 @@ import {
   withTarget,
 } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
+import { noteOutcome } from "../../requests/after-result.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { headline } from "../../requests/render/render-result.ts";
 import { resolveOne, resolveSeveral, withSnapshotId } from "../../requests/submit/submit.ts";
@@ -308,6 +309,9 @@ async function described(
   if (request) {
     const { final, progress, record: made } = request;
     const its = changeNamed(made.command, gatewayNow());
+    // Whoever is told that it ended reads what that changed from here on, though a worker records it only in a moment
+    const isRecorded = request.delivered.said["afterwards"] !== undefined;
+    if (final && its && !isRecorded) await noteOutcome(request, its, gatewayNow().inventory);
     return {
       ...told,
       state: request.state,

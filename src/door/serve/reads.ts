@@ -41,7 +41,8 @@ export async function readFor(
   input: Input,
   { gatewayNow }: Pick<Behind, "gatewayNow">,
 ) {
-  const gateway = seenFrom(caller, gatewayNow());
+  const seen = seenFrom(caller, gatewayNow());
+  const gateway = { ...seen, inventory: seen.inventory.forPrograms() };
   const person = asPerson(caller);
   if ("person" in caller)
     await authorize({ command, input, targets: [], person, channelId: "" }, gateway);
