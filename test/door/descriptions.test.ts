@@ -81,7 +81,8 @@ const promises: Record<string, Record<string, [says: string, shows: (at: Asking)
         for (let n = 0; n < 51; n++)
           world.compute.edit.addVm({ project: "payments", name: `more-${n}` });
         await expect
-          .poll(async () => (await reads({}))["count"], { timeout: 10_000 })
+          // Programs have the fleet read every 10 s at most, and may call 60 times a minute
+          .poll(async () => (await reads({}))["count"], { timeout: 15_000, interval: 1_000 })
           .toBe(others + 51);
         expect((await reads({ page: "1" }))["vms"]).toHaveLength(50);
         expect((await reads({ page: "2" }))["vms"]).toHaveLength(others + 1);
