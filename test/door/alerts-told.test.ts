@@ -5,6 +5,7 @@ import { auditOf } from "../requests/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
+import { eventually } from "../support/looking.ts";
 import { testPolicy, type TestWorld } from "../support/start-world.ts";
 import { testRedis } from "../support/with-redis.ts";
 import {
@@ -43,7 +44,7 @@ const inChannelAndThreads = (world: TestWorld, channel = "ops") =>
 
 /** Nothing is owed any more. */
 const isQuiet = (world: TestWorld) =>
-  expect.poll(() => world.client.zcard(world.key("alerts", "outbox")), { timeout: 10_000 }).toBe(0);
+  eventually(async () => expect(await world.client.zcard(world.key("alerts", "outbox"))).toBe(0));
 
 const teams = `${testPolicy}${sources}teams:
   payments: { projects: [payments], operate: [U0OLIVIA], channel: C02STATUS }
@@ -116,7 +117,7 @@ describe("a delivery", () => {
   });
 });
 
-describe("the message of a group", () => {
+describe.concurrent("the message of a group", () => {
   it("is edited as VMs join it and end, and its thread says so", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
@@ -394,7 +395,9 @@ describe("the message of a group", () => {
     await world.client.zadd(world.key("alerts", "held"), Date.now() - 1, id);
     await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
-    await expect.poll(() => world.client.zcard(world.key("alerts", "held"))).toBe(0);
+    await eventually(async () =>
+      expect(await world.client.zcard(world.key("alerts", "held"))).toBe(0),
+    );
   }, 30_000);
 
   it.each([
@@ -611,7 +614,7 @@ describe("the message of a group", () => {
   });
 });
 
-describe("where it is told", () => {
+describe.concurrent("where it is told", () => {
   const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
 
   it("of a source without a channel is the audit trail's, where gatehouse.yml names no other", async () => {
@@ -645,7 +648,9 @@ describe("where it is told", () => {
       // As if half a minute were over
       await world.client.hset(key, "closed:C01OPS", "0");
       await world.client.zadd(world.key("alerts", "outbox"), 0, String(alert));
-      await expect.poll(async () => world.client.hget(key, "closed:C01OPS")).not.toBe("0");
+      await eventually(async () =>
+        expect(await world.client.hget(key, "closed:C01OPS")).not.toBe("0"),
+      );
     };
     await tryAgain();
     await fire(world, [{}, { vm: "db-1" }]);
@@ -697,7 +702,7 @@ describe("where it is told", () => {
   });
 });
 
-describe("with teams", () => {
+describe.concurrent("with teams", () => {
   it("tells nothing of a team's VM in the channel of others while the team's own is closed", async () => {
     const policy = teams.replace("channel: C02STATUS }\n  lab", "channel: C01OPS }\n  lab");
     await using world = await startAlertWorld({ policy });
