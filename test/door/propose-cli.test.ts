@@ -17,6 +17,7 @@ import {
   runToken,
 } from "../../src/start/propose-cli.ts";
 import { root } from "../house/sources.ts";
+import { eventually } from "../support/looking.ts";
 import { hears } from "../stories/words.ts";
 import { programOf } from "../support/programs.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
@@ -81,8 +82,7 @@ async function serving(
     await once(server, "close");
   };
   /** Resolves with the next call. */
-  const asked = () =>
-    expect.poll(() => calls.splice(0).length, { timeout: 10_000 }).toBeGreaterThan(0);
+  const asked = () => eventually(() => expect(calls.splice(0).length).toBeGreaterThan(0));
   return { url: `http://127.0.0.1:${port}`, asked, [Symbol.asyncDispose]: close };
 }
 
@@ -110,7 +110,7 @@ async function timed<T>(ending: Promise<T>) {
   return { ended: await ending, tookMs: performance.now() - began };
 }
 
-describe("propose in a terminal", () => {
+describe.concurrent("propose in a terminal", () => {
   it("prints each state on a line, and ends with 0 once it is done", async () => {
     await using world = await startDoor();
     const { proposes, said } = terminal(deployJob(world).url());
@@ -453,7 +453,7 @@ describe("propose in a terminal", () => {
       const gone = await serving(() => undefined);
       await gone[Symbol.asyncDispose]();
       const unreached = started(gone.url);
-      await expect.poll(() => unreached.said.err, { timeout: 10_000 }).toContain("Trying again");
+      await eventually(() => expect(unreached.said.err).toContain("Trying again"));
       unreached.child.kill(signal);
       expect(await unreached.ended).toEqual({
         code,
@@ -463,7 +463,7 @@ describe("propose in a terminal", () => {
 
       await using world = await startDoor();
       const open = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
-      await expect.poll(() => open.said.out, { timeout: 10_000 }).toMatch(/^open: /);
+      await eventually(() => expect(open.said.out).toMatch(/^open: /));
       open.child.kill(signal);
       expect(await open.ended).toMatchObject({
         code,
@@ -535,7 +535,7 @@ describe("propose in a terminal", () => {
     await using slow = await serving(() => undefined);
     const waiting = started(slow.url, ["--wait", "6s"]);
     await slow.asked();
-    await expect.poll(() => waiting.said.err, { timeout: 5_500 }).toMatch(/^No answer from .* yet/);
+    await eventually(() => expect(waiting.said.err).toMatch(/^No answer from .* yet/));
     waiting.child.kill("SIGINT");
     await waiting.ended;
   }, 40_000);
