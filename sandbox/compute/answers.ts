@@ -107,6 +107,8 @@ export function listAnswer(
     );
   const size = Math.min(asked, most);
   const from = effect.ignoresPage ? 0 : (page - 1) * size;
+  if (effect.pastLastPage !== undefined && page > 1 && from >= all.length)
+    return refusalAnswer(new Refusal(effect.pastLastPage, "invalid_page", "there is no such page"));
   const part = all.slice(from, from + size);
   if (shape === "paged-without-total") return json(200, { [key]: part, page });
   const total = effect.total === "page" ? part.length : (effect.total ?? all.length);

@@ -45,6 +45,8 @@ export interface Effect extends Fate {
   total?: "page" | number;
   /** `per_page` in the answer is what was asked for, also where the page has fewer. */
   repeatsPerPage?: boolean;
+  /** A page after the last one is refused with this status; without it, it is empty. */
+  pastLastPage?: 400 | 404 | 422;
   /** Every page is the first one. */
   ignoresPage?: boolean;
   /** The answer is sent in this encoding, whatever the request accepts; the bytes of an unknown one are the plain ones. */

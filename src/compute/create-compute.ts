@@ -398,6 +398,23 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }
 
+/** A page that isn't there, which ends a list as an empty one does. */
+const pastTheLast: Page<never> = {
+  items: [],
+  length: 0,
+  leftOut: [],
+  marked: [],
+  total: undefined,
+  page: undefined,
+  perPage: undefined,
+  more: undefined,
+};
+
+/** Whether a page after the first is refused because there is none: services have several answers to that. */
+const isNoSuchPage = ({ kind, status }: ComputeError): boolean =>
+  kind === "not-found" ||
+  (kind === "refused" && (status === 400 || status === 416 || status === 422));
+
 /** Pages read concurrently once their number is known. */
 const atOnce = 8;
 /** No service is known that gives fewer records on a page than this, whatever it is asked for. */
@@ -460,6 +477,15 @@ async function allPages<T extends { id: string }>(
     return page.length >= (isRepeatedSize ? first.length : page.perPage);
   }
 
+  async function readNext(page: number): Promise<Page<T>> {
+    try {
+      return await read({ page: String(page), ...size });
+    } catch (error) {
+      if (error instanceof ComputeError && isNoSuchPage(error)) return pastTheLast;
+      throw error;
+    }
+  }
+
   let last = first;
   let next = 2;
   let isNew = take(first);
@@ -469,7 +495,7 @@ async function allPages<T extends { id: string }>(
     // The first page's real length is the page size, whatever was requested
     const pages = Math.max(1, Math.ceil(missing() / first.length));
     const wave = Array.from({ length: Math.min(pages, atOnce) }, (_, offset) => next + offset);
-    const answers = await Promise.all(wave.map((page) => read({ page: String(page), ...size })));
+    const answers = await Promise.all(wave.map((page) => readNext(page)));
     next += wave.length;
     isNew = answers.map((page) => take(page)).includes(true);
     last = answers.find(({ length }) => length === 0) ?? answers.at(-1) ?? last;

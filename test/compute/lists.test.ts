@@ -172,6 +172,22 @@ describe("a list whose pages are full", () => {
     },
   );
 
+  it.each([400, 404, 422] as const)("ends where a page after the last is a %i", async (status) => {
+    const all = { projects: 40, vmsPerProject: 10 };
+    await using sandbox = await startSandboxCompute({ world: all, mostPerPage: 10 });
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
+    sandbox.weather({ list: "paged", mostPerPage: 10, total: "page", pastLastPage: status });
+    const gaps: ListGaps[] = [];
+    const onGaps = (each: ListGaps) => gaps.push(each);
+    expect(await compute.projects.listAll(undefined, { onGaps })).toHaveLength(40);
+    expect(await compute.projects.vms("prj-0000", { onGaps })).toHaveLength(10);
+    expect(gaps).toEqual([]);
+    sandbox.clear();
+    sandbox.weather({ list: "paged", mostPerPage: 10, total: 65, pastLastPage: status });
+    expect(await compute.projects.listAll(undefined, { onGaps })).toHaveLength(40);
+    expect(gaps).toEqual([{ leftOut: [], marked: [], isCut: true }]);
+  });
+
   it("stops at a total that counts more than the page, without another call", async () => {
     await using sandbox = await startSandboxCompute({ world, mostPerPage: 15 });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
