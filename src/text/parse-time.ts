@@ -22,7 +22,8 @@ export function parseIsoTime(text: string | undefined): number | undefined {
   return sign === "-" ? at + offsetMs : at - offsetMs;
 }
 
-const endsWithZone = /(GMT|UTC?|Z|[+-]\d\d:?\d\d)(\s*\(.*\))?$/i;
+/** With the names of zones that `Date.parse` knows (RFC 5322, 4.3). */
+const endsWithZone = /(GMT|UTC?|Z|\b[ECMP][SD]T|[+-]\d\d:?\d\d)(\s*\(.*\))?$/i;
 
 /** The same, and any other form that `Date.parse` reads, `Fri, 20 Nov 2026 10:00:00 GMT` first of all. */
 export function parseTime(text: string | undefined): number | undefined {

@@ -39,6 +39,9 @@ describe("a time", () => {
     "Fri, 20 Nov 2026 10:00:00",
     "Fri Nov 20 10:00:00 2026",
     "Fri Nov 20 2026 11:00:00 GMT+0100 (CET)",
+    "Fri, 20 Nov 2026 05:00:00 EST",
+    "20 Nov 2026 03:00:00 PDT",
+    "2026-11-20 02:00:00 PST",
   ])("%s is read where other forms may come", (text) => {
     expect(parseTime(text)).toBe(tenUtc);
     expect(parseIsoTime(text)).toBeUndefined();
