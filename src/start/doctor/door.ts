@@ -11,11 +11,11 @@ const mostNamed = 5;
 
 /** Undefined for a worker, which has none. */
 export async function judgeDoor(config: Config): Promise<readonly Finding[] | undefined> {
-  const { role, door, policy, sourceProblems } = config;
+  const { role, door, host = "0.0.0.0", policy, sourceProblems } = config;
   if (role === "worker") return undefined;
   if (!door) return [offFinding(policy)];
   const found = lookAtPort(
-    { port: door.port, host: "0.0.0.0", path: "/" },
+    { port: door.port, host, path: "/" },
     ({ headers }) => headers["content-type"] === "application/problem+json",
   );
   const port = judgePort("DOOR_PORT", door.port, await found);

@@ -66,7 +66,12 @@ export function judgePort(
 }
 
 /** The ports for probes and for Slack. That of the API is a check of its own. */
-export async function judgePorts({ ops, port, slack }: Config): Promise<readonly Finding[]> {
+export async function judgePorts({
+  ops,
+  port,
+  host = "0.0.0.0",
+  slack,
+}: Config): Promise<readonly Finding[]> {
   const probes = lookAtPort(
     { ...ops, path: "/healthz" },
     ({ headers }) =>
@@ -76,7 +81,7 @@ export async function judgePorts({ ops, port, slack }: Config): Promise<readonly
   const found = [judgePort("OPS_PORT", ops.port, await probes)];
   if (slack.receive?.mode !== "http") return found;
   const deliveries = lookAtPort(
-    { port, host: "0.0.0.0", path: "/slack/events" },
+    { port, host, path: "/slack/events" },
     ({ statusCode, headers }) => statusCode === 405 && headers.allow === "POST",
   );
   return [...found, judgePort("PORT", port, await deliveries)];

@@ -102,6 +102,14 @@ describe("doctor looks at ports", () => {
     const { ills } = await doctor({ OPS_HOST: "192.0.2.1", OPS_PORT: "39123" });
     expect(ills).toEqual(["OPS_PORT 39123: this machine doesn't have that address"]);
   });
+
+  it("at HOST, where PORT and DOOR_PORT will be", async () => {
+    const { ills } = await doctor({ HOST: "192.0.2.1", PORT: "39124", DOOR_PORT: "39125" });
+    expect(ills).toEqual([
+      "port 39125: this machine doesn't have that address",
+      "PORT 39124: this machine doesn't have that address",
+    ]);
+  });
 });
 
 describe("doctor looks at the collector of traces", () => {
