@@ -1,6 +1,7 @@
 import { unescape } from "node:querystring";
 import { gunzipSync } from "node:zlib";
 import { parseJson } from "../text/parse-json.ts";
+import { parseCertificate } from "./certificate.ts";
 
 /**
  * What vendors sign, in the forms in which people and tools save it: PEM, base64, hex, percent-encoded as in a header, with a byte
@@ -27,11 +28,17 @@ export function decodeChain(given: Buffer): string {
   const bytes = unpacked(given);
   const text = textIn(bytes) ?? bytes.toString("latin1");
   const plain = withoutPercents(text.trim().replace(/^[\w-]+:\s*(?=-----BEGIN)/i, ""));
-  const blocks = blocksIn(plain, "CERTIFICATE").map((der) => {
+  const blocks = rootLast(blocksIn(plain, "CERTIFICATE")).map((der) => {
     const lines = der.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
     return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
   });
   return blocks.length > 0 ? blocks.join("") : text;
+}
+
+/** In the order in which vendors send them: some tools begin with the root. */
+function rootLast(chain: Buffer[]): Buffer[] {
+  const first = chain[0] && parseCertificate(chain[0]);
+  return first?.issuer.equals(first.subject) ? chain.toReversed() : chain;
 }
 
 /** An answer in JSON. What is between its braces stays as it came, since that is signed. */

@@ -77,6 +77,7 @@ const pem = (name: string, der: Buffer, eol = "\n") =>
     "",
   ].join(eol);
 const bom = "\uFEFF";
+const certificatesOf = (chain: string) => chain.split(/(?<=-----END CERTIFICATE-----\n)/);
 
 describe("an endorsement in a form that holds the same bytes", () => {
   const ofDer: [form: string, change: (name: string, der: Buffer) => Buffer | string][] = [
@@ -110,6 +111,7 @@ describe("an endorsement in a form that holds the same bytes", () => {
     ["with CRLF and a byte order mark", (text) => bom + text.replaceAll("\n", "\r\n")],
     ["with words between", (text) => text.replaceAll("-----BEGIN", "subject=CN = x\n-----BEGIN")],
     ["in UTF-16", (text) => Buffer.from(bom + text, "utf16le")],
+    ["with its root first", (text) => certificatesOf(text).toReversed().join("")],
   ];
   it.each(chains.flatMap((name) => ofChain.map(([form, change]) => [name, form, change] as const)))(
     "counts: %s %s",
@@ -183,6 +185,19 @@ describe("a file that is no endorsement at all", () => {
     const { code, said } = await check(name, (content) => content.subarray(0, 200));
     expect(said).toMatch(/^Could not verify: /);
     expect(said).toMatch(named);
+    expect(said).not.toContain("ALARM");
+    expect(code).toBe(2);
+  });
+
+  it.each(
+    chains.flatMap((name) => [
+      [name, "1 certificate", (text: string) => certificatesOf(text)[0] ?? ""] as const,
+      [name, "3 certificates", (text: string) => text + (certificatesOf(text)[1] ?? "")] as const,
+    ]),
+  )("is named where it isn't the whole chain alone: %s with %s", async (name, many, change) => {
+    const { code, said } = await check(name, (text) => change(text.toString()));
+    expect(said).toMatch(/^Could not verify: the chain of /);
+    expect(said).toContain(`which has ${many} and not 2, can't be read`);
     expect(said).not.toContain("ALARM");
     expect(code).toBe(2);
   });

@@ -64,8 +64,12 @@ function authenticate(
   const [, text, signature] = parts ?? [];
   if (text === undefined || signature === undefined)
     return exam.add("collateral-malformed", aboutAnswer(what, answer.body));
-  if (!certificatesIn(answer.chain))
+  const chain = certificatesIn(answer.chain);
+  if (!chain)
     return exam.add("collateral-malformed", aboutChain(`the chain of ${what}`, answer.chain));
+  // Its signer's and the root's. A file that was cut or holds more says nothing of who signed
+  if (chain.length !== 2)
+    return exam.add("collateral-malformed", `the chain of ${what}, ${howMany(chain.length)},`);
   const signer = signerOf(answer.chain, roots);
   if (!signer) return exam.add("collateral-chain", what);
   // A signer whom Intel took back may have signed anything
@@ -85,6 +89,9 @@ function aboutAnswer(what: string, body: string): string {
   const form = formOfText(body);
   return `${what}, which is ${form === "JSON" ? "JSON that isn't as Intel sent it" : form},`;
 }
+
+const howMany = (certificates: number) =>
+  `which has ${certificates} ${certificates === 1 ? "certificate" : "certificates"} and not 2`;
 
 /** With what stands there instead of certificates in PEM. */
 export function aboutChain(what: string, chain: string): string {
