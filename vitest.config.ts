@@ -56,6 +56,7 @@ export default defineConfig({
     globalSetup: ["test/support/shared-redis.ts"],
     // a busy machine may take several times as long
     testTimeout: 40_000,
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 20_000,
     teardownTimeout: 5_000,
     pool: "forks",
