@@ -117,7 +117,7 @@ describe("a delivery", () => {
   });
 });
 
-describe.concurrent("the message of a group", () => {
+describe("the message of a group", () => {
   it("is edited as VMs join it and end, and its thread says so", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
@@ -614,7 +614,7 @@ describe.concurrent("the message of a group", () => {
   });
 });
 
-describe.concurrent("where it is told", () => {
+describe("where it is told", () => {
   const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
 
   it("of a source without a channel is the audit trail's, where gatehouse.yml names no other", async () => {
@@ -702,7 +702,7 @@ describe.concurrent("where it is told", () => {
   });
 });
 
-describe.concurrent("with teams", () => {
+describe("with teams", () => {
   it("tells nothing of a team's VM in the channel of others while the team's own is closed", async () => {
     const policy = teams.replace("channel: C02STATUS }\n  lab", "channel: C01OPS }\n  lab");
     await using world = await startAlertWorld({ policy });

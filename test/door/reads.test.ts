@@ -110,7 +110,7 @@ describe("what a service reads through the door", () => {
       // A dashboard goes by the clock
       for (let n = 0; n < 12; n++) {
         await ask(gateways[n % 2] ?? world);
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
       }
       expect(read() - before).toBeLessThanOrEqual(most);
       expect((await readAs(world, everythingToken, "/v1/vms")).body).toMatchObject({
