@@ -2,7 +2,7 @@ import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
-import { isList, type RequestRecord, type StoredRequest } from "./journal/record.ts";
+import { isList, isReviewed, type RequestRecord, type StoredRequest } from "./journal/record.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -48,7 +48,7 @@ export async function recordResults(
 ): Promise<void> {
   const { record, progress, state } = request;
   await noteOutcome(request, command, to.inventory);
-  if (record.breakGlass && record.via !== "safety")
+  if (isReviewed(record))
     await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
   if (state !== "done") return;
   if (command.on === "vm") {

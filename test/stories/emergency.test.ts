@@ -219,6 +219,14 @@ describe("breaking the glass", () => {
     expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
     expect(restored.progress.safety?.snapshotId).toBeTruthy();
     expect(world.compute.writes()).toHaveLength(3);
+    // The review is the restore's: nobody could ever sign one of the snapshot
+    const all = await world.store.getMany(await world.store.recentIds({}, 10));
+    const safety = all.find(({ record }) => record.via === "safety");
+    await world.ada.types("ops", `/gatehouse why ${safety?.record.id}`);
+    const why = await hears(world.ada, "ops", /vm snapshot of db-1[^]*State: done/);
+    expect(wordsOf(why)).not.toContain("review pending");
+    await world.ada.types("ops", `/gatehouse why ${restored.record.id}`);
+    await hears(world.ada, "ops", /vm restore of db-1[^]*review pending/);
   });
 
   it("is named in the help of those whom policy lists, and in no one else's", async () => {

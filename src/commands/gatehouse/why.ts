@@ -14,7 +14,7 @@ import {
 import { target, defineCommand } from "../../registry/define.ts";
 import { needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { isReviewed, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { emergencyLine } from "../../requests/render/render-card.ts";
 import { withNames } from "../last-known.ts";
@@ -58,7 +58,7 @@ export const why = defineCommand({
           md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
           ...needLines(request),
         ),
-      record.breakGlass ? context(emergencyLine(request)) : undefined,
+      isReviewed(record) ? context(emergencyLine(request)) : undefined,
       votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
       steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
     );

@@ -43,6 +43,10 @@ export interface RequestRecord extends Origin {
   runsUntil: number;
 }
 
+/** Whether someone signs a review of it. A safety snapshot is part of the request that it was taken for. */
+export const isReviewed = ({ breakGlass, via }: RequestRecord): boolean =>
+  breakGlass === true && via !== "safety";
+
 export interface Approval {
   /** Of all together. */
   required: number;

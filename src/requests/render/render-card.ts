@@ -26,7 +26,7 @@ import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registr
 import type { Policy } from "../../config/policy-file.ts";
 import { rightsOver } from "../../policy/access.ts";
 import { askOnce, type Confirming, interruption, ownerOf } from "../../policy/refusal.ts";
-import { type StoredRequest, stateWords } from "../journal/record.ts";
+import { isReviewed, type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
   askingBlocks,
@@ -95,7 +95,7 @@ export function renderCard(
   return message(
     news(outcome ?? short),
     section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
-    record.breakGlass ? context(emergencyLine(request)) : undefined,
+    isReviewed(record) ? context(emergencyLine(request)) : undefined,
     foundLine(request, command),
     context(requestedLine(request, from)),
     note && context(note),
