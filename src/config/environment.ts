@@ -249,6 +249,8 @@ export class Environment {
     if (path === undefined) return { variable, text };
     if (naming !== name && text !== undefined)
       return { variable, problem: `is set, and so is ${naming}: keep one of them` };
+    const quoted = quotesProblem(path);
+    if (quoted !== undefined) return { variable: naming, problem: quoted };
     try {
       const file = this.files.get(name) ?? new ChangingFile(resolve(this.#cwd, path));
       this.files.set(name, file);

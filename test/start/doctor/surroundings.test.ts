@@ -190,6 +190,12 @@ describe("doctor looks at secrets", () => {
     }
   });
 
+  it.for(["CA_FILE", "COMPUTE_CA_FILE", "REDIS_URL_FILE"])("%s in quotes", async (name) => {
+    const file = fileWith("path-in-quotes", "redis://127.0.0.1");
+    const { ills } = await doctor({ REDIS_URL: "", [name]: `"${file}"` });
+    expect(ills).toContain(`${name}: is in quotes, which are taken as part of it: remove them`);
+  });
+
   it("in quotes in a file, and of a source", async () => {
     const file = fileWith("quoted", `"${world.env["COMPUTE_API_KEY"]}"\n`);
     expect((await doctor({ COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: file })).ills).toEqual([
