@@ -42,17 +42,20 @@ const everydayCount = 5;
 
 /**
  * Help on the commands that a person may run: those for every day, and the others by a button. With a topic (`vm`,
- * `vm restart`, `pins`, `all`) only on those.
+ * `vm restart`, `pins`, `all`) only on those. `inEmergencies`: what they can run by breaking the glass alone, told where it is named.
  */
 export function renderHelp(
   commands: readonly Command[],
   topic = "",
   exampleOf: ExampleOf = ({ example }) => example,
   hasBreakGlass = false,
+  inEmergencies: readonly Command[] = [],
 ): Message {
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
+  const urgent = inEmergencies.find((command) => namesOf(command).includes(wanted));
+  if (urgent) return renderOne(urgent, exampleOf(urgent), breakGlassLine);
   const isTopic = wanted !== "" && wanted !== all;
   const isMeant = (command: Command) =>
     [command.name, ...verbsOf(command)].some((words) => `${words} `.startsWith(`${wanted} `));
@@ -98,6 +101,9 @@ function inFull(shown: readonly Command[], help: Command | undefined): (List | B
     );
   return [...byRoot, ...buttons(more), divider];
 }
+
+export const takesBreakGlass = ({ class: is }: Command): boolean =>
+  is === "disrupt" || is === "destroy";
 
 /** For those whom `access.breakGlass` lists. */
 const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to a command that interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
@@ -154,7 +160,7 @@ function described(words: string, command: Command): Markdown {
   return md`${name(words)} ${command.summary}${note}`;
 }
 
-function renderOne(command: Command, example: string): Message {
+function renderOne(command: Command, example: string, also?: Markdown): Message {
   const details = argumentsOf(command).map((argument) => {
     const shown = argument.isFlag ? flagName(argument.key) : argument.key;
     const what =
@@ -170,6 +176,7 @@ function renderOne(command: Command, example: string): Message {
     ...details,
     aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
     md`For example: ${name(example)}`,
+    also ?? false,
   );
   return message(`${usageOf(command)}: ${command.summary}`, section(text));
 }

@@ -240,6 +240,12 @@ describe("breaking the glass", () => {
     );
     for (const person of [world.olivia, world.amir])
       expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
+    // Ada isn't in operate, and can restore in an emergency
+    await world.ada.types("ops", "/gatehouse help vm restore");
+    const one = wordsOf(await hears(world.ada, "ops", /Restore a VM from a snapshot/));
+    expect(one).toMatch(/\/vm restore <?.*In an emergency you can skip approval/s);
+    await world.amir.types("ops", "/gatehouse help vm restore");
+    await hears(world.amir, "ops", /There is no help on vm restore/);
   });
 
   it("is told where it is needed: on the card that waits, and by can-i, to whoever may use it", async () => {

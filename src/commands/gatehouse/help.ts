@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { lists } from "../../policy/access.ts";
-import { renderHelp } from "../../registry/help.ts";
+import { renderHelp, takesBreakGlass } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
 
@@ -21,6 +21,9 @@ export const help = defineCommand({
     const exampleOf = await examplesHere(context);
     const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
     const runnable = commands.filter((one) => context.mayRun(one));
-    return renderHelp(runnable, command, exampleOf, hasBreakGlass);
+    const inEmergencies = commands.filter(
+      (one) => hasBreakGlass && takesBreakGlass(one) && !runnable.includes(one),
+    );
+    return renderHelp(runnable, command, exampleOf, hasBreakGlass, inEmergencies);
   },
 });
