@@ -1,7 +1,7 @@
 import { type Pace, usualPace } from "../src/config/policy-schema.ts";
 import { launchMeasurement } from "./compute/records.ts";
 import { ledgerImage, seedLedger } from "./compute/seed.ts";
-import { doorEnv, doorPolicy } from "./programs.ts";
+import { apiEnv, apiPolicy } from "./programs.ts";
 import { addChannel } from "./slack/state/channels.ts";
 import { addPerson } from "./slack/state/people.ts";
 import { seedDemo } from "./slack/state/seed.ts";
@@ -25,7 +25,7 @@ export function demoWorld({ restartExpires = "15m" } = {}) {
         edit.addVm({ project, name, id: `vm-search-${name}` });
     },
     ranOut: ["Turin"],
-    env: doorEnv,
+    env: apiEnv,
   } satisfies WorldOptions;
 }
 
@@ -74,7 +74,7 @@ attestation:
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
 timing: { httpTimeout: 3s, quiesce: 8s }
-${doorPolicy}`;
+${apiPolicy}`;
 
 /** The workspace of most tests, and the people and the channel of search. */
 function seedTeams(workspace: Workspace): void {

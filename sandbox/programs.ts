@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 
-/** What speaks to the door of a sandbox's Gatehouse besides people. Obviously fake secrets. */
+/** What speaks to the API of a sandbox's Gatehouse besides people. Obviously fake secrets. */
 export const alertSecret = "sandbox-alert-secret";
 export const deployToken = "sandbox-deploy-token";
 export const agentToken = "sandbox-agent-token";
 const hashOf = (token: string) => `sha256:${hash("sha256", token)}`;
 
 /** The variables and the sections of gatehouse.yml that let them in. */
-export const doorEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
-export const doorPolicy = `sources:
+export const apiEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
+export const apiPolicy = `sources:
   prometheus: { format: alertmanager, vm: [vm] }
 services:
   deploy:
@@ -25,7 +25,7 @@ services:
 
 /** Sends what Alertmanager sends when this VM's alert begins (ISO 8601), or has ended. Rejects unless it was taken. */
 export async function sendAlert(
-  doorPort: number,
+  apiPort: number,
   { vm, startsAt, endsAt }: { vm: string; startsAt: string; endsAt?: string },
 ): Promise<void> {
   const status = endsAt === undefined ? "firing" : "resolved";
@@ -45,7 +45,7 @@ export async function sendAlert(
     externalURL: "http://alertmanager.example",
     alerts: [{ status, labels, annotations, ...times, generatorURL: "", fingerprint }],
   };
-  const taken = await fetch(`http://127.0.0.1:${doorPort}/alerts/prometheus`, {
+  const taken = await fetch(`http://127.0.0.1:${apiPort}/alerts/prometheus`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${alertSecret}` },
     body: JSON.stringify(body),
@@ -58,19 +58,19 @@ export async function sendAlert(
 const asDeploy = { "content-type": "application/json", authorization: `Bearer ${deployToken}` };
 
 /** What a deploy job asks for. Resolves with the answer's JSON. */
-export async function propose(doorPort: number, command: string, reason: string) {
+export async function propose(apiPort: number, command: string, reason: string) {
   const body = JSON.stringify({ command, reason });
-  const url = `http://127.0.0.1:${doorPort}/v1/proposals`;
+  const url = `http://127.0.0.1:${apiPort}/v1/proposals`;
   const answer = await fetch(url, { method: "POST", headers: asDeploy, body });
   return (await answer.json()) as { id: string; state: string };
 }
 
 /** What a deploy job is told of its proposal, and of the request made of it. */
-export async function proposalAt(doorPort: number, id: string) {
-  const url = `http://127.0.0.1:${doorPort}/v1/requests/${id}`;
+export async function proposalAt(apiPort: number, id: string) {
+  const url = `http://127.0.0.1:${apiPort}/v1/requests/${id}`;
   const answer = await fetch(url, { headers: asDeploy });
   return (await answer.json()) as { state: string; by?: string; result?: string };
 }
 
-export const stateOfProposal = async (doorPort: number, id: string): Promise<string> =>
-  (await proposalAt(doorPort, id)).state;
+export const stateOfProposal = async (apiPort: number, id: string): Promise<string> =>
+  (await proposalAt(apiPort, id)).state;

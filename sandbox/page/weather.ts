@@ -35,7 +35,7 @@ export function createPageWeather(world: {
   worker: Killable;
   endorse: (weather: EvidenceWeatherName) => Promise<void>;
   /** Where programs reach Gatehouse. */
-  processes: readonly { doorPort: number | undefined }[];
+  processes: readonly { apiPort: number | undefined }[];
 }): PageWeather {
   const { compute, slack } = world;
   const levers: Lever[] = [
@@ -93,7 +93,7 @@ export function createPageWeather(world: {
       label: "An alert fires: web-2's CPU is high",
       text: "/gatehouse digest now",
       holds: "#ops shows it, with buttons that act on web-2. Turn it off: it has ended.",
-      ...firing(() => world.processes.find(({ doorPort }) => doorPort)?.doorPort ?? 0, "web-2"),
+      ...firing(() => world.processes.find(({ apiPort }) => apiPort)?.apiPort ?? 0, "web-2"),
     },
     ...evidenceLevers(world),
   ];
@@ -149,14 +149,14 @@ function storm(slack: SandboxSlack): Moving {
   };
 }
 
-function firing(doorPort: () => number, vm: string): Moving {
+function firing(apiPort: () => number, vm: string): Moving {
   let startsAt: string | undefined;
   return {
     isOn: () => startsAt !== undefined,
     async turn(on) {
       const now = new Date().toISOString();
       await sendAlert(
-        doorPort(),
+        apiPort(),
         on ? { vm, startsAt: now } : { vm, startsAt: startsAt ?? now, endsAt: now },
       );
       startsAt = on ? now : undefined;

@@ -5,7 +5,7 @@ import { wordsIn } from "../slack/describe-seen.ts";
 import type { SeenMessage } from "../slack/seen.ts";
 import type { Tour } from "./tour.ts";
 
-const doorOf = ({ world }: Tour) => world.processes.find((one) => one.doorPort)?.doorPort ?? 0;
+const apiPortOf = ({ world }: Tour) => world.processes.find((one) => one.apiPort)?.apiPort ?? 0;
 
 const sent = ({ world }: Tour, path: string) =>
   world.compute.writes().filter((one) => one.path === path).length;
@@ -26,14 +26,14 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "web-2 runs its pinned image again. Now Alertmanager speaks first: its CPU is high. The message has the buttons.",
     );
     tour.world.compute.edit.setMeasurement({ vm: "payments/web-2", measurement: pinnedOfWeb2 });
-    await sendAlert(doorOf(tour), { vm: "web-2", startsAt });
+    await sendAlert(apiPortOf(tour), { vm: "web-2", startsAt });
     const card = await tour.sees(olivia, "ops", /HighCpu[\s\S]*web-2[\s\S]*Restart/);
     tour.holds("an alert alone sends nothing", restarts() === before);
     await tour.presses(olivia, "Restart…");
     await tour.sees(olivia, "ops", /HighCpu[\s\S]*👤 olivia/);
     const result = await tour.sees(olivia, "ops", /in thread\): ✅ .*Restarted web-2 in/);
     tour.holds("the result is in the alert's thread", result.threadTs === card.ts);
-    await sendAlert(doorOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
+    await sendAlert(apiPortOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
     await tour.sees(olivia, "ops", /in thread.*Ended: HighCpu on web-2/);
     const ended = await tour.sees(olivia, "ops", /^(?!.*in thread).*HighCpu on web-2[\s\S]*Ended/);
     tour.holds("it is the same message, edited", ended.ts === card.ts);
@@ -46,17 +46,17 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const snapshots = () => sent(tour, "/v1/vms/vm-payments-db-1/snapshots");
     const before = snapshots();
     tour.scene("A deploy job proposes a snapshot first. It can't run it: Olivia can.");
-    const door = doorOf(tour);
-    const { id, state } = await propose(door, command, reason);
+    const api = apiPortOf(tour);
+    const { id, state } = await propose(api, command, reason);
     tour.program("deploy", `proposes “${command}”, because “${reason}”`, state);
     await tour.sees(olivia, "ops", /deploy[\s\S]*before-deploy[\s\S]*release 42[\s\S]*Run/);
     tour.holds("a proposal alone sends nothing", snapshots() === before);
     await tour.presses(olivia, "Run");
     await tour.sees(olivia, "ops", /✅ (@olivia )?.*before-deploy/);
-    let told = await proposalAt(door, id);
+    let told = await proposalAt(api, id);
     for (let tries = 0; tries < 100 && told.state !== "done"; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
-      told = await proposalAt(door, id);
+      told = await proposalAt(api, id);
     }
     tour.program("deploy", "asks what became of it", `${told.state}: ${told.result ?? ""}`);
     tour.holds("the job is told that it is done", told.state === "done");
@@ -70,7 +70,7 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "An agent connects over MCP. It may view payments and propose snapshots; it tries to restart web-2, which is in production.",
     );
-    await using agent = await connectAgent(`http://127.0.0.1:${doorOf(tour)}/mcp`, {
+    await using agent = await connectAgent(`http://127.0.0.1:${apiPortOf(tour)}/mcp`, {
       bearer: agentToken,
     });
     const { tools } = await agent.listTools();

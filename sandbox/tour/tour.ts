@@ -24,7 +24,7 @@ export interface Tour {
   /** Waits until this person has a dialog with these words open, and prints it. */
   dialog(who: PersonActions, words: RegExp): Promise<void>;
   submits(who: PersonActions, values: FormValues): Promise<void>;
-  /** Says what a program asked at the door, and what it was answered. */
+  /** Says what a program asked at the API, and what it was answered. */
   program(who: string, did: string, answer: string): void;
   /** Waits, looking at every change in Slack, until it is so. */
   until(what: string, who: PersonActions, isSo: () => boolean): Promise<void>;

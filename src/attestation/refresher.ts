@@ -4,7 +4,7 @@ import { decodeBody, readBody } from "../compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { startRounds } from "../redis/due-list.ts";
+import { startRounds } from "../redis/rounds.ts";
 import {
   type EndorsementFiles,
   type EndorsementKind,

@@ -3,12 +3,13 @@ import type { ClientCertificate } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
 import { withRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
-import { type Given, runProgram, UsageError } from "../text/terminal.ts";
-import { type Anchor, openAnchors, findSigningKey } from "./sealer.ts";
+import { type Given, UsageError, runProgram } from "../text/terminal.ts";
+import { type Anchor, openAnchors } from "./anchors.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText, verifyExport } from "./export.ts";
 import { verdictLines } from "./render.ts";
-import { createTrail, type Trail } from "./trail.ts";
+import { findSigningKey } from "./signing-key.ts";
+import { type Trail, createTrail } from "./trail.ts";
 import { type Verdict, verifyAudit } from "./verify.ts";
 
 export const auditUsage = `usage: node gatehouse.mjs audit <what>

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { isSignature } from "../text/signed-text.ts";
-import type { Anchor, SigningKey } from "./sealer.ts";
-import { genesis, createTrail, type Step, type Trail, checkpointShape } from "./trail.ts";
-import { checkWalk, type Verdict } from "./verify.ts";
+import type { Anchor } from "./anchors.ts";
+import type { SigningKey } from "./signing-key.ts";
+import { type Step, type Trail, checkpointShape, createTrail, genesis } from "./trail.ts";
+import { type Verdict, checkWalk } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 

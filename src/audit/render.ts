@@ -1,22 +1,22 @@
+import { scrub } from "../log/log.ts";
 import {
-  readable,
+  type Message,
+  context,
   counted,
   duration,
   lines,
   md,
+  message,
   name,
   plain,
-  context,
-  message,
-  type Message,
+  readable,
   section,
   sentence,
   table,
 } from "../messages/message.ts";
-import { scrub } from "../log/log.ts";
-import type { Anchor } from "./sealer.ts";
+import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./trail.ts";
-import { range, type RecordedLoss, type Verdict } from "./verify.ts";
+import { type RecordedLoss, type Verdict, range } from "./verify.ts";
 
 /** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */
 export function renderAudit(

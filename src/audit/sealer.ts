@@ -1,41 +1,21 @@
-import {
-  randomBytes,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomUUID,
-  sign,
-} from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { takeTurn, startRounds } from "../redis/due-list.ts";
-import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
+import { type Keys, type RedisClient, defineScript } from "../redis/redis.ts";
+import { startRounds } from "../redis/rounds.ts";
+import { takeTurn } from "../redis/turns.ts";
+import { openAnchors } from "./anchors.ts";
+import { type SigningKey, openSigningKey, signedText } from "./signing-key.ts";
 import {
-  type Checkpoint,
   type Entry,
   type GapMarker,
+  type Seal,
+  type Trail,
+  createTrail,
   genesis,
   hashOf,
   payloadOf,
-  type Seal,
-  createTrail,
-  type Trail,
-  isHash,
 } from "./trail.ts";
-import { privateFile, privateFolder } from "../regular-file.ts";
-import { parseJson } from "../text/parse-json.ts";
-import {
-  appendFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import path from "node:path";
-import { z } from "zod";
 
 interface SealerOptions {
   redis: RedisClient;
@@ -255,174 +235,4 @@ async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Prom
     // signed already, by another sealer
     if (!messageOf(error).includes("equal or smaller")) throw error;
   }
-}
-
-/** A head of the chain kept outside Redis; the chain must still contain it. */
-export interface Anchor {
-  seq: number;
-  hash: string;
-  /** Redis time when it was anchored, ms. */
-  at: number;
-}
-
-/**
- * The anchors on this process's disk: `audit-anchors.jsonl`, one per line, only ever appended to. `chain` keeps
- * installations that share a folder apart: the namespace. A line torn by a crash is skipped.
- */
-export function openAnchors(folder: string, chain: string) {
-  const file = path.join(folder, "audit-anchors.jsonl");
-  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const lines = text
-    .split("\n")
-    .flatMap((line) => anchorLine.safeParse(parseJson(line)).data ?? []);
-  const all = lines.flatMap(({ chain: its, ...anchor }): Anchor[] =>
-    its === chain ? [anchor] : [],
-  );
-  let isTorn = text !== "" && !text.endsWith("\n");
-
-  return {
-    all,
-    get last(): Anchor | undefined {
-      return all.at(-1);
-    },
-    add(anchor: Anchor): void {
-      mkdirSync(folder, privateFolder);
-      const line = JSON.stringify({ chain, ...anchor });
-      // opened for each line: other processes may share the file
-      appendFileSync(file, `${isTorn ? "\n" : ""}${line}\n`, { ...privateFile, flush: true });
-      isTorn = false;
-      all.push(anchor);
-    },
-  };
-}
-
-const anchorLine = z.object({
-  chain: z.string(),
-  seq: z.int(),
-  hash: z.string().refine(isHash),
-  at: z.number(),
-});
-
-export type SigningKey = ReturnType<typeof openSigningKey>;
-
-/**
- * The key in `folder`/audit-key.pem; created, readable by its owner only, when missing. Throws file system errors, and
- * when the file holds no key.
- */
-export function openSigningKey(folder: string) {
-  mkdirSync(folder, privateFolder);
-  const file = path.join(folder, "audit-key.pem");
-  if (!existsSync(file)) makeKey(file);
-  const key = createPrivateKey(readFileSync(file, "utf8"));
-  return {
-    publicKey: createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64"),
-    sign: (text: string) => sign(null, Buffer.from(text), key).toString("base64"),
-  };
-}
-
-/** Never creates one. */
-export function findSigningKey(folder: string): SigningKey | undefined {
-  return existsSync(path.join(folder, "audit-key.pem")) ? openSigningKey(folder) : undefined;
-}
-
-function makeKey(file: string): void {
-  const { privateKey } = generateKeyPairSync("ed25519");
-  const pem = privateKey.export({ type: "pkcs8", format: "pem" });
-  // Killed, or on a full disk, a process must not leave half a key that nobody replaces
-  const beside = `${file}.${randomUUID()}`;
-  try {
-    writeFileSync(beside, pem, { ...privateFile, flag: "wx", flush: true });
-    try {
-      linkSync(beside, file);
-    } catch {
-      // Another process that shares the folder was faster, or the folder knows no links
-      if (!existsSync(file)) renameSync(beside, file);
-    }
-  } finally {
-    rmSync(beside, { force: true });
-  }
-}
-
-export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
-  return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
-}
-
-/** Versions of the policy, in the order in which processes adopted them: the last one counts. */
-export const policyOrder = (key: Keys) => key("policy", "order");
-
-/** How often Slack has reported other members in a group that the policy names. */
-export const groupChangesKey = (key: Keys) => key("policy", "groups");
-/** Versions of `services` alone, in the order of their adoption. A change of them cancels no request, and every process must follow it. */
-export const servicesOrder = (key: Keys) => key("policy", "services");
-
-/** How often `policyText` was replaced. */
-export const policyTexts = (key: Keys) => key("policy", "texts");
-
-/** The text of the file by which the current policy was adopted. */
-export const policyText = (key: Keys) => key("policy", "text");
-
-/** A version, and its place in the order of adoptions. */
-export interface Adopted {
-  version: string;
-  number: number;
-}
-
-/** What all processes look at while they run. */
-export interface PolicySigns {
-  /** The one that counts; undefined before the first process has started. */
-  current: Adopted | undefined;
-  /** The services that count; undefined before a process has adopted any. */
-  services: Adopted | undefined;
-  /** Grows whenever the text of the current file is another one. */
-  texts: number;
-  /** Grows whenever Slack reports other members in a group that the policy names. */
-  groupChanges: number;
-}
-
-export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<PolicySigns> {
-  const [newest, services, texts, groupChanges] = await Promise.all([
-    redis.zrevrange(policyOrder(key), 0, 0, "WITHSCORES"),
-    redis.zrevrange(servicesOrder(key), 0, 0, "WITHSCORES"),
-    redis.get(policyTexts(key)),
-    redis.get(groupChangesKey(key)),
-  ]);
-  return {
-    current: adoptedIn(newest),
-    services: adoptedIn(services),
-    texts: Number(texts ?? 0),
-    groupChanges: Number(groupChanges ?? 0),
-  };
-}
-
-const adoptedIn = ([version, number]: readonly string[]): Adopted | undefined =>
-  version === undefined ? undefined : { version, number: Number(number) };
-
-/** The version that counts and its file's text, as they were at one moment. */
-export async function readCurrentPolicy(redis: RedisClient, key: Keys) {
-  const answers = await redis
-    .multi()
-    .zrevrange(policyOrder(key), 0, 0, "WITHSCORES")
-    .get(policyText(key))
-    .exec();
-  const [newest, text] = (answers ?? []).map(([, answer]) => answer);
-  return {
-    current: adoptedIn(newest as readonly string[]),
-    text: typeof text === "string" ? text : "",
-  };
-}
-
-/** Lets every process forget who is in which group. */
-export async function noteGroupChange(redis: RedisClient, key: Keys): Promise<void> {
-  await redis.incr(groupChangesKey(key));
-}
-
-/** Whether `version` is known to have been adopted before `ours`: in a rolling change, others may be ahead of this process. */
-export async function isOlderPolicy(
-  redis: RedisClient,
-  key: Keys,
-  version: string,
-  ours: string,
-): Promise<boolean> {
-  const [theirs, own] = await redis.zmscore(policyOrder(key), version, ours);
-  return theirs != null && own != null && Number(theirs) < Number(own);
 }

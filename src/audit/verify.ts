@@ -1,21 +1,22 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
-import { type Anchor, signedText } from "./sealer.ts";
+import type { Anchor } from "./anchors.ts";
+import { signedText } from "./signing-key.ts";
 import {
-  compareIds,
+  type Checkpoint,
   type Entry,
+  type Loss,
+  type RecordedMarker,
+  type Seal,
+  type Step,
+  compareIds,
+  createTrail,
   genesis,
   hashOf,
   isHash,
   isSealedBy,
   isStreamId,
-  type Loss,
   readMarker,
-  type RecordedMarker,
-  type Seal,
-  createTrail,
-  type Step,
-  type Checkpoint,
 } from "./trail.ts";
 
 type ProblemKind =

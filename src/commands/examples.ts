@@ -1,9 +1,9 @@
 import type { KnownProject, KnownVm } from "../inventory/inventory.ts";
 import { protection } from "../policy/refusal.ts";
-import { argumentsOf, targetArgument, type Command, isChange } from "../registry/define.ts";
+import { type Command, argumentsOf, isChange, targetArgument } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
-import { targetOf } from "../requests/submit/submit.ts";
+import { targetOf } from "../requests/submit/resolve-targets.ts";
 import type { ReadContext } from "./context.ts";
 
 /** Of a fleet of thousands, so that help takes no longer there. */

@@ -1,26 +1,21 @@
-import * as z from "zod";
-import { type Specs, ComputeError, unreachableWords } from "../compute/compute.ts";
+import { ComputeError, unreachableWords } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
-import type { InventoryState } from "../inventory/inventory.ts";
+import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
 import {
+  type Message,
+  buttons,
+  context,
   counted,
-  duration,
-  firstFew,
-  type Markdown,
+  fields,
   md,
   name,
   plain,
-  buttons,
-  context,
-  fields,
-  type Message,
   sentence,
-  when,
 } from "../messages/message.ts";
-import { countByStatus, failsWords, firstOf, statusSign } from "../inventory/known.ts";
-import { runButton, type Target, wholeNumber } from "../registry/define.ts";
+import { type Target, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
-import { isoTime, time } from "./shapes.ts";
+import { inventoryAge } from "./inventory-age.ts";
+import { specsWords } from "./specs-words.ts";
 
 /** The error, for the last known state, when the compute service is unreachable. */
 export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError> {
@@ -68,88 +63,4 @@ export async function lastKnown(
     context(md`ID ${name(known.id)}`),
     buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id })]),
   );
-}
-
-/** `4 · 8 · 40`, with question marks for what isn't reported. */
-export function specsWords(specs: Specs | undefined): string {
-  return [specs?.cpu, specs?.memory, specs?.disk].map((n) => n ?? "?").join(" · ");
-}
-
-/** Known people by their names: people don't read user IDs. */
-export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
-  return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
-}
-
-/** How many rows of a list are shown at once. */
-const perPage = 50;
-
-export const pageFlag = wholeNumber(10_000)
-  .optional()
-  .meta({ isFlag: true, description: `which page of ${perPage}` });
-
-export const filterFlag = (description: string) =>
-  z.string().max(40).optional().meta({ isFlag: true, description });
-
-/** A page of a list as it was last read. */
-export const pageShape = {
-  page: z.number(),
-  pages: z.number(),
-  count: z.number().describe("on all pages"),
-  readAt: time.optional().describe("when the compute service was last read; absent before that"),
-  isStale: z.boolean().describe("nothing newer could be read"),
-  gaps: z
-    .array(z.string())
-    .optional()
-    .describe("what the compute service gave only in part or in a form that can't be read"),
-};
-
-export function pageOf<T>(
-  all: readonly T[],
-  order: (a: T, b: T) => number,
-  page = 1,
-  { refreshedAt, stale: isStale, gaps }: InventoryState,
-) {
-  const before = (page - 1) * perPage;
-  return {
-    rows: firstOf(all, page * perPage, order).slice(before),
-    /** How many rows are on the pages before. */
-    before,
-    page,
-    pages: Math.max(1, Math.ceil(all.length / perPage)),
-    count: all.length,
-    readAt: refreshedAt === undefined ? undefined : isoTime(refreshedAt),
-    isStale,
-    ...(gaps ? { gaps } : {}),
-  };
-}
-
-type Page = Omit<ReturnType<typeof pageOf>, "rows">;
-
-/** Instead of a page beyond the last one. */
-export const noSuchPage = ({ pages }: Page, list: string): Message =>
-  sentence(
-    md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name(`/${list} --page 1`)} shows the first.`,
-  );
-
-/** Which rows of all are shown, and what shows others; nothing where all are. */
-export function shownOf({ before, count, page, pages }: Page, shown: number, narrower: Markdown) {
-  if (shown === count) return undefined;
-  const next = page < pages ? md`, ${name(`--page ${page + 1}`)} the next` : "";
-  return md`${before + 1} to ${before + shown} of ${count} are shown. ${narrower} shows fewer${next}.`;
-}
-
-/** When a list was read, as an age unless its answer is kept (`isKept`), and what it lacks. */
-export function inventoryAge(
-  { refreshedAt, stale, unread, gaps = [] }: InventoryState,
-  now: number,
-  how: { isKept?: boolean } = {},
-): Markdown {
-  if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = how.isKept
-    ? md`Statuses read at ${when(refreshedAt)}.`
-    : md`Statuses read ${duration(now - refreshedAt)} ago.`;
-  const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
-  const failed = unread.length > 0 ? md` ⚠️ Could not be read: ${firstFew(unread, 5)}.` : md``;
-  const short = gaps.length > 0 ? md` ⚠️ Incomplete: ${plain(gaps.join(". "), 600)}.` : md``;
-  return md`${age}${old}${failed}${short}`;
 }

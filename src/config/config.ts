@@ -58,15 +58,15 @@ export function loadConfig({
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
-  // In Socket Mode, too, Slackbot signs what it asks the door
-  const isForDoor = (name: VariableName) =>
+  // In Socket Mode, too, Slackbot signs what it asks the API
+  const isForApi = (name: VariableName) =>
     name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
     [...receivers, ...callerNames].some((one) => one === name);
   const isRead = (name: VariableName) =>
     name === "OTEL_EXPORTER_OTLP_HEADERS"
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !isElsewhere(name) || isForDoor(name);
+      : name === receiver || !isElsewhere(name) || isForApi(name);
   const read = from.read(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
@@ -77,18 +77,18 @@ export function loadConfig({
   };
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
-  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: doorPort } = read;
+  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: apiPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
-  if (doorPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(doorPort))
-    from.problems.push(`DOOR_PORT: must not be ${doorPort}, which another port of this process is`);
+  if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
+    from.problems.push(`DOOR_PORT: must not be ${apiPort}, which another port of this process is`);
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
   /** Of sources of alerts, which workers never hear. */
-  const doorSecrets = () =>
-    role === "worker" || doorPort === undefined
+  const sourceSecrets = () =>
+    role === "worker" || apiPort === undefined
       ? []
       : Object.keys(policyFile.inForce.policy.sources).map((source) =>
           from.secrets(secretVariable(source)),
@@ -143,17 +143,17 @@ export function loadConfig({
     redisReplicas: read.REDIS_REPLICAS,
     /** Where Slack delivers over HTTP; 0: any free port. */
     port,
-    /** The address that `port` and the door's are open on; undefined: all. */
+    /** The address that `port` and the API's are open on; undefined: all. */
     host: read.HOST,
     /** Where probes and figures are read: never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
-    door: doorPort === undefined ? undefined : { port: doorPort, signingSecret },
+    api: apiPort === undefined ? undefined : { port: apiPort, signingSecret },
     /** What a source of alerts proves itself by: at most two, and none where there is a problem. */
     sourceSecrets: (source: string) => from.secrets(secretVariable(source)).secrets,
     /** Why nothing of these sources is let in, as `NAME: what is wrong`. */
     get sourceProblems(): readonly string[] {
-      return doorSecrets().flatMap(({ problem = [] }) => problem);
+      return sourceSecrets().flatMap(({ problem = [] }) => problem);
     },
     /** An absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
@@ -172,7 +172,7 @@ export function loadConfig({
     watchesPolicy: read.GATEHOUSE_WATCH,
     /** Everything above that must never be printed, for `hideSecret`. */
     get secrets(): readonly string[] {
-      const ofSources = doorSecrets().flatMap((one) => one.secrets);
+      const ofSources = sourceSecrets().flatMap((one) => one.secrets);
       return [...secrets.filter((one) => one !== undefined), ...ofSources];
     },
     /** The files behind what is above, by the name of the variable. */
@@ -276,7 +276,7 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   return { apiUrl, botToken, authorities, proxies: proxiesIn(read) };
 }
 
-/** For a look at the policy: why the source's alerts would be refused here; undefined where this process has no door. */
+/** For a look at the policy: why the source's alerts would be refused here; undefined where this process has no API. */
 export function loadSourceProblems(env: Env = process.env) {
   const from = new Environment(env);
   if (!from.mentions("DOOR_PORT")) return undefined;
@@ -310,14 +310,14 @@ export function loadEndorsementsFolder({
   return opened.inForce.policy.attestation.endorsements;
 }
 
-export interface DoorAccess {
+export interface ApiAccess {
   url: string;
   token: string;
   authorities?: string | undefined;
 }
 
-/** For `propose` in a terminal: where the door is, and the token of a service. Throws ConfigError. */
-export function loadDoorAccess(env: Env = process.env): DoorAccess {
+/** For `propose` in a terminal: where the API is, and the token of a service. Throws ConfigError. */
+export function loadApiAccess(env: Env = process.env): ApiAccess {
   const from = new Environment(env);
   const read = from.read("CA_FILE", ...callerNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);

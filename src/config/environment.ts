@@ -56,7 +56,7 @@ const privateKey = pem(
 );
 
 /** Every variable. A file's new content is held to the same rules as the first. */
-const noDoor = "must be the address of the door, like https://gatehouse.example";
+const noApi = "must be the address of the door, like https://gatehouse.example";
 
 const variables = z.object({
   SLACK_BOT_TOKEN: required(
@@ -120,8 +120,8 @@ const variables = z.object({
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
   GATEHOUSE_URL: held(
-    (text) => (/^https?:/i.test(text) && URL.canParse(text) ? addressProblem(text) : noDoor),
-    noDoor,
+    (text) => (/^https?:/i.test(text) && URL.canParse(text) ? addressProblem(text) : noApi),
+    noApi,
   ),
   GATEHOUSE_TOKEN: held(
     (text) =>
@@ -135,7 +135,7 @@ const variables = z.object({
 export type Variables = z.output<typeof variables>;
 export type VariableName = keyof Variables;
 export const variableNames = variables.keyof().options;
-/** Of programs that ask the door: Gatehouse itself reads neither. */
+/** Of programs that ask the API: Gatehouse itself reads neither. */
 export const callerNames = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN"] as const;
 
 /** Secrets that may come from a file named by `NAME_FILE`, as Docker and Kubernetes hand them over. */

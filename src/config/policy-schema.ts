@@ -370,7 +370,7 @@ export const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as
 
 const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
 
-/** Sends alerts to the door, at `/alerts/<its name>`; its secret is DOOR_SECRET_<NAME>. */
+/** Sends alerts to the API, at `/alerts/<its name>`; its secret is DOOR_SECRET_<NAME>. */
 const source = section({
   format: oneOf(alertFormats),
   /** Labels that name a VM: the first that an alert has counts. */
@@ -395,7 +395,7 @@ const tokenHash = matching(
   "must be the hash of a token, like sha256:<64 hex digits>; `node gatehouse.mjs token` makes both",
 );
 
-/** A program that views and proposes through the door. It never operates, approves, or counts as a person. */
+/** A program that views and proposes through the API. It never operates, approves, or counts as a person. */
 const service = section({
   /** Two while one replaces the other. */
   tokens: some(tokenHash, "hash").max(2, "must be two at most"),

@@ -103,7 +103,7 @@ function unknownOperations(rules: Rules, operations: readonly Operation[]): Nons
 export const secretVariable = (source: string) =>
   `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
 
-/** Callers of the door that nothing could tell apart: by the variable of their secret, or by their token. */
+/** Callers of the API that nothing could tell apart: by the variable of their secret, or by their token. */
 function unclearCallers({ sources, services }: Rules): Nonsense[] {
   const all = [
     ...Object.keys(sources).map((name) => {

@@ -4,19 +4,20 @@ import { messageOf } from "../errors.ts";
 import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
-import { type Message, notice, channelLink, md } from "../messages/message.ts";
-import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
+import { type Message, channelLink, md, notice } from "../messages/message.ts";
 import { scopeOfChannel, seesUnder } from "../policy/access.ts";
+import { compileTargetGlobs, ownerOf } from "../policy/refusal.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { createDriftRecords, dayMs } from "./drift-monitor.ts";
-import { createEventReader, type EndedAlert, type FiringAlert } from "./events.ts";
+import { type EndedAlert, type FiringAlert, createEventReader } from "./events.ts";
 import { type Facts, firingOn, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import type { RequestFact, RequestSource, Followed } from "./requests.ts";
-import { createSchedules, latestSlot, localWords, seriesOf, type Slot } from "./schedules.ts";
+import type { RequestFact, RequestSource } from "./request-facts.ts";
+import { type Slot, createSchedules, latestSlot, localWords, seriesOf } from "./schedules.ts";
 import { createStatusRecords } from "./status-monitor.ts";
+import type { Followed } from "./subscriptions.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
 

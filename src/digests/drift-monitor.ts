@@ -6,27 +6,30 @@ import { namesOf } from "../attestation/pins.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
+import type { Failing } from "../inventory/known.ts";
 import type { Log } from "../log/log.ts";
 import {
-  buttons,
-  message,
+  type Markdown,
   type Message,
-  news as short,
+  buttons,
+  counted,
+  lines,
+  md,
+  message,
+  name,
   readable,
   section,
   sentence,
-  counted,
-  lines,
-  type Markdown,
-  md,
-  name,
+  news as short,
 } from "../messages/message.ts";
-import type { Failing } from "../inventory/known.ts";
-import { takeTurn } from "../redis/due-list.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { takeTurn } from "../redis/turns.ts";
 import { compileGlob } from "../text/glob.ts";
+import type { Alarms } from "./alarms.ts";
 import { attestVm, listed, showVm } from "./line-buttons.ts";
-import { type News, type Alarms, createRecords, type MonitorOptions, watch } from "./requests.ts";
+import { createRecords } from "./monitor-records.ts";
+import type { News } from "./subscriptions.ts";
+import { type MonitorOptions, watch } from "./watch.ts";
 
 /** What is known of a pinned VM. */
 export interface DriftRecord {

@@ -9,7 +9,7 @@ import {
   name,
   when,
 } from "../messages/message.ts";
-import type { Freeze } from "../requests/journal/switches.ts";
+import type { Freeze } from "../requests/journal/freeze.ts";
 import { signs } from "../requests/render/render-result.ts";
 import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
@@ -23,7 +23,7 @@ import {
   signReview,
 } from "./line-buttons.ts";
 import type { EndedAlert, FiringAlert, SignedReview, SwitchFact } from "./events.ts";
-import type { RequestFact, ReviewFact } from "./requests.ts";
+import type { RequestFact, ReviewFact } from "./request-facts.ts";
 import { parseTime } from "../text/parse-time.ts";
 
 type OnVm<Alert> = Alert & { vm: KnownVm | undefined };

@@ -26,7 +26,7 @@ import {
 import { signs } from "../requests/render/render-result.ts";
 import { type Facts, type Item, itemsOf, kinds } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
-import type { ConsoleFact, RequestFact } from "./requests.ts";
+import type { ConsoleFact, RequestFact } from "./request-facts.ts";
 
 interface DigestFrame {
   title: string;

@@ -1,29 +1,26 @@
 import { hash } from "node:crypto";
 import { unreadable } from "../compute/compute.ts";
-import { statusSign } from "../inventory/known.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
+import { statusSign } from "../inventory/known.ts";
 import {
-  context,
-  message,
+  type Markdown,
   type Message,
-  news,
-  section,
+  context,
   duration,
   lines,
   list,
-  type Markdown,
   md,
+  message,
+  news,
+  section,
 } from "../messages/message.ts";
-import { takeTurn } from "../redis/due-list.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import {
-  type RequestSource,
-  type News,
-  createRecords,
-  type MonitorOptions,
-  watch,
-} from "./requests.ts";
+import { takeTurn } from "../redis/turns.ts";
 import { showVm } from "./line-buttons.ts";
+import { createRecords } from "./monitor-records.ts";
+import type { RequestSource } from "./request-facts.ts";
+import type { News } from "./subscriptions.ts";
+import { type MonitorOptions, watch } from "./watch.ts";
 
 /** A request that ended this recently may explain a status: lists are read about once a minute. */
 const echoMs = 5 * 60_000;

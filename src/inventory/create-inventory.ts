@@ -1,20 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Compute, type ListGaps, type Vm, ComputeError } from "../compute/compute.ts";
+import { type Compute, ComputeError, type ListGaps, type Vm } from "../compute/compute.ts";
 import { within } from "../deadline.ts";
-import { messageOf, UserError } from "../errors.ts";
+import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { type Rounds, startRounds, takeTurn } from "../redis/due-list.ts";
+import { type Rounds, startRounds } from "../redis/rounds.ts";
+import { takeTurn } from "../redis/turns.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import {
+  type Known,
   asCalledBefore,
   contentsOf,
   contentsRead,
   createKnown,
   createScopes,
-  type Known,
 } from "./known.ts";
-import { readEverything, createReplica } from "./replica.ts";
+import { createReplica, readEverything } from "./replica.ts";
 
 /** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;

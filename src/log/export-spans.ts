@@ -1,7 +1,8 @@
 import { within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
-import { type Log, placed, type PlacedSpan, type Spans } from "./log.ts";
+import type { Log } from "./log.ts";
 import { scrubText } from "./scrub.ts";
+import { type PlacedSpan, type Spans, placed } from "./traces.ts";
 
 const callMs = 10_000;
 const farewellMs = 2_000;

@@ -25,7 +25,7 @@ export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
-const doorRoutes = ["alerts", "proposals", "reads", "mcp"];
+const apiRoutes = ["alerts", "proposals", "reads", "mcp"];
 const refusalReasons =
   "method header timestamp signature content-type body too-large slow crowded app team replay".split(
     " ",
@@ -157,7 +157,7 @@ export function createTelemetry({
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
     /** `outcome` is `ok` or the status of a problem; `route` is `none` where nothing is at the address. */
-    doorCalls: counter("door_calls_total", "Calls at the door", ["route", "outcome"]),
+    apiCalls: counter("door_calls_total", "Calls at the door", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
 
@@ -206,9 +206,9 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
-  for (const route of doorRoutes)
+  for (const route of apiRoutes)
     for (const outcome of ["ok", "401", "429", "500", "503"])
-      gateway.doorCalls.inc({ route, outcome }, 0);
+      gateway.apiCalls.inc({ route, outcome }, 0);
 
   return {
     ...own,

@@ -1,13 +1,14 @@
 import type { Config } from "../config/config.ts";
-import { batches } from "../digests/requests.ts";
+import { batches } from "../digests/batches.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
-import { ownerOf } from "../policy/refusal.ts";
 import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
-import { sharedBy, startRounds } from "../redis/due-list.ts";
-import { targetArgument, type ChangeCommand } from "../registry/define.ts";
+import { ownerOf } from "../policy/refusal.ts";
+import { startRounds } from "../redis/rounds.ts";
+import { sharedBy } from "../redis/shown.ts";
+import { type ChangeCommand, targetArgument } from "../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
 import type { Journal } from "../requests/journal/journal.ts";

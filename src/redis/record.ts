@@ -1,5 +1,5 @@
-import { type Keys, defineScript, type RedisClient, redisNow, redisTimeLua } from "./redis.ts";
-import type { Outbox } from "./due-list.ts";
+import type { Outbox } from "./outbox.ts";
+import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
 /**
  * Moves a record that several processes change: a hash with a state and a revision. Refuses when it changed since it was read.

@@ -91,7 +91,7 @@ export interface ReadCommand<
 
 /** A read as JSON, with what is in the answer's words. */
 interface Data<Schema extends ArgsSchema, Context> {
-  /** Its address behind the door, with the target in braces by its argument's key. Other arguments are its query. */
+  /** Its address behind the API, with the target in braces by its argument's key. Other arguments are its query. */
   at: string;
   /** What it does for a program, where the command's summary speaks of buttons or charts. */
   summary?: string;

@@ -7,10 +7,11 @@ import { withTarget } from "../registry/invocation.ts";
 import { appraisalAfter, isAttestedAfter } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { end } from "../requests/perform/perform.ts";
-import { ended as over, type Next, waitFor, type WorkerContext } from "../requests/perform/gate.ts";
+import { endUnsent } from "../requests/perform/perform.ts";
+import { type Next, ended as over, waitFor } from "../requests/perform/step.ts";
+import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { submit } from "../requests/submit/submit.ts";
-import { nextStep, untried, type OpenTarget, type Outcome, type StoredRollout } from "./rollout.ts";
+import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
 export interface RolloutContext {
@@ -288,7 +289,8 @@ async function trustOf(
 const canceledUnsent = "the rollout was stopped before it started";
 
 async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">): Promise<void> {
-  if (request.state === "authorized") await end(request, "cancelled", canceledUnsent, { store });
+  if (request.state === "authorized")
+    await endUnsent(request, "cancelled", canceledUnsent, { store });
 }
 
 /** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */

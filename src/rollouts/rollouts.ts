@@ -1,18 +1,19 @@
 import { UserError } from "../errors.ts";
-import { createOutbox, shownIn } from "../redis/due-list.ts";
+import { createOutbox } from "../redis/outbox.ts";
 import { createRecords } from "../redis/record.ts";
-import { type Fields, type Keys, fieldsNamed, type RedisClient, redisNow } from "../redis/redis.ts";
+import { type Fields, type Keys, type RedisClient, fieldsNamed, redisNow } from "../redis/redis.ts";
+import { shownIn } from "../redis/shown.ts";
 import type { Target } from "../registry/define.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
 import {
-  isFinalState,
   type Outcome,
+  type RolloutControl,
   type RolloutProgress,
   type RolloutRecord,
   type RolloutState,
-  type RolloutControl,
-  steered,
   type StoredRollout,
+  isFinalState,
+  steered,
 } from "./rollout.ts";
 
 /** An unconfirmed plan is outdated after this time. */

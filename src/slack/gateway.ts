@@ -1,28 +1,25 @@
 import { getGlobalDispatcher } from "undici";
-import { noteGroupChange } from "../audit/sealer.ts";
+import { noteGroupChange } from "../audit/policy-order.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
+import { requestsForDigest } from "../digests/request-facts.ts";
 import type { Queues } from "../jobs/queues.ts";
-import { during, workOnInteraction, spanned, type Spans } from "../log/log.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import { type Spans, during, spanned, workOnInteraction } from "../log/traces.ts";
 import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { requestsForDigest } from "../digests/requests.ts";
-import type { Telemetry } from "../log/telemetry.ts";
-import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import {
-  createNames,
-  groupNews,
-  readGroupChange,
-  groupsNamedIn,
-  type People,
-  type BotIdentity,
-} from "./people/people.ts";
+import type { GatewayContext } from "./conversation/gateway-context.ts";
+import { groupNews, readGroupChange } from "./people/group-news.ts";
+import type { BotIdentity } from "./people/identity.ts";
+import { createNames } from "./people/names.ts";
+import type { People } from "./people/people.ts";
+import { groupsNamedIn } from "./people/user-groups.ts";
+import { createSlackApp } from "./receive/app.ts";
 import { createIntake } from "./receive/intake.ts";
-import type { GatewayContext } from "./conversation/authorize.ts";
-import { createLostReplies } from "./receive/interaction.ts";
+import { createLostReplies } from "./receive/lost-replies.ts";
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
@@ -160,7 +157,7 @@ export async function startGateway(
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
-    /** What conversations go by from now on: the door answers programs from the same. */
+    /** What conversations go by from now on: the API answers programs from the same. */
     contextNow,
     /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,

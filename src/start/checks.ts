@@ -2,7 +2,7 @@ import type { StatusLine } from "../commands/context.ts";
 import { ComputeError } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
-import { proposerName } from "../door/proposals.ts";
+import { proposerName } from "../proposals/proposals.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { countWorkers } from "../jobs/queues.ts";
@@ -10,7 +10,7 @@ import { counted, duration, firstFew, plain } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
-import { callsInWords, judgeDoor, offFinding } from "./doctor/door.ts";
+import { callsInWords, judgeApi, offFinding } from "./doctor/api.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgeCollector } from "./doctor/collector.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
@@ -190,11 +190,11 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Door",
-    fromOutside: judgeDoor,
+    fromOutside: judgeApi,
     async forPeople(on) {
       const { config, store, alerts, proposals } = on;
-      const { door, policy, sourceProblems } = config;
-      if (!door) return offFinding(policy);
+      const { api, policy, sourceProblems } = config;
+      if (!api) return offFinding(policy);
       if (sourceProblems.length > 0)
         return ill(sourceProblems.join("; "), "Until then Gatehouse refuses its alerts.");
       const untold = [
@@ -214,7 +214,7 @@ export const checks: readonly Check[] = [
           "Invite Gatehouse to the channel, or name another one in gatehouse.yml; `policy check` says where they go.",
         );
       }
-      const [calls, now] = await Promise.all([store.doorCalls(), store.now()]);
+      const [calls, now] = await Promise.all([store.apiCalls(), store.now()]);
       const failing = await callsProblem("door", on);
       const last = callsInWords(policy, calls, now);
       return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);

@@ -1,43 +1,43 @@
-import { counted } from "../messages/message.ts";
 import { dirname } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
 import { commands } from "../commands/index.ts";
-import { messageOf, UserError } from "../errors.ts";
-import {
-  mostPolicyBytes,
-  parsePolicy,
-  type Policy,
-  type ReadPolicy,
-} from "../config/policy-file.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import type { SlackAccess } from "../config/config.ts";
-import { listsFor, scopeOfView, whoAre, allRights, rightsOver } from "../policy/access.ts";
 import {
-  mayNeedApproval,
-  operationsOf,
+  type Policy,
+  type ReadPolicy,
+  mostPolicyBytes,
+  parsePolicy,
+} from "../config/policy-file.ts";
+import { mayPropose } from "../proposals/proposals.ts";
+import { withJson } from "../api/describe.ts";
+import { UserError, messageOf } from "../errors.ts";
+import { counted } from "../messages/message.ts";
+import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
+import {
   type VoteNeed,
   decide as decideAsked,
+  mayNeedApproval,
+  operationsOf,
 } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import {
-  targetArgument,
   type Command,
+  type Target,
   dottedName,
   isChange,
-  type Target,
+  targetArgument,
 } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
-import { mayPropose } from "../door/proposals.ts";
-import { withJson } from "../door/serve/describe.ts";
-import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
+import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { nearest } from "../text/nearest.ts";
-import { runProgram, UsageError } from "../text/terminal.ts";
-import { secretFindings } from "./doctor/door.ts";
+import { UsageError, runProgram } from "../text/terminal.ts";
 import { placeFindings } from "./doctor/alert-places.ts";
-import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
+import { secretFindings } from "./doctor/api.ts";
 import type { Finding } from "./doctor/finding.ts";
+import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./services.ts";
 
@@ -59,7 +59,7 @@ interface Terminal {
   write: (text: string) => void;
   /** How Slack is asked, or why it isn't. */
   slack: SlackAccess | string;
-  /** What is wrong with the secret of a source of alerts; undefined where this environment has no door. */
+  /** What is wrong with the secret of a source of alerts; undefined where this environment has no API. */
   sourceProblem?: ((source: string) => string | undefined) | undefined;
 }
 

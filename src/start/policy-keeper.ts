@@ -4,33 +4,34 @@ import path from "node:path";
 import * as z from "zod";
 import {
   type Adopted,
-  policyOrder,
   type PolicySigns,
+  policyOrder,
   policyText,
   policyTexts,
   readCurrentPolicy,
   readPolicySigns,
   servicesOrder,
-} from "../audit/sealer.ts";
-import { changeInWords, changesBetween, type Wanted } from "../config/changing-policy.ts";
+} from "../audit/policy-order.ts";
+import { type Wanted, changeInWords, changesBetween } from "../config/changing-policy.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { servicesVersion } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Message } from "../messages/message.ts";
-import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
-import { startRounds } from "../redis/due-list.ts";
+import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
+import { startRounds } from "../redis/rounds.ts";
 import { privateFile } from "../regular-file.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import {
+  type PolicyNewsFacts,
   policyKeptNews,
   policyNews,
-  type PolicyNewsFacts,
 } from "../requests/render/policy-news.ts";
-import { type Announce, announceLua, noticeKeys, noticeKeptMs } from "../slack/deliver/deliver.ts";
-import { linkTo } from "../slack/deliver/rate-limiter.ts";
-import { readNames, type People } from "../slack/people/people.ts";
+import { type Announce, announceLua, noticeKeptMs, noticeKeys } from "../slack/deliver/deliver.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
+import { readNames } from "../slack/people/names.ts";
+import type { People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
 import { parseJson } from "../text/parse-json.ts";
 

@@ -1,16 +1,16 @@
 import { hostname } from "node:os";
 import * as z from "zod";
 import type { Role } from "../config/config.ts";
-import { startRounds } from "../redis/due-list.ts";
+import type { Log } from "../log/log.ts";
 import {
-  defineScript,
   type Keys,
   type RedisClient,
+  defineScript,
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
+import { startRounds } from "../redis/rounds.ts";
 import { parseJson } from "../text/parse-json.ts";
-import type { Log } from "../log/log.ts";
 
 /** Whom Gatehouse calls, and who calls its API. */
 const called = ["slack", "service", "door"] as const;

@@ -1,18 +1,18 @@
 import { addAbortListener } from "node:events";
 import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
-import { type Config, ConfigError, loadConfig, type Role } from "../config/config.ts";
+import { type Config, ConfigError, type Role, loadConfig } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
-import { createLog, type Log } from "../log/log.ts";
+import { type Log, createLog } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { redisTrouble } from "../redis/redis.ts";
-import { isKnownSocketRejection } from "../slack/web.ts";
+import { isKnownSocketRejection } from "../slack/web-answer.ts";
 import { printable } from "../text/terminal.ts";
 import { exitConfig, orExit } from "./command-line.ts";
-import { collectGarbage, type Signals } from "./node-process.ts";
-import { start } from "./start.ts";
+import { type Signals, collectGarbage } from "./node-process.ts";
 import { useProxies } from "./services.ts";
+import { start } from "./start.ts";
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;

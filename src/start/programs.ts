@@ -5,7 +5,7 @@ import { trustAuthorities } from "../config/authorities.ts";
 import {
   describeTokenSource,
   loadAuditConfig,
-  loadDoorAccess,
+  loadApiAccess,
   loadEndorsementsFolder,
   loadSlackAccess,
   loadSourceProblems,
@@ -31,7 +31,7 @@ function loadTrusting<T extends { authorities?: string | undefined }>(load: () =
   trustAuthorities(access.authorities);
   return access;
 }
-const door = () => loadTrusting(() => orExit(loadDoorAccess));
+const api = () => loadTrusting(() => orExit(loadApiAccess));
 const audit = () => loadTrusting(() => orExit(loadAuditConfig));
 
 /** What runs in a terminal beside Gatehouse itself. */
@@ -91,7 +91,7 @@ export const programs: Programs = {
     what: "proposes a change through the door, as a service, and follows it",
     usage: proposeUsage,
     run: (words, write, aside) =>
-      runPropose(words, { door, tokenSource: describeTokenSource(), write, ...aside }),
+      runPropose(words, { api, tokenSource: describeTokenSource(), write, ...aside }),
   },
   token: {
     what: "makes a token for a service, and its hash for gatehouse.yml",
@@ -103,7 +103,7 @@ export const programs: Programs = {
     usage: completionUsage,
     run: (words, write) =>
       runCompletion(words, {
-        door: () => loadTrusting(loadDoorAccess),
+        api: () => loadTrusting(loadApiAccess),
         write,
         main: process.argv[1] ?? "gatehouse.mjs",
         programs: Object.keys(programs),

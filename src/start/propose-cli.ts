@@ -2,15 +2,16 @@ import { hash, randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { commands } from "../commands/index.ts";
+import { type ApiAccess, configExitCode } from "../config/config.ts";
 import { parseDuration } from "../config/durations.ts";
-import { configExitCode, type DoorAccess } from "../config/config.ts";
-import { codeOf, messageOf, rootCause, UserError } from "../errors.ts";
+import { UserError, codeOf, messageOf, rootCause } from "../errors.ts";
 import { duration, plain } from "../messages/message.ts";
 import { isChange, verbsOf } from "../registry/define.ts";
 import { rootsOf } from "../registry/help.ts";
 import { stateWords } from "../requests/journal/record.ts";
-import { listAt, parseJson, textAt } from "../slack/web.ts";
-import { runProgram, UsageError, usageExitCode } from "../text/terminal.ts";
+import { listAt, textAt } from "../slack/json.ts";
+import { parseJson } from "../slack/web.ts";
+import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "./node-process.ts";
 
 export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --reason <why> [--wait <time>] [--key <key>]
@@ -53,8 +54,8 @@ export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
   GATEHOUSE_TOKEN are set, it knows the VMs that the service sees`;
 
 interface Terminal {
-  /** Where the door is. Throws ConfigError. */
-  door: () => DoorAccess;
+  /** Where the API is. Throws ConfigError. */
+  api: () => ApiAccess;
   /** The variable or the file that its token comes from. */
   tokenSource?: string;
   write: (text: string) => void;
@@ -77,13 +78,13 @@ const exitCodes: ReadonlyMap<string, number> = new Map([
 ]);
 
 const word = { type: "string" } as const;
-/** As long as the door lets a call wait. */
+/** As long as the API lets a call wait. */
 const oneWaitMs = 30_000;
 
 /** Proposes a change, and follows it until it has ended. Resolves with the exit code. */
 export function runPropose(
   words: readonly string[],
-  { door, tokenSource = "GATEHOUSE_TOKEN", write, complain = write, onSignal }: Terminal,
+  { api, tokenSource = "GATEHOUSE_TOKEN", write, complain = write, onSignal }: Terminal,
 ): Promise<number> {
   const options = { reason: word, wait: word, key: word };
   const failed: number = proposeExitCodes.refused;
@@ -101,7 +102,7 @@ export function runPropose(
       throw new UsageError("--key must be one word of at most 200 ASCII characters.");
     const progress: Progress = { key, outcome: "unsent" };
     onSignal?.(() => `${whatStands(progress)}\n`);
-    const at = door();
+    const at = api();
     const until = performance.now() + (waitMs || oneWaitMs);
     const leftMs = () => Math.max(0, Math.ceil(until - performance.now()));
     const caller = { at, tokenSource, leftMs, progress, complain };
@@ -112,7 +113,7 @@ export function runPropose(
       progress.made = now;
       write(lineOf(now));
       if (waitMs === 0) return proposeExitCodes.done;
-      // It stands, though the door is away: that isn't code 1
+      // It stands, though the API is away: that isn't code 1
       program.failed = proposeExitCodes.open;
       while (!now.final && now.state !== "unknown") {
         if (leftMs() === 0) {
@@ -175,7 +176,7 @@ const onOneLine = (text: string) =>
     .replace(/^\s*::/, ": :")
     .replaceAll(/##(?=\w*\[)/g, "# #");
 
-/** What the door answers of a proposal. Anything else is another program's, though it may say 200, too. */
+/** What the API answers of a proposal. Anything else is another program's, though it may say 200, too. */
 const answered = z.object({
   id: z.string().regex(/^p-\w{1,40}$/),
   state: z.string().regex(/^[a-z-]{1,30}$/),
@@ -193,8 +194,8 @@ const mostTries = 15;
 /** Between two tries; beyond its time, too, for an answer that is on its way. */
 const pauseMs = 2_000;
 
-interface DoorCaller {
-  at: DoorAccess;
+interface ApiCaller {
+  at: ApiAccess;
   tokenSource: string;
   /** Until nothing is tried any more (ms). */
   leftMs: () => number;
@@ -202,8 +203,8 @@ interface DoorCaller {
   complain: (text: string) => void;
 }
 
-/** Repeated where the connection is lost or the door is busy: the key makes it the same proposal. Throws UserError. */
-async function call(by: DoorCaller, path: string, sent?: RequestInit) {
+/** Repeated where the connection is lost or the API is busy: the key makes it the same proposal. Throws UserError. */
+async function call(by: ApiCaller, path: string, sent?: RequestInit) {
   const { at, tokenSource, leftMs, complain } = by;
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await (sent
@@ -237,7 +238,7 @@ async function call(by: DoorCaller, path: string, sent?: RequestInit) {
 
 /** A call that proposes, and what it means for the outcome. */
 async function send(
-  { at, leftMs, progress, complain }: DoorCaller,
+  { at, leftMs, progress, complain }: ApiCaller,
   path: string,
   sent: RequestInit,
 ) {
@@ -263,12 +264,12 @@ const slowMs = 3_000;
 const unsent =
   /^(ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
 
-async function callOnce(to: DoorAccess, path: string, forMs: number, sent?: RequestInit) {
+async function callOnce(to: ApiAccess, path: string, forMs: number, sent?: RequestInit) {
   const headers = new Headers(sent?.headers);
   headers.set("authorization", `Bearer ${to.token}`);
   const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
   try {
-    // Behind its path: a proxy may have the door below one
+    // Behind its path: a proxy may have the API below one
     const address = to.url.replace(/\/*$/, path);
     const answer = await fetch(address, { ...sent, headers, signal, redirect: "manual" });
     const body = parseJson(await textOf(answer));
@@ -281,10 +282,10 @@ async function callOnce(to: DoorAccess, path: string, forMs: number, sent?: Requ
   }
 }
 
-/** More is no answer of the door (bytes). */
+/** More is no answer of the API (bytes). */
 const mostBytes = 4 * 1024 * 1024;
 
-/** Empty where the body is larger than any that the door sends. */
+/** Empty where the body is larger than any that the API sends. */
 async function textOf(answer: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -323,7 +324,7 @@ compdef _gatehouse gatehouse
 /** The script of a shell; and for that script, by \`words\`, what may follow on the words typed so far. */
 export function runCompletion(
   words: readonly string[],
-  { door, write, main, programs }: Terminal & { main: string; programs: readonly string[] },
+  { api, write, main, programs }: Terminal & { main: string; programs: readonly string[] },
 ): Promise<number> {
   const program = { usage: completionUsage, options: {}, failed: 1, write };
   const [shell = "", ...typed] = words;
@@ -343,14 +344,14 @@ export function runCompletion(
     if (root === undefined) return rootsOf(changes);
     const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
     if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
-    // A completion doesn't complain: none if the door can't be asked
+    // A completion doesn't complain: none if the API can't be asked
     const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
     return [...vms, "--reason", "--wait", "--key"];
   }
 
   /** Those a shell takes as they are. */
   async function vmNames(): Promise<readonly string[]> {
-    const { body } = await callOnce(door(), "/v1/vms", 0);
+    const { body } = await callOnce(api(), "/v1/vms", 0);
     const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));
     return names.filter((name) => /^\w[\w./-]*$/.test(name));
   }

@@ -1,68 +1,72 @@
-import { commands } from "../commands/index.ts";
-import { createAcceptedPins, type PinTrail } from "../attestation/pins.ts";
-import { createTrail } from "../audit/trail.ts";
+import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
 import {
   attestationInWords,
   createAppraiser,
   createEvidenceRegister,
 } from "../attestation/appraiser.ts";
+import { type PinTrail, createAcceptedPins } from "../attestation/pins.ts";
 import { createRefresher } from "../attestation/refresher.ts";
-import { signOfService, type Compute } from "../compute/compute.ts";
+import { groupChangesKey } from "../audit/policy-order.ts";
+import { createTrail } from "../audit/trail.ts";
+import { commands } from "../commands/index.ts";
+import { type Compute, signOfService } from "../compute/compute.ts";
+import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
 import type { CallReport } from "../compute/http.ts";
 import { type Config, ConfigError } from "../config/config.ts";
-import { createPeople, groupsNamedIn, learnIdentity } from "../slack/people/people.ts";
-import { createSharedAnswer } from "../slack/people/shared-answer.ts";
-import { groupChangesKey } from "../audit/sealer.ts";
-import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
-import { UserError } from "../errors.ts";
+import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
+import { createAlarms } from "../digests/alarms.ts";
 import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.ts";
-import {
-  createAlarms,
-  tellElsewhere,
-  createSubscriptions,
-  renderFeed,
-} from "../digests/requests.ts";
+import { renderFeed } from "../digests/render-feed.ts";
+import { createSubscriptions } from "../digests/subscriptions.ts";
+import { tellElsewhere } from "../digests/tell-elsewhere.ts";
+import { alertSource, heldAlerts } from "../alerts/alert-source.ts";
+import { createAlerts } from "../alerts/alerts.ts";
+import { proposalSource } from "../proposals/proposal-source.ts";
+import { createProposals } from "../proposals/proposals.ts";
+import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { countWorkers, createQueues } from "../jobs/queues.ts";
-import type { Log, Spans } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
+import type { LimitName, Telemetry } from "../log/telemetry.ts";
+import type { Spans } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
+import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
+import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
-import { createKeys, connectRedis, type Keys, type RedisClient } from "../redis/redis.ts";
+import { type Keys, type RedisClient, connectRedis, createKeys } from "../redis/redis.ts";
+import { requestable } from "../registry/define.ts";
 import {
-  recordResults,
+  busyChannels,
   createAttestationNote,
   freezeNews,
-  busyChannels,
+  recordResults,
 } from "../requests/after-result.ts";
+import { createJournal } from "../requests/journal/journal.ts";
+import { observeTold, observed } from "../requests/journal/observe-journal.ts";
+import { createPolls } from "../requests/journal/polls.ts";
 import {
   askingAbout as askingAboutTarget,
   changesSince,
 } from "../requests/render/since-request.ts";
-import { createJournal, observed, observeTold } from "../requests/journal/journal.ts";
-import { createPolls } from "../requests/journal/limits.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { createDependencyMonitor, createOutageStore, type Watch } from "../outages/outages.ts";
-import { createNotices, createFeeds, startDelivery } from "../slack/deliver/deliver.ts";
-import { linkTo, createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
-import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
+import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { createFeeds, createNotices, startDelivery } from "../slack/deliver/deliver.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
+import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
-import { requestable } from "../registry/define.ts";
-import type { GatewayContext } from "../slack/conversation/authorize.ts";
-import { createSharedChannels, createWeb, signOfSlack } from "../slack/web.ts";
+import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
+import { learnIdentity } from "../slack/people/identity.ts";
+import { createPeople } from "../slack/people/people.ts";
+import { createSharedAnswer } from "../slack/people/shared-answer.ts";
+import { groupsNamedIn } from "../slack/people/user-groups.ts";
+import { createSharedChannels } from "../slack/shared-channels.ts";
+import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
-import type { LimitName, Telemetry } from "../log/telemetry.ts";
-import { alertSource, heldAlerts } from "../door/alert-source.ts";
-import { createAlerts } from "../door/alerts.ts";
-import { createProposals } from "../door/proposals.ts";
-import { proposalSource } from "../door/proposal-source.ts";
-import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
+import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
 import { type CallTallies, createTallies, startPresence } from "./presence.ts";
-import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
-import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
-import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 

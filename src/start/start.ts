@@ -2,20 +2,22 @@ import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
-import { holdDirectory } from "./hold-directory.ts";
+import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
-import { openServices, type Otherwise, type Services } from "./services.ts";
-import { createMeasure } from "./measure.ts";
-import { startTrail } from "./trail.ts";
-import { startHealth, startWebServer, startWorker } from "./worker.ts";
-import { hideSecret, type Log } from "../log/log.ts";
-import { type Message, md, notice, plain } from "../messages/message.ts";
+import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import type { Gateway } from "../slack/gateway.ts";
+import { type Message, md, notice, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { createStatus, type Status, type Unready } from "./checks.ts";
-import { version } from "../config/version.ts";
+import type { Gateway } from "../slack/gateway.ts";
+import { type Status, type Unready, createStatus } from "./checks.ts";
+import { startHealth } from "./health.ts";
+import { holdDirectory } from "./hold-directory.ts";
+import { createMeasure } from "./measure.ts";
+import { type Otherwise, type Services, openServices } from "./services.ts";
+import { startTrail } from "./trail.ts";
+import { startWebServer } from "./web-server.ts";
+import { startWorker } from "./worker.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
 export interface Running {
@@ -24,7 +26,7 @@ export interface Running {
   /** That of the probes. */
   readonly opsPort: number;
   /** Where programs come in, if anywhere. */
-  readonly doorPort: number | undefined;
+  readonly apiPort: number | undefined;
   /** Rereads the policy file. Never rejects. */
   reload(): Promise<void>;
   close(): Promise<void>;
@@ -35,7 +37,7 @@ interface StartOptions extends Otherwise {
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
   onWedged?: (why: string, error?: unknown) => void;
-  /** Interface of Slack's port and of the door's; HOST by default. */
+  /** Interface of Slack's port and of the API's; HOST by default. */
   host?: string;
 }
 
@@ -137,34 +139,34 @@ export async function start(
       );
       if (receive.mode === "http") {
         // The only port that is open to the world: it knows Slack's path, and nothing of this process
-        const door = { port: config.port, host, log };
-        port = opened(await startWebServer(door, gateway.route)).port;
+        const api = { port: config.port, host, log };
+        port = opened(await startWebServer(api, gateway.route)).port;
       }
     }
-    const doorPort = gateway && config.door && (await openDoor(config.door, on, gateway));
+    const apiPort = gateway && config.api && (await openApi(config.api, on, gateway));
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;
     const redis = on.redisCheck.kind;
-    log.info("process.started", { version, port, opsPort, doorPort, policyVersion, redis });
-    return { port, opsPort, doorPort, reload: on.policyKeeper.reload, close };
+    log.info("process.started", { version, port, opsPort, apiPort, policyVersion, redis });
+    return { port, opsPort, apiPort, reload: on.policyKeeper.reload, close };
   }
 
-  async function openDoor({ port }: { port: number }, on: Services, to: Gateway) {
-    const { createDoor, doorRoutes } = await import("../door/serve/routes.ts");
+  async function openApi({ port }: { port: number }, on: Services, to: Gateway) {
+    const { createApi, apiRoutes } = await import("../api/routes.ts");
     const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);
       await on.tell("audit", `door-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
-    const routes = doorRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
+    const routes = apiRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
     for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
     const onAnswer = (code: number) =>
       on.tallies.saw("door", code === 429 || code >= 500 ? String(code) : undefined);
-    const door = createDoor({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
+    const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "DOOR_PORT", port, host, log };
-    const server = opened(await startWebServer(where, door.listener));
+    const server = opened(await startWebServer(where, api.listener));
     // Closed before the server, which waits for what runs
-    opened({ close: async () => door.stop() });
+    opened({ close: async () => api.stop() });
     return server.port;
   }
 

@@ -1,7 +1,7 @@
 import { renderHead } from "../audit/render.ts";
 import { startSealer } from "../audit/sealer.ts";
 import { createTrail } from "../audit/trail.ts";
-import { startRounds } from "../redis/due-list.ts";
+import { startRounds } from "../redis/rounds.ts";
 import type { Services } from "./services.ts";
 
 const announceEveryMs = 600_000;

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { openSigningKey } from "../../src/audit/sealer.ts";
+import { openSigningKey } from "../../src/audit/signing-key.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { announceHead } from "../../src/start/trail.ts";
@@ -13,7 +13,7 @@ import { append, sealAll, testFolder } from "./trail-of.ts";
 describe("the signing key", () => {
   it("is whole or not there: a disk that was full when it was made leaves no half of it", async () => {
     await using folder = await testFolder();
-    const anchors = path.join(import.meta.dirname, "../../src/audit/sealer.ts");
+    const anchors = path.join(import.meta.dirname, "../../src/audit/signing-key.ts");
     const make = `import(${JSON.stringify(anchors)}).then((all) => all.openSigningKey(${JSON.stringify(folder.path)}))`;
     const limited = ["-c", 'ulimit -f 0; exec "$0" -e "$1"', process.execPath, make];
     await expect(promisify(execFile)("sh", limited)).rejects.toThrow("EFBIG");

@@ -7,7 +7,7 @@ import { runAudit } from "../../src/audit/cli.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { composeRedis } from "../support/compose.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { privateRedis, type PrivateRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 

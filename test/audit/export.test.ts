@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findSigningKey } from "../../src/audit/sealer.ts";
 import { eraseRecords } from "../../src/audit/erase.ts";
 import { type AuditExport, exportAudit, exportText, verifyExport } from "../../src/audit/export.ts";
+import { findSigningKey } from "../../src/audit/signing-key.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 

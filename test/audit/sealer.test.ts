@@ -1,14 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { openAnchors, sealBehind, startSealer } from "../../src/audit/sealer.ts";
+import { openAnchors } from "../../src/audit/anchors.ts";
+import { sealBehind, startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { createKeys, connectRedis } from "../../src/redis/redis.ts";
+import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import { append, sealAll, sealed, testFolder } from "./trail-of.ts";
 

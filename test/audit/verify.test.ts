@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { openAnchors } from "../../src/audit/sealer.ts";
-import { hashOf, payloadOf, createTrail } from "../../src/audit/trail.ts";
+import { openAnchors } from "../../src/audit/anchors.ts";
+import { createTrail, hashOf, payloadOf } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, rewriteStream, sealAll, testFolder } from "./trail-of.ts";

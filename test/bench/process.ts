@@ -77,16 +77,16 @@ function imageOptions(): readonly string[] {
 export async function startGatehouse(
   world: World,
   role?: "gateway" | "worker",
-): Promise<Program & { doorPort: number }> {
+): Promise<Program & { apiPort: number }> {
   const args = [...imageOptions(), "gatehouse.mjs", ...(role ? [role] : [])];
   const env = { ...world.env, LOG_LEVEL: "info" };
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;
     const portOf = (which: string) => Number(new RegExp(`"${which}":(\\d+)`).exec(line)?.[1]);
-    return { port: portOf("port"), doorPort: portOf("doorPort") };
+    return { port: portOf("port"), apiPort: portOf("doorPort") };
   });
   if (role !== "worker") await introduce(world, program.told.port);
-  return { ...program, doorPort: program.told.doorPort };
+  return { ...program, apiPort: program.told.apiPort };
 }
 
 /** Tells the sandbox Slack where the app is, or waits until it has come by itself. */

@@ -1,11 +1,11 @@
-import { createAlerts } from "../../src/door/alerts.ts";
+import { createAlerts } from "../../src/alerts/alerts.ts";
 import { Agent } from "undici";
 import { commands } from "../../src/commands/index.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
 import { createSnapshots } from "../../src/inventory/snapshots.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { requestsForDigest } from "../../src/digests/requests.ts";
+import { requestsForDigest } from "../../src/digests/request-facts.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
 import { startAgainstService } from "./against-service.ts";
 import { fillBusyDay } from "./busy-day.ts";

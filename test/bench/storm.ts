@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { startWorld, type World } from "../../sandbox/world.ts";
-import { type AlertGroup, parseAlert, parseOverview } from "../../src/door/alerts.ts";
+import { type AlertGroup, parseAlert, parseOverview } from "../../src/alerts/alerts.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
@@ -50,7 +50,7 @@ export async function measureStorm(): Promise<readonly Figure[]> {
   programs.defer(() => redis.disconnect());
   const vms = running(world);
   const deliver = (group: string, count: number, source = 0, from = 0) =>
-    post(gatehouse.doorPort, sources[source % sources.length] ?? "", group, count, (n) => {
+    post(gatehouse.apiPort, sources[source % sources.length] ?? "", group, count, (n) => {
       // The last are those that people restart meanwhile
       return vms[(from + n) % (vms.length - 20)] ?? "";
     });

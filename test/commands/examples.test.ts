@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { UserError } from "../../src/errors.ts";
 import { examplesHere } from "../../src/commands/examples.ts";
 import { commands } from "../../src/commands/index.ts";
-import { parseCommand } from "../../src/registry/parse.ts";
+import { UserError } from "../../src/errors.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
 import { targetArgument } from "../../src/registry/define.ts";
 import { targetWords } from "../../src/registry/invocation.ts";
-import { resolveTarget } from "../../src/requests/submit/submit.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
+import { parseCommand } from "../../src/registry/parse.ts";
+import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
 import { command as commandOf, usual } from "../policy/sample.ts";
 import { startReading } from "./reading.ts";
 

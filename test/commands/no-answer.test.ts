@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
 import { ComputeError } from "../../src/compute/compute.ts";
+import { createCompute } from "../../src/compute/create-compute.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { readTarget } from "../../src/requests/perform/gate.ts";
+import { readTarget } from "../../src/requests/perform/read-target.ts";
 import { answering, says } from "../compute/answering.ts";
 import { project, vm } from "../policy/sample.ts";
 

@@ -1,27 +1,28 @@
-import { createAlerts } from "../../src/door/alerts.ts";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { ReadContext } from "../../src/commands/context.ts";
-import { commands } from "../../src/commands/index.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
-import { createDigests } from "../../src/digests/create-digests.ts";
-import { createSubscriptions, requestsForDigest } from "../../src/digests/requests.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
-import { createSnapshots, type Snapshots } from "../../src/inventory/snapshots.ts";
-import { silentLog } from "../../src/log/log.ts";
-import type { Message } from "../../src/messages/message.ts";
 import {
   type SandboxCompute,
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
-import { isChange, type Target } from "../../src/registry/define.ts";
-import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { ReadContext } from "../../src/commands/context.ts";
+import { commands } from "../../src/commands/index.ts";
+import { createCompute } from "../../src/compute/create-compute.ts";
+import { createDigests } from "../../src/digests/create-digests.ts";
+import { requestsForDigest } from "../../src/digests/request-facts.ts";
+import { createSubscriptions } from "../../src/digests/subscriptions.ts";
+import { createAlerts } from "../../src/alerts/alerts.ts";
+import { createInventory } from "../../src/inventory/create-inventory.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
+import { type Snapshots, createSnapshots } from "../../src/inventory/snapshots.ts";
+import { silentLog } from "../../src/log/log.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { type Target, isChange } from "../../src/registry/define.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { resolveTarget } from "../../src/requests/submit/submit.ts";
-import { sandboxAppraiser } from "../support/appraiser.ts";
+import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
+import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** The parts of the world that commands which only read look at: the service, its inventory, the snapshots we know. */

@@ -5,13 +5,13 @@ import { describe, expect, it } from "vitest";
 import {
   ConfigError,
   loadConfig,
-  loadDoorAccess,
+  loadApiAccess,
   loadEndorsementsFolder,
   type Config,
   type Role,
 } from "../../src/config/config.ts";
 import { addressProblem } from "../../src/config/environment.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
 
 type Env = Record<string, string | undefined>;
@@ -107,10 +107,10 @@ describe("a complete environment", () => {
     expect(load(http).slack.receive).toEqual({ mode: "http", secret: "s3cret" });
     const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
     expect(load(both).slack.receive).toEqual({ mode: "socket", secret: "xapp-1" });
-    // With a door Slackbot's calls are signed with it, however Slack delivers
-    expect(load({ ...both, DOOR_PORT: "0" }).door?.signingSecret()).toBe("s3cret");
+    // With an API Slackbot's calls are signed with it, however Slack delivers
+    expect(load({ ...both, DOOR_PORT: "0" }).api?.signingSecret()).toBe("s3cret");
     expect(load({ ...both, DOOR_PORT: "0" }).secrets).toContain("s3cret");
-    expect(load({ ...complete, DOOR_PORT: "0" }).door?.signingSecret()).toBeUndefined();
+    expect(load({ ...complete, DOOR_PORT: "0" }).api?.signingSecret()).toBeUndefined();
   });
 
   it("keeps probes off the port that Slack reaches; where it reaches none, PORT is theirs as before", () => {
@@ -264,11 +264,11 @@ describe("a program that proposes", () => {
     const url = "https://gatehouse.example";
     const token = "token-of-service";
     const access = { url, token };
-    expect(loadDoorAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token })).toEqual(access);
+    expect(loadApiAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token })).toEqual(access);
     const file = at.write("token", `${token}\n`);
-    expect(loadDoorAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN_FILE: file })).toEqual(access);
+    expect(loadApiAccess({ GATEHOUSE_URL: url, GATEHOUSE_TOKEN_FILE: file })).toEqual(access);
     const told = (env: Env, ...sentences: string[]) =>
-      expect(() => loadDoorAccess(env)).toThrow(
+      expect(() => loadApiAccess(env)).toThrow(
         expect.objectContaining({ problems: sentences.map((one) => expect.stringContaining(one)) }),
       );
     const both = ["GATEHOUSE_URL: must be the address", "GATEHOUSE_TOKEN: must be the token"];

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from "vitest";
 import { ConfigError, loadConfig } from "../../src/config/config.ts";
 import { messageOf } from "../../src/errors.ts";
 import { scrubText } from "../../src/log/scrub.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
 const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
 

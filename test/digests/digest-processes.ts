@@ -1,8 +1,8 @@
-import { createAlerts } from "../../src/door/alerts.ts";
+import { createAlerts } from "../../src/alerts/alerts.ts";
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, createPostDue, type Digests } from "../../src/digests/create-digests.ts";
-import type { RequestSource } from "../../src/digests/requests.ts";
+import type { RequestSource } from "../../src/digests/request-facts.ts";
 import type { Inventory, InventoryState, KnownVm, Scope } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { itemsOf } from "../../src/digests/items.ts";
 import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
 import type { Facts } from "../../src/digests/items.ts";
-import type { RequestFact } from "../../src/digests/requests.ts";
+import type { RequestFact } from "../../src/digests/request-facts.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";

@@ -1,12 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { createAlarms } from "../../src/digests/alarms.ts";
+import { renderFeed } from "../../src/digests/render-feed.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
-import {
-  createSubscriptions,
-  type Event,
-  type News,
-  renderFeed,
-  createAlarms,
-} from "../../src/digests/requests.ts";
+import { type Event, type News, createSubscriptions } from "../../src/digests/subscriptions.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -63,7 +63,7 @@ export interface FuzzWorldOptions {
   sections?: string;
   pace?: Partial<Pace>;
   prepare?: WorldOptions["prepare"];
-  /** What Bolt itself can't read (a body without a user) ends at the door, where it is caught, logged and acked: no crash. */
+  /** What Bolt itself can't read (a body without a user) ends at the API, where it is caught, logged and acked: no crash. */
   mayFailAtTheDoor: boolean;
 }
 

@@ -1,12 +1,13 @@
 import { expect, it } from "vitest";
-import { seenBy, type GatewayContext } from "../../src/slack/conversation/authorize.ts";
-import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
+import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import { seenBy } from "../../src/slack/conversation/visible-to.ts";
 import { interaction, member, restartOf, vmTarget } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { sampled, usualSeed } from "./fuzzed.ts";
+import { type TeamCase, ourTeamId, teamCase } from "./team-cases.ts";
 import { isListed, mayLook } from "./team-rights.ts";
-import { ourTeamId, type TeamCase, teamCase } from "./team-cases.ts";
 
 /** What projects are called now; of the last one no name is known. */
 const projects = [
@@ -119,10 +120,10 @@ const sorted = (ids: readonly string[]) => ids.toSorted();
 
 /** What tells of no request, or only of one that was read before: a new method of the journal is sorted in here, or scoped. */
 const tellsNothing = [
+  "apiCalls",
   "claimsOf",
   "closeReview",
   "create",
-  "doorCalls",
   "freeze",
   "freezeState",
   "giveReason",
@@ -133,12 +134,12 @@ const tellsNothing = [
   "move",
   "named",
   "note",
-  "noteDoorCall",
+  "noteApiCall",
   "now",
   "openReview",
   "outbox",
   "sharedCards",
-  "takeDoorPlace",
+  "takeApiPlace",
   "takeDraftPlace",
   "takeHourlyPlace",
   "takeTurn",

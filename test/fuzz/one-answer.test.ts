@@ -6,6 +6,6 @@ it("2,000 people with a command and a target get one answer, at whichever door t
   const fuzzed = await fuzzOneAnswer({ cases: 2_000, seed: usualSeed });
   expect([...fuzzed.crashes, ...fuzzed.wrong], describeFuzzed(fuzzed)).toEqual([]);
   // Each door said yes and no often enough to be wrong
-  for (const [door, { yes, no }] of fuzzed.answers)
-    expect(Math.min(yes, no), `${door}: ${yes} + ${no}`).toBeGreaterThan(40);
+  for (const [api, { yes, no }] of fuzzed.answers)
+    expect(Math.min(yes, no), `${api}: ${yes} + ${no}`).toBeGreaterThan(40);
 }, 120_000);

@@ -3,31 +3,31 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
-import { parsePolicy, type Policy, policyVersion } from "../../src/config/policy-file.ts";
+import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
+import { createAlerts } from "../../src/alerts/alerts.ts";
+import { createProposals } from "../../src/proposals/proposals.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { operationsOf, decide } from "../../src/policy/approval-rule.ts";
+import { decide, operationsOf } from "../../src/policy/approval-rule.ts";
 import {
-  targetArgument,
   type Command,
+  type Target,
   dottedName,
   isChange,
-  type Target,
+  targetArgument,
 } from "../../src/registry/define.ts";
-import { isRollable, type Person } from "../../src/registry/invocation.ts";
-import { namesWithin, targetOf } from "../../src/requests/submit/submit.ts";
-import { createAlerts } from "../../src/door/alerts.ts";
-import { createProposals } from "../../src/door/proposals.ts";
+import { type Person, isRollable } from "../../src/registry/invocation.ts";
+import { namesWithin, targetOf } from "../../src/requests/submit/resolve-targets.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
-import { pickCallback } from "../../src/slack/conversation/run.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
-import type { GatewayContext } from "../../src/slack/conversation/authorize.ts";
+import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import { pickCallback } from "../../src/slack/conversation/run.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
-import { createTally, type Fuzzed, sampled } from "./fuzzed.ts";
+import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -50,7 +50,7 @@ const people = ["U0A", "U0B", "U0C", "S0X", "S0Y"];
 const claims = ["payments", "vault", "staging", "ml", "prj-ml", "docs-*", "edge-?ache", "pay*"];
 const list = fc.subarray([...people, "*"], { maxLength: 2 });
 const lists = fc.record({ view: list, operate: list, approve: list, breakGlass: list });
-/** `why` and `approvals` are about requests, `can-i` is a door itself, and what freezes or posts would outlast its case. */
+/** `why` and `approvals` are about requests, `can-i` is an API itself, and what freezes or posts would outlast its case. */
 const outlast = new Set(["why", "can-i", "freeze", "thaw", "audit", "status", "help"]);
 const askable = commands.filter(({ name }) => !outlast.has(name.replace("gatehouse ", "")));
 
@@ -122,15 +122,15 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
       const began = performance.now();
       const right = await byTheRules(one, target, policy, here);
       if (right) tally.accept();
-      for (const [door, ask] of Object.entries(doorsOf(one, target))) {
+      for (const [api, ask] of Object.entries(doorsOf(one, target))) {
         const answer = await ask({ path, policy, here });
         if (answer === undefined) continue;
-        const count = answers.get(door) ?? { yes: 0, no: 0 };
-        answers.set(door, count);
+        const count = answers.get(api) ?? { yes: 0, no: 0 };
+        answers.set(api, count);
         count[answer.may ? "yes" : "no"] += 1;
         if (answer.may !== right)
           tally.wrong(
-            `${door} says ${answer.may ? "yes" : "no"}, the rules ${right ? "yes" : "no"}: ${answer.said} (${wordsOf(one, target)}, ${JSON.stringify({ ...one, command: one.command.name })} under ${file})`,
+            `${api} says ${answer.may ? "yes" : "no"}, the rules ${right ? "yes" : "no"}: ${answer.said} (${wordsOf(one, target)}, ${JSON.stringify({ ...one, command: one.command.name })} under ${file})`,
           );
       }
       tally.took(performance.now() - began);
@@ -142,7 +142,7 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
   for (let from = 0; from < all.length; from += atOnce)
     await Promise.all(all.slice(from, from + atOnce).map((one, n) => askUnder(one, from + n)));
   rmSync(folder, { recursive: true });
-  const counts = [...answers].map(([door, { yes, no }]) => `${door} ${yes} + ${no}`).join(", ");
+  const counts = [...answers].map(([api, { yes, no }]) => `${api} ${yes} + ${no}`).join(", ");
   return { ...tally.result(`yes + no: ${counts}`), answers } satisfies Fuzzed & {
     answers: unknown;
   };
@@ -156,7 +156,7 @@ interface Where {
   here: Reading;
 }
 
-type Door = (where: Where) => Promise<{ may: boolean; said: string } | undefined>;
+type Api = (where: Where) => Promise<{ may: boolean; said: string } | undefined>;
 
 async function targetsIn({ inventory }: Reading): Promise<readonly Target[]> {
   const [vms, projects] = [await inventory.vms(), await inventory.projects()];
@@ -216,16 +216,16 @@ async function byTheRules(
   return decide(asked).refused === undefined;
 }
 
-function doorsOf(one: Triple, target: Target | undefined): Record<string, Door> {
+function doorsOf(one: Triple, target: Target | undefined): Record<string, Api> {
   const { command, person, channelId } = one;
   const typed = wordsOf(one, target);
   const input = inputOf(one, target && (target.id || undefined));
   const base = { at: Date.now(), userId: person.id, teamId: person.teamId, channelId };
   const named = targetArgument(command);
-  const acts = (interaction: (id: string) => Interaction): Door => {
+  const acts = (interaction: (id: string) => Interaction): Api => {
     return (where) => act(interaction, one, where);
   };
-  const doors: Record<string, Door> = {
+  const apis: Record<string, Api> = {
     words: acts((id) => ({ ...base, id, kind: "command", text: typed })),
     mention: acts((id) => ({ ...base, id, kind: "mention", text: typed })),
     button: acts((id) => ({
@@ -240,7 +240,7 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Door> 
     explain: (where) => explain(one, target, where),
   };
   if (named && target)
-    doors["picker"] = acts((id) => ({
+    apis["picker"] = acts((id) => ({
       ...base,
       id,
       kind: "submission",
@@ -254,7 +254,7 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Door> 
       values: { [named.target ?? ""]: target.id },
     }));
   if (isChange(command) && target)
-    doors["form"] = acts((id) => ({
+    apis["form"] = acts((id) => ({
       ...base,
       id,
       kind: "submission",
@@ -269,13 +269,13 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Door> 
       values: { confirm: target.name, reason: "Tried at each door." },
     }));
   if (isChange(command) && isRollable(command) && named?.isList)
-    doors["rollout"] = acts((id) => ({
+    apis["rollout"] = acts((id) => ({
       ...base,
       id,
       kind: "command",
       text: wordsOf(one, target, 2),
     }));
-  return doors;
+  return apis;
 }
 
 /** Sentences that say no by policy, or that something isn't there for this person. */

@@ -1,9 +1,9 @@
 import { describe, expect, inject, it, vi } from "vitest";
-import { createQueues, startWorkers, startQueueProbe } from "../../src/jobs/queues.ts";
-import { connectRedis } from "../../src/redis/redis.ts";
-import { testRedis } from "../support/with-redis.ts";
-import { startRounds } from "../../src/redis/due-list.ts";
+import { createQueues, startQueueProbe, startWorkers } from "../../src/jobs/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
+import { connectRedis } from "../../src/redis/redis.ts";
+import { startRounds } from "../../src/redis/rounds.ts";
+import { testRedis } from "../support/with-redis.ts";
 
 const everyMs = 10;
 

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createLog, hideSecret, scrub, slackLogger, type Fields } from "../../src/log/log.ts";
-import { inner, secretShapes as shapes, x } from "./secret-shapes.ts";
+import { type Fields, createLog, hideSecret, scrub } from "../../src/log/log.ts";
+import { slackLogger } from "../../src/log/slack-logger.ts";
 import { quickest } from "../support/quickest.ts";
+import { inner, secretShapes as shapes, x } from "./secret-shapes.ts";
 
 /** Every way a text can get into a line. */
 const places: readonly [string, (text: string) => Fields][] = [

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { renderAudit } from "../../src/audit/render.ts";
 import { toOtlp } from "../../src/log/export-spans.ts";
-import { createLog, type Log, slackLogger } from "../../src/log/log.ts";
+import { type Log, createLog } from "../../src/log/log.ts";
+import { slackLogger } from "../../src/log/slack-logger.ts";
 import { errorReply } from "../../src/slack/error-reply.ts";
 import { secretShapes } from "./secret-shapes.ts";
 

@@ -1,18 +1,18 @@
-import { startExport } from "../../src/log/export-spans.ts";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
+import { startExport } from "../../src/log/export-spans.ts";
+import { createLog } from "../../src/log/log.ts";
 import {
   during,
   originNow,
+  placed,
   workOnInteraction,
   workOnRequest,
   workOnRequests,
-  createLog,
-  placed,
-} from "../../src/log/log.ts";
-import { importsOf, readSources } from "../house/sources.ts";
+} from "../../src/log/traces.ts";
+import { importsOf, readSources } from "../structure/sources.ts";
 
 const span = { name: "GET /v1/vms/{vm_id}", startMs: 1_000, endMs: 1_250 };
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { renderFeed } from "../../src/digests/requests.ts";
+import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
-import { md, type Message } from "../../src/messages/message.ts";
+import { type Message, md } from "../../src/messages/message.ts";
 import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
 import { renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../src/rollouts/rollout.ts";

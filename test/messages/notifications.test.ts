@@ -6,29 +6,29 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { renderDrift } from "../../src/digests/drift-monitor.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
-import { renderFeed } from "../../src/digests/requests.ts";
+import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
-import { type Message, news, md, mention, name } from "../../src/messages/message.ts";
+import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { recordResults, freezeNews, thawNews } from "../../src/requests/after-result.ts";
+import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
 import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
 import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
-import { renderResult, renderNotice } from "../../src/requests/render/render-result.ts";
 import {
-  renderCard,
   renderAsked,
+  renderCard,
   renderExpired,
   renderUnknownElsewhere,
 } from "../../src/requests/render/render-card.ts";
+import { renderNotice, renderResult } from "../../src/requests/render/render-result.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/rollouts/rollout.ts";
+import { consoleOpened } from "../../src/slack/conversation/consoles.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
-import { consoleOpened } from "../../src/slack/conversation/answer.ts";
-import { lostReply } from "../../src/slack/receive/interaction.ts";
+import { lostReply } from "../../src/slack/receive/lost-replies.ts";
+import { shownText } from "../commands/shown-text.ts";
 import { running } from "../digests/digest-processes.ts";
 import { vmTarget } from "../requests/asking.ts";
-import { shownText } from "../commands/shown-text.ts";
 
 const at = Date.parse("2026-11-20T03:12:00Z");
 

@@ -1,4 +1,4 @@
-import { readSources } from "../house/sources.ts";
+import { readSources } from "../structure/sources.ts";
 
 /** Names of fields of a form: what is typed into them means nothing by itself. */
 const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);

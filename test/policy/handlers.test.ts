@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { doorPolicy } from "../../sandbox/programs.ts";
-import { createProposals } from "../../src/door/proposals.ts";
+import { apiPolicy } from "../../sandbox/programs.ts";
+import { createProposals } from "../../src/proposals/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
@@ -10,7 +10,7 @@ import type { View } from "../../sandbox/slack/state/records.ts";
 import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally } from "../fuzz/fuzzed.ts";
 import { outcomeOf } from "../fuzz/outcome.ts";
-import { readSources } from "../house/sources.ts";
+import { readSources } from "../structure/sources.ts";
 import { buttonOn, pressPayload } from "../stories/forge.ts";
 import { handlersInCode } from "./handlers-in-code.ts";
 
@@ -87,7 +87,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     world = await startFuzzWorld(tally, {
       approved,
       mayFailAtTheDoor: false,
-      sections: doorPolicy,
+      sections: apiPolicy,
     });
     const proposals = createProposals(world.client, world.key);
     const target = {

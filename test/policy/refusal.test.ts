@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { mayRun, refusal } from "../../src/policy/refusal.ts";
-import { kindOfUser } from "../../src/slack/people/people.ts";
+import { kindOfUser } from "../../src/slack/people/kind-of-user.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
 type Asked = Parameters<typeof refusal>[0];

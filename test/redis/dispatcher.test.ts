@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { createLog } from "../../src/log/log.ts";
-import { startDispatcher, createDueList } from "../../src/redis/due-list.ts";
+import { startDispatcher } from "../../src/redis/dispatcher.ts";
+import { createDueList } from "../../src/redis/due-list.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** A due list, and a process that works on it. */

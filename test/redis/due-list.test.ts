@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createDueList, createOutbox } from "../../src/redis/due-list.ts";
+import { createDueList } from "../../src/redis/due-list.ts";
+import { createOutbox } from "../../src/redis/outbox.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 it("gives what is due, the longest due first, and to nobody else until the visibility timeout is over", async () => {

@@ -13,7 +13,7 @@ import {
 } from "../../scripts/manifest.ts";
 import { botScopes } from "../../src/start/doctor/slack.ts";
 import { usageOf } from "../../src/registry/define.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 
 // https://github.com/slackapi/manifest-schema, version 2.0.0
 const published: z.core.JSONSchema.JSONSchema = JSON.parse(

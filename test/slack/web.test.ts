@@ -1,7 +1,8 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
-import { foreignness, readIdentity } from "../../src/slack/people/people.ts";
+import { foreignness } from "../../src/slack/people/foreign-deliveries.ts";
+import { readIdentity } from "../../src/slack/people/identity.ts";
 import { createWeb } from "../../src/slack/web.ts";
 import { listenLocally } from "./receive/local-server.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isOlderPolicy, readPolicySigns } from "../../src/audit/sealer.ts";
+import { isOlderPolicy, readPolicySigns } from "../../src/audit/policy-order.ts";
 import { describeEntry } from "../../src/audit/render.ts";
 import { adoptPolicy } from "../../src/start/policy-keeper.ts";
 import { auditOf } from "../requests/asking.ts";

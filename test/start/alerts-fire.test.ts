@@ -8,7 +8,7 @@ import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { mintAuthority } from "../support/mint-authority.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { runCommandLine, usageOf } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 
 /** A terminal that remembers; none of its programs runs. */
 function terminal() {

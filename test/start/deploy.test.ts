@@ -8,7 +8,7 @@ import { parse, parseAllDocuments } from "yaml";
 import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
 
@@ -94,12 +94,12 @@ const chartValues: Values = {
   settings: { COMPUTE_API_URL: "https://compute.example" },
 };
 const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
-const withDoor = {
+const withApi = {
   ...overHttp,
   door: { enabled: true, sources: { PROMETHEUS: "door-prometheus" }, namespaces: ["monitoring"] },
 };
 const everything = {
-  ...withDoor,
+  ...withApi,
   image: { repository: "registry.example/gatehouse", digest: `sha256:${"0".repeat(64)}` },
   data: { storageClass: "fast" },
   nodeSelector: { disk: "local" },
@@ -153,8 +153,8 @@ describe("deploy/kubernetes", () => {
     ["worker", "chart", setsIn(chartValues)],
     ["gateway", "chart over HTTP", setsIn(overHttp)],
     ["worker", "chart over HTTP", setsIn(overHttp)],
-    ["gateway", "chart with the door", setsIn(withDoor)],
-    ["worker", "chart with the door", setsIn(withDoor)],
+    ["gateway", "chart with the door", setsIn(withApi)],
+    ["worker", "chart with the door", setsIn(withApi)],
   ] as const)(
     "runs a %s as the image does, unprivileged, with a disk of its own (%s)",
     (role, _, from) => {
@@ -212,7 +212,7 @@ describe("deploy/kubernetes", () => {
   it("opens the door in an overlay and in the chart alike, to the namespaces that are named", () => {
     const patch = parse(fileOf("deploy/kubernetes/door/gateway-patch.yaml")) as StatefulSet;
     const { containers, volumes } = patch.spec.template.spec;
-    const chosen = setsIn({ ...withDoor, http: {} })[0]?.spec.template.spec;
+    const chosen = setsIn({ ...withApi, http: {} })[0]?.spec.template.spec;
     for (const variable of containers[0].env)
       expect(chosen?.containers[0].env).toContainEqual(variable);
     expect(chosen?.containers[0].ports).toContainEqual(containers[0].ports[0]);
@@ -230,7 +230,7 @@ describe("deploy/kubernetes", () => {
       { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } },
     ];
     const ingress = [{ from, ports: [{ port: "door" }] }];
-    for (const all of [manifests.map(({ manifest }) => manifest), rendered(withDoor)])
+    for (const all of [manifests.map(({ manifest }) => manifest), rendered(withApi)])
       expect(policyIn(all)).toMatchObject({ spec: { ingress } });
     expect(policyIn(rendered(overHttp))).toBeUndefined();
   });
@@ -285,7 +285,7 @@ describe("deploy/kubernetes over HTTP and with the door", () => {
           .filter(({ kind }) => !/^(ConfigMap|Namespace|ServiceAccount)$/.test(kind))
           .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
           .toSorted();
-      expect(named(made)).toEqual(named(rendered(withDoor)));
+      expect(named(made)).toEqual(named(rendered(withApi)));
       const gatewayIn = (all: readonly object[]) => {
         const found = (all as StatefulSet[]).find(
           ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "gatehouse-gateway",
@@ -304,7 +304,7 @@ describe("deploy/kubernetes over HTTP and with the door", () => {
         };
       };
       const { extraEnv, extraVolumes, extraVolumeMounts } = everything;
-      const trusting = { ...withDoor, extraEnv, extraVolumes, extraVolumeMounts };
+      const trusting = { ...withApi, extraEnv, extraVolumes, extraVolumeMounts };
       expect(gatewayIn(made)).toEqual(gatewayIn(rendered(trusting)));
     } finally {
       await rm(copy, { recursive: true });
@@ -343,7 +343,7 @@ describe("deploy/helm", () => {
     const theirs = namesOf(ours).filter((name) => !elsewhere.includes(name));
     const more = ["ConfigMap gatehouse-policy", "ConfigMap gatehouse-settings"];
     const account = "ServiceAccount gatehouse";
-    expect(namesOf(rendered(withDoor))).toEqual(
+    expect(namesOf(rendered(withApi))).toEqual(
       [...new Set([...theirs, ...more, account])].toSorted(),
     );
   });
@@ -404,7 +404,7 @@ describe("deploy/helm", () => {
   });
 
   it("refuses values with which nothing would work, and every secret among them", () => {
-    for (const values of [chartValues, overHttp, withDoor, everything])
+    for (const values of [chartValues, overHttp, withApi, everything])
       expect(problems(values)).toBeUndefined();
     const settings = { COMPUTE_API_URL: "https://compute.example" };
     for (const [at, values] of [
@@ -436,7 +436,7 @@ describe("deploy/helm", () => {
   it("is rendered by Helm as it is here", ({ skip }) => {
     const helm = findProgram(["helm"]);
     if (helm === undefined) throw skip("there is no helm here");
-    for (const values of [chartValues, overHttp, withDoor, everything]) {
+    for (const values of [chartValues, overHttp, withApi, everything]) {
       const { status, stdout, stderr } = spawnSync(
         helm,
         ["template", chart.release, chartFolder, "--namespace", chart.namespace, "--values", "-"],

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { runCommandLine } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
 import { rows } from "../faults/rows/index.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";

@@ -11,7 +11,7 @@ import { verifyAudit } from "../../src/audit/verify.ts";
 import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { composeRedis, composeServices, filledIn } from "../support/compose.ts";
@@ -144,7 +144,7 @@ describe(".env.example", () => {
       ops: { port: 3001, host: "127.0.0.1" },
       proxies: { https: "http://proxy.example:3128" },
       redisReplicas: 1,
-      door: { port: 3002 },
+      api: { port: 3002 },
       traces: { serviceName: "gatehouse" },
     });
   });

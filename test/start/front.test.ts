@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { runtimeProblem } from "../../src/start/runtime.mjs";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 
 const pretend = `Object.defineProperty(process, "version", { value: "v20.1.0" })`;
 /** This Node.js with an old number, and whatever old one this machine has: as programs and their first words. */

@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
-import { startHealth, startWebServer } from "../../src/start/worker.ts";
+import { startHealth } from "../../src/start/health.ts";
+import { startWebServer } from "../../src/start/web-server.ts";
 
 const fileOf = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), "utf8");
 
@@ -24,16 +25,16 @@ it("the image's health check finds the probes where they are, and takes nothing 
   const ready = async () => undefined;
   const figures = async () => ({ type: "text/plain", text: "" });
   const ops = await startHealth({ port: 0, host, log, figures, alive: () => problem, ready });
-  const door = await startWebServer({ port: 0, host, log }, () => false);
+  const api = await startWebServer({ port: 0, host, log }, () => false);
   try {
-    const [opsPort, slackPort] = [String(ops.port), String(door.port)];
+    const [opsPort, slackPort] = [String(ops.port), String(api.port)];
     expect(await checked({ OPS_PORT: opsPort, PORT: slackPort })).toBe(0);
     expect(await checked({ OPS_PORT: slackPort })).toBe(1);
     problem = "the queue stands still";
     expect(await checked({ OPS_PORT: opsPort, OPS_HOST: "0.0.0.0" })).toBe(1);
   } finally {
     await ops.close();
-    await door.close();
+    await api.close();
   }
 });
 

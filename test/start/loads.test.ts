@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readSources, runtimeImportsOf } from "../house/sources.ts";
+import { readSources, runtimeImportsOf } from "../structure/sources.ts";
 
 const sources = readSources(["src"]);
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
+import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { createAlerts } from "../../src/door/alerts.ts";
+import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { createPolls } from "../../src/requests/journal/limits.ts";
+import { createPolls } from "../../src/requests/journal/polls.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
-import { sentence, md } from "../../src/messages/message.ts";
 import { createMeasure } from "../../src/start/measure.ts";
 import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -1,9 +1,9 @@
-import { connect } from "node:net";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { startHealth, type HealthOptions } from "../../src/start/worker.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { type HealthOptions, startHealth } from "../../src/start/health.ts";
 
 async function server(options: Partial<HealthOptions> = {}) {
   const telemetry = createTelemetry();

@@ -306,20 +306,22 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
       // Loopback, too, and not what others of this machine use
       HOST: "127.0.0.2",
     });
-    const [, port, opsPort, doorPort] = await main.prints(
-      /"event":"process.started".*?"port":(\d+),"opsPort":(\d+),"doorPort":(\d+)/,
+    const [, port, opsPort, apiPort] = await main.prints(
+      /"event":"process.started".*?"port":(\d+),"opsPort":(\d+),"apiPort":(\d+)/,
     );
     const answers = (host: string, at = "") =>
       fetch(`http://${host}:${at}/`).then(
         () => true,
         () => false,
       );
-    expect(await Promise.all([answers("127.0.0.2", port), answers("127.0.0.2", doorPort)])).toEqual(
-      [true, true],
-    );
-    expect(await Promise.all([answers("127.0.0.1", port), answers("127.0.0.1", doorPort)])).toEqual(
-      [false, false],
-    );
+    expect(await Promise.all([answers("127.0.0.2", port), answers("127.0.0.2", apiPort)])).toEqual([
+      true,
+      true,
+    ]);
+    expect(await Promise.all([answers("127.0.0.1", port), answers("127.0.0.1", apiPort)])).toEqual([
+      false,
+      false,
+    ]);
     expect(await answers("127.0.0.1", opsPort)).toBe(true);
   });
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import { expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { createServer as createTlsServer } from "node:tls";

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";

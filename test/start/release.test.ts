@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { root } from "../house/sources.ts";
+import { root } from "../structure/sources.ts";
 
 const fileOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const { version, files } = JSON.parse(fileOf("package.json")) as {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createKeys } from "../../src/redis/redis.ts";
 import { kindOf, runRetention } from "../../src/start/retention.ts";
-import { readSources } from "../house/sources.ts";
+import { readSources } from "../structure/sources.ts";
 import { startWorld } from "../support/start-world.ts";
 
 it("every key that the sources name is of a kind that says how long it is kept", () => {

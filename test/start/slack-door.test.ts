@@ -1,12 +1,12 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { type Socket, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
-import { createSlackHttp } from "../../src/slack/receive/app.ts";
-import { startWebServer } from "../../src/start/worker.ts";
+import { createSlackHttp } from "../../src/slack/receive/http.ts";
+import { startWebServer } from "../../src/start/web-server.ts";
 
-async function door() {
+async function api() {
   const where = { port: 0, host: "127.0.0.1", log: silentLog() };
   const started = await startWebServer(where, (request, response) => {
     if (request.url !== "/slack/events") return false;
@@ -18,7 +18,7 @@ async function door() {
 }
 
 it("Slack's port knows Slack's path alone: no probe, no figure", async () => {
-  await using slack = await door();
+  await using slack = await api();
   expect(await (await slack.get("/slack/events")).text()).toBe("taken");
   for (const path of ["/healthz", "/readyz", "/metrics", "/"]) {
     const answer = await slack.get(path);
@@ -27,7 +27,7 @@ it("Slack's port knows Slack's path alone: no probe, no figure", async () => {
 });
 
 it("is not shut by 600 connections that never ask for anything", async () => {
-  await using slack = await door();
+  await using slack = await api();
   const silent: Socket[] = [];
   let cut = 0;
   try {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { connectAgent, dataOf } from "../../sandbox/agent.ts";
-import { agentToken, doorEnv, doorPolicy } from "../../sandbox/programs.ts";
+import { agentToken, apiEnv, apiPolicy } from "../../sandbox/programs.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 
 describe("an agent that tries to restart production", () => {
   it("can't: no tool does, its proposal is refused, and no one in Slack is bothered with it", async () => {
-    await using world = await startWorld({ policy: testPolicy + doorPolicy, env: doorEnv });
-    const door = `http://127.0.0.1:${world.processes[0]?.doorPort}/mcp`;
-    await using agent = await connectAgent(door, { bearer: agentToken });
+    await using world = await startWorld({ policy: testPolicy + apiPolicy, env: apiEnv });
+    const api = `http://127.0.0.1:${world.processes[0]?.apiPort}/mcp`;
+    await using agent = await connectAgent(api, { bearer: agentToken });
 
     const { tools } = await agent.listTools();
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["vm_show", "propose"]));

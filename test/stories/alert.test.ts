@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alertmanagerBody, minute, send, startAlertWorld } from "../door/sending.ts";
+import { alertmanagerBody, minute, send, startAlertWorld } from "../alerts/sending.ts";
 import { hears, wordsOf } from "./words.ts";
 
 describe("an alert at night", () => {

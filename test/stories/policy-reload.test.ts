@@ -267,7 +267,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
 /** What a service with this token is answered when it reads. */
 async function readsAsService({ processes: [first] }: TestWorld): Promise<number> {
   const headers = { authorization: "Bearer test-token" };
-  return (await fetch(`http://127.0.0.1:${first?.doorPort}/v1/vms`, { headers })).status;
+  return (await fetch(`http://127.0.0.1:${first?.apiPort}/v1/vms`, { headers })).status;
 }
 
 const service = (token: string) =>

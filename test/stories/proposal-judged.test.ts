@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { deployJob, deployPolicy, doorEnv } from "../door/deploy-job.ts";
+import { deployJob, deployPolicy, apiEnv } from "../proposals/deploy-job.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -13,7 +13,7 @@ const policyWith = (propose: string, view = '["*"]') =>
 
 const everything = policyWith('{ operations: ["*"] }');
 
-const startDoor = (policy: string) => startWorld({ env: doorEnv, policy });
+const startApi = (policy: string) => startWorld({ env: apiEnv, policy });
 
 const refusals = async (world: TestWorld) =>
   (await auditOf(world.client, world.key("audit"))).filter(({ what }) => what === "refusal");
@@ -161,7 +161,7 @@ ${team('operate: ["S01ONCALL"], approve: ["U0AMIR"]')}`,
       "input.snapshot",
     ],
   ])("%s", async (_what, policy, command, title, detail, rule) => {
-    await using world = await startDoor(policy);
+    await using world = await startApi(policy);
     const { status, body } = await deployJob(world).proposes(command);
     expect([status, body]).toEqual([
       422,
@@ -179,7 +179,7 @@ ${team('operate: ["S01ONCALL"], approve: ["U0AMIR"]')}`,
   });
 
   it("the snapshot is another VM's", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     await world.olivia.types("ops", "/vm snapshot web-2 nightly");
     const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
     await expect.poll(() => world.client.hget(world.key("snapshot-owners"), id)).not.toBeNull();
@@ -203,14 +203,14 @@ ${team('operate: ["S01ONCALL"], approve: ["U0AMIR"]')}`,
       'operate: ["U0OLIVIA", "U0AMIR"], approve: ["U0OLIVIA", "U0AMIR"]',
     ],
   ])("but it is proposed where %s", async (_who, rights) => {
-    await using world = await startDoor(`${everything}${team(rights)}`);
+    await using world = await startApi(`${everything}${team(rights)}`);
     expect((await deployJob(world).proposes("project delete payments")).status).toBe(202);
   });
 });
 
 describe("a card stands where it can be run", () => {
   it("in the next place that `channels` lists", async () => {
-    await using world = await startDoor(`${everything}channels: [C02STATUS]\n`);
+    await using world = await startApi(`${everything}channels: [C02STATUS]\n`);
     const { card, state, words } = await cardOf(world, "vm snapshot db-1", "status");
     expect(words).toContain("[Run]");
     await world.olivia.presses("Run", { in: card });
@@ -219,7 +219,7 @@ describe("a card stands where it can be run", () => {
   });
 
   it("also while its own channel is closed", async () => {
-    await using world = await startDoor(`${everything}channels: [C01OPS, C03AUDIT]\n`);
+    await using world = await startApi(`${everything}channels: [C01OPS, C03AUDIT]\n`);
     for (const channel of world.slack.workspace.channels.values())
       if (channel.name === "ops") channel.archived = true;
     await deployJob(world).proposes("vm snapshot db-1");
@@ -231,7 +231,7 @@ describe("a card stands where it can be run", () => {
 
 describe("what a form fills in", () => {
   it("may be left out: a size, and what to change", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const resize = await cardOf(world, "vm resize web-2");
     await world.olivia.presses("Run", { in: resize.card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
@@ -245,7 +245,7 @@ describe("what a form fills in", () => {
   });
 
   it("is the same without the spaces that a form takes away, and without what is empty", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const words =
       'project create --name zeus --type GIT_DEPLOY --region eu-west --git-url https://git.example/zeus --git-branch "" --build-command " make all "';
     const { card, state } = await cardOf(world, words);
@@ -260,7 +260,7 @@ describe("what a service may propose goes by the name that a project would get, 
   const renames = '{ operations: ["project.update", "project.create"], targets: ["stag*"] }';
 
   it("at once", async () => {
-    await using world = await startDoor(policyWith(renames));
+    await using world = await startApi(policyWith(renames));
     const job = deployJob(world);
     for (const [words, said] of [
       [
@@ -281,14 +281,14 @@ describe("what a service may propose goes by the name that a project would get, 
 
   it("at once where it may propose for all that it sees", async () => {
     const policy = policyWith('{ operations: ["project.update"] }', '["stag*"]');
-    await using world = await startDoor(policy);
+    await using world = await startApi(policy);
     const job = deployJob(world);
     expect((await job.proposes("project update staging --name prod")).status).toBe(403);
     expect((await job.proposes("project update staging --name stage")).status).toBe(202);
   });
 
   it("at the press", async () => {
-    await using world = await startDoor(policyWith(renames));
+    await using world = await startApi(policyWith(renames));
     const { card, state } = await cardOf(world, "project update staging --name stage");
     await reload(world, (file) => file.replace('"stag*"', '"staging*"'));
     await world.olivia.presses("Run", { in: card });
@@ -298,7 +298,7 @@ describe("what a service may propose goes by the name that a project would get, 
   });
 
   it("where whoever runs it fills in the name", async () => {
-    await using world = await startDoor(policyWith(renames));
+    await using world = await startApi(policyWith(renames));
     const { card, state } = await cardOf(world, "project update staging");
     const fills = async (name: string) => {
       await world.olivia.presses("Run", { in: card });
@@ -329,7 +329,7 @@ describe("the snapshot of a restore is judged again at the press", () => {
   const made = async (world: TestWorld) => (await world.store.recentIds({}, 10)).length;
 
   it("is gone", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const { card, known, state } = await proposed(world);
     await world.client.del(known);
     await world.olivia.presses("Run", { in: card });
@@ -343,7 +343,7 @@ describe("the snapshot of a restore is judged again at the press", () => {
   });
 
   it("is gone by the time that its form is submitted", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const { card, known, state } = await proposed(world);
     await world.olivia.presses("Run", { in: card });
     const isForm = ({ submit = "" }) => submit === "Request approval";
@@ -358,7 +358,7 @@ describe("the snapshot of a restore is judged again at the press", () => {
   });
 
   it("turned out to be of another VM", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const { card, snapshot, state } = await proposed(world);
     await world.client.hset(world.key("snapshot-owners"), snapshot, "vm-payments-web-2");
     await world.olivia.presses("Run", { in: card });
@@ -368,7 +368,7 @@ describe("the snapshot of a restore is judged again at the press", () => {
   });
 
   it("is of no VM that its service sees", async () => {
-    await using world = await startDoor(everything);
+    await using world = await startApi(everything);
     const { card, state } = await cardOf(world, "vm restore db-1 snap-elsewhere");
     await reload(world, (file) =>
       file.replace('view: ["*"]\n    propose', 'view: ["payments"]\n    propose'),
@@ -406,7 +406,7 @@ describe("a target whose name isn't known at the press", () => {
   ])(
     "isn't judged by an old one: the service %s",
     async (_how, weather, said) => {
-      await using world = await startDoor(byName);
+      await using world = await startApi(byName);
       const { card, state } = await cardOf(world, "vm snapshot db-1");
       world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
       world.compute.weather(weather);

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { deployJob, deployPolicy, doorEnv } from "../door/deploy-job.ts";
+import { deployJob, deployPolicy, apiEnv } from "../proposals/deploy-job.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const startDoor = (more: Parameters<typeof startWorld>[0] = {}) =>
-  startWorld({ env: doorEnv, policy: deployPolicy(), ...more });
+const startApi = (more: Parameters<typeof startWorld>[0] = {}) =>
+  startWorld({ env: apiEnv, policy: deployPolicy(), ...more });
 
 /** What `propose` answers, with the card once it stands in Slack. */
 async function proposed(world: TestWorld, command = "vm snapshot db-1 before-deploy") {
@@ -22,7 +22,7 @@ const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => pa
 
 describe("a deploy job that proposes", () => {
   it("gets its snapshot once someone runs it, and goes on", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     const job = deployJob(world);
     const { status, headers, body } = await job.proposes("/vm snapshot db-1 before-deploy");
     const url = `/v1/requests/${body.id}`;
@@ -66,7 +66,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("shows until when, with the day, since that may be two days on, and who then requests it", async () => {
-    await using world = await startDoor({ policy: deployPolicy("    expires: 2d\n") });
+    await using world = await startApi({ policy: deployPolicy("    expires: 2d\n") });
     const { id } = await proposed(world);
     const record = await world.client.hget(world.key("proposal", id), "record");
     const at = Math.floor(JSON.parse(String(record)).expiresAt / 1000);
@@ -76,7 +76,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const { progress } = await world.ended("vm snapshot");
     const snapshotId = progress.answer?.snapshotId ?? "";
@@ -103,7 +103,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("may have nothing else made of it: a form that changes what was proposed is refused", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended("vm snapshot");
     const { card, state } = await proposed(world, "vm restore db-1 nightly");
@@ -123,7 +123,7 @@ describe("a deploy job that proposes", () => {
 
   it("has one request, though two people press Run at once", async () => {
     const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
-    await using world = await startDoor({ policy });
+    await using world = await startApi({ policy });
     const { card, state } = await proposed(world);
     await Promise.all([
       world.olivia.presses("Run", { in: card }),
@@ -140,7 +140,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     const { job, id, card } = await proposed(world);
     await world.vera.presses("Dismiss", { in: card });
     await hears(world.vera, "ops", /You can't run \/vm snapshot/);
@@ -172,7 +172,7 @@ describe("a deploy job that proposes", () => {
 
   it("is run or dismissed, never both, where two people do so at once", async () => {
     const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
-    await using world = await startDoor({ policy });
+    await using world = await startApi({ policy });
     for (const round of [1, 2, 3]) {
       const { card, state, id } = await proposed(world, `vm snapshot db-1 round-${round}`);
       await world.amir.presses("Dismiss", { in: card });
@@ -192,7 +192,7 @@ describe("a deploy job that proposes", () => {
 
   it("is run by the next press, or goes on with the first, where a process died between taking it and its request", async () => {
     let dies: "throws" | "hangs" | undefined = "throws";
-    await using world = await startDoor({
+    await using world = await startApi({
       async at(point) {
         if (point !== "proposal-taken") return;
         if (dies === "throws") throw new Error("killed here");
@@ -221,7 +221,7 @@ describe("a deploy job that proposes", () => {
 
   it("expires by Redis time where nobody runs it, and then can't be run", async () => {
     const policy = deployPolicy("    expires: 1500ms\n");
-    await using world = await startDoor({ policy });
+    await using world = await startApi({ policy });
     const { job, id, card } = await proposed(world);
     expect((await job.asks(id, "?wait=10")).body).toMatchObject({
       state: "expired",
@@ -239,7 +239,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("is no longer run once gatehouse.yml doesn't name its service, or what it may propose", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     const file = world.env["GATEHOUSE_CONFIG"] ?? "";
     const { card } = await proposed(world);
     await writeFile(file, (await readFile(file, "utf8")).replaceAll("vm.snapshot", "vm.stop"));
@@ -255,7 +255,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("is no longer run once its service doesn't see the target any more", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     const file = world.env["GATEHOUSE_CONFIG"] ?? "";
     const { card, state } = await proposed(world);
     const narrowed = deployPolicy().replace('view: ["payments"]', 'view: ["ml"]');
@@ -272,7 +272,7 @@ describe("a deploy job that proposes", () => {
 
   it("is judged as its target is called and whose it is at the press", async () => {
     const byName = deployPolicy().replace('targets: ["payments/*"]', 'targets: ["payments/db-*"]');
-    await using world = await startWorld({ env: doorEnv, policy: byName });
+    await using world = await startWorld({ env: apiEnv, policy: byName });
     const { card, state } = await proposed(world);
     const no = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
     world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
@@ -289,7 +289,7 @@ describe("a deploy job that proposes", () => {
   }, 30_000);
 
   it("can be dismissed when it can't be run any more: its target is gone, or its service lost the right", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     const { card, state } = await proposed(world);
     world.compute.edit.replaceVm({ vm: "db-1" });
     await world.olivia.presses("Run", { in: card });
@@ -309,7 +309,7 @@ describe("a deploy job that proposes", () => {
       .replace('view: ["payments"]', 'view: ["*"]')
       .replace('targets: ["payments/*"]', 'targets: ["*"]')
       .replace('"vm.restore"', '"vm.restore", "vm.stop", "project.delete"');
-    await using world = await startWorld({ env: doorEnv, policy: all });
+    await using world = await startWorld({ env: apiEnv, policy: all });
     const job = deployJob(world);
     for (const [words, why] of [
       ["vm stop vault-1", /^vault-1 is protected, so nobody can run \/vm stop on it\.$/],
@@ -323,7 +323,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("can't be run while changes are frozen, as its card says, and is as it was after the thaw", async () => {
-    await using world = await startDoor();
+    await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended("vm snapshot");
     const { card, state } = await proposed(world, "vm restore db-1 nightly");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readSources, importsOf } from "../house/sources.ts";
+import { readSources, importsOf } from "../structure/sources.ts";
 import { verifyEvidence } from "../../src/verifier/verify-evidence.ts";
 import { secondLookAtQuote, secondLookAtReport } from "./independent-checker.ts";
 import { endorsementsOf, evidenceOf, readVectorFile, vectors } from "./vectors.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { patchProblem } from "../faults/stage/patch.ts";
-import { readSources } from "../house/sources.ts";
+import { readSources } from "../structure/sources.ts";
 import { checkCases } from "./check-cases.ts";
 import { createMints } from "./judging.ts";
 import { mutations } from "./mutations.ts";

@@ -1,14 +1,15 @@
 import * as z from "zod";
-import { findSigningKey, openAnchors } from "../../audit/sealer.ts";
+import { openAnchors } from "../../audit/anchors.ts";
 import { exportAudit, exportText } from "../../audit/export.ts";
-import { type AuditFilter, peopleInTrail, readAudit } from "../../audit/trail.ts";
 import { renderAudit, renderVerdict } from "../../audit/render.ts";
+import { findSigningKey } from "../../audit/signing-key.ts";
+import { type AuditFilter, peopleInTrail, readAudit } from "../../audit/trail.ts";
 import { verifyAudit } from "../../audit/verify.ts";
-import { buttons, md, type Message, name, sentence } from "../../messages/message.ts";
+import { type Message, buttons, md, name, sentence } from "../../messages/message.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold } from "../../text/glob.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
-import { withNames } from "../last-known.ts";
+import { withNames } from "../known-people.ts";
 
 const most = 30;
 

@@ -1,29 +1,29 @@
 import * as z from "zod";
 import {
+  type Markdown,
   duration,
   firstFew,
   hintOf,
   lines,
-  type Markdown,
   md,
   name,
   sentence,
 } from "../../messages/message.ts";
 import {
-  mayNeedApproval,
   type NeededApprovals,
-  isUsual,
   calledIn,
-  needsInWords,
   decide,
   decideEach,
+  isUsual,
+  mayNeedApproval,
   needingApproval,
+  needsInWords,
 } from "../../policy/approval-rule.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { defineCommand, calledName, rest, targetArgument } from "../../registry/define.ts";
+import { calledName, defineCommand, rest, targetArgument } from "../../registry/define.ts";
+import { type Invocation, asksForChange, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import { asksForChange, type Invocation, targetWords } from "../../registry/invocation.ts";
-import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/submit.ts";
+import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import type { ReadContext } from "../context.ts";
 
 export const canI = defineCommand({

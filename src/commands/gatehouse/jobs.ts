@@ -1,9 +1,9 @@
-import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
+import * as z from "zod";
 import {
+  buttons,
   md,
   name,
-  buttons,
   rowsOverTable,
   section,
   sentence,
@@ -11,13 +11,13 @@ import {
   utc,
 } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
-import { defineCommand, requestable, calledName } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/limits.ts";
+import { calledName, defineCommand, requestable } from "../../registry/define.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf, openIt, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";
 import { changesSince } from "../../requests/render/since-request.ts";
-import { agoOrAt, type ReadContext } from "../context.ts";
+import { type ReadContext, agoOrAt } from "../context.ts";
 
 const most = 60;
 /** More have no room in a message: each has three blocks or more. */

@@ -1,26 +1,26 @@
 import * as z from "zod";
 import { glob as globShape } from "../../config/policy-schema.ts";
 import { listed } from "../../digests/line-buttons.ts";
-import { type Event, events, type Subscription } from "../../digests/requests.ts";
+import { type Event, type Subscription, events } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
 import {
+  type Markdown,
+  type Message,
   channelLink,
   counted,
   lines,
   list,
-  type Markdown,
   md,
   name,
-  type Message,
   section,
   sentence,
 } from "../../messages/message.ts";
 import { scopeShownTo } from "../../policy/access.ts";
 import { compileTargetGlobs } from "../../policy/refusal.ts";
 import { defineCommand, rest, runButton } from "../../registry/define.ts";
-import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
-import { noteInChannel, type ReadContext } from "../context.ts";
+import { nearest } from "../../text/nearest.ts";
+import { type ReadContext, noteInChannel } from "../context.ts";
 
 /** In one channel. */
 const maxGlobs = 50;

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { listed } from "../../digests/line-buttons.ts";
-import { events } from "../../digests/requests.ts";
+import { events } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
 import { channelLink, md, sentence } from "../../messages/message.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
-import { noteInChannel, type ReadContext } from "../context.ts";
+import { type ReadContext, noteInChannel } from "../context.ts";
 import { asNoted, checkPlace, eventWords, noneNamed, readWords } from "./subscribe.ts";
 
 export const unsubscribe = defineCommand({

@@ -2,23 +2,24 @@ import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
 import {
-  lines,
   type Markdown,
+  context,
+  lines,
   md,
   name,
-  when,
-  context,
   section,
   sentence,
+  when,
 } from "../../messages/message.ts";
-import { target, defineCommand } from "../../registry/define.ts";
 import { needsInWords } from "../../policy/approval-rule.ts";
-import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";
-import { isReviewed, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { defineCommand, target } from "../../registry/define.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
+import { namedNeeds } from "../../requests/journal/open-seats.ts";
+import { type StoredRequest, isReviewed, stateWords } from "../../requests/journal/record.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { emergencyLine } from "../../requests/render/render-card.ts";
-import { withNames } from "../last-known.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
+import { withNames } from "../known-people.ts";
 
 const maxSteps = 25;
 

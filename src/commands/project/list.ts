@@ -1,18 +1,11 @@
 import * as z from "zod";
-import { counted, lines, md, name, context, sentence, table } from "../../messages/message.ts";
-import { defineCommand } from "../../registry/define.ts";
-import { isKept, type ReadContext } from "../context.ts";
-import {
-  filterFlag,
-  inventoryAge,
-  noSuchPage,
-  pageFlag,
-  pageOf,
-  pageShape,
-  shownOf,
-} from "../last-known.ts";
-import { listedProjectShape } from "../shapes.ts";
 import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
+import { context, counted, lines, md, name, sentence, table } from "../../messages/message.ts";
+import { defineCommand } from "../../registry/define.ts";
+import { type ReadContext, isKept } from "../context.ts";
+import { inventoryAge } from "../inventory-age.ts";
+import { filterFlag, noSuchPage, pageFlag, pageOf, pageShape, shownOf } from "../pages.ts";
+import { listedProjectShape } from "../shapes.ts";
 
 const args = z.object({
   type: filterFlag("only projects of this type: TEE_VM, GIT_DEPLOY, or CONTAINER"),

@@ -1,42 +1,42 @@
 import * as z from "zod";
+import type { Attested } from "../../attestation/appraiser.ts";
+import { type Signing, bundleOf } from "../../attestation/bundle.ts";
+import type { NamedVm } from "../../attestation/pins.ts";
 import {
-  fileTime,
   type FleetRow,
+  fileTime,
   renderAttestation,
   renderFleet,
   reportFile,
 } from "../../attestation/render-attestation.ts";
-import type { NamedVm } from "../../attestation/pins.ts";
-import type { Attested } from "../../attestation/appraiser.ts";
-import { bundleOf, type Signing } from "../../attestation/bundle.ts";
-import { openSigningKey } from "../../audit/sealer.ts";
+import { openSigningKey } from "../../audit/signing-key.ts";
 import { createTrail } from "../../audit/trail.ts";
-import { messageOf, UserError } from "../../errors.ts";
+import { UserError, messageOf } from "../../errors.ts";
 import {
-  lines,
+  type ButtonSpec,
   type Markdown,
+  lines,
   md,
   name,
-  when,
-  type ButtonSpec,
   sentence,
+  when,
 } from "../../messages/message.ts";
 import {
-  targetOrSeveral,
   type Answer,
+  type Target,
   defineCommand,
   dottedName,
-  runButton,
   fileFlag,
-  type Target,
+  runButton,
+  targetOrSeveral,
 } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/limits.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import { stateWords } from "../../requests/journal/record.ts";
-import { vmsNamed } from "../../requests/submit/submit.ts";
+import { vmsNamed } from "../../requests/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
-import { appraisalShape, isoTime } from "../shapes.ts";
 import { pinsPropose } from "../gatehouse/pins-propose.ts";
+import { appraisalShape, isoTime } from "../shapes.ts";
 
 /** As many as the compute client has connections. */
 const atOnce = 16;

@@ -1,33 +1,26 @@
 import * as z from "zod";
+import { showOneOf } from "../../digests/line-buttons.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
+import { type Failing, byTrouble, countByStatus, redFirst, signed } from "../../inventory/known.ts";
 import {
-  counted,
-  lines,
   List,
+  buttons,
+  context,
+  counted,
+  csv,
+  lines,
   md,
   name,
   plain,
-  csv,
-  buttons,
-  context,
   sentence,
   table,
 } from "../../messages/message.ts";
-import { target, type Answer, defineCommand, runButton, fileFlag } from "../../registry/define.ts";
-import { showOneOf } from "../../digests/line-buttons.ts";
-import { isKept, type ReadContext } from "../context.ts";
-import {
-  filterFlag,
-  inventoryAge,
-  noSuchPage,
-  pageFlag,
-  pageOf,
-  pageShape,
-  shownOf,
-} from "../last-known.ts";
-import { listedVmShape } from "../shapes.ts";
-import { byTrouble, countByStatus, type Failing, redFirst, signed } from "../../inventory/known.ts";
+import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
 import { parseTime } from "../../text/parse-time.ts";
+import { type ReadContext, isKept } from "../context.ts";
+import { inventoryAge } from "../inventory-age.ts";
+import { filterFlag, noSuchPage, pageFlag, pageOf, pageShape, shownOf } from "../pages.ts";
+import { listedVmShape } from "../shapes.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 

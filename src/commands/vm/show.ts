@@ -1,43 +1,44 @@
 import * as z from "zod";
-import { ComputeError, unreadable, type Vm } from "../../compute/compute.ts";
+import { ComputeError, type Vm, unreadable } from "../../compute/compute.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
-  readable,
-  duration,
-  lines,
-  type Markdown,
-  md,
-  name,
-  plain,
-  utc,
-  when,
   type ButtonSpec,
+  type Markdown,
+  type Message,
   buttons,
   context,
+  duration,
   fields,
+  lines,
+  md,
   message,
-  type Message,
+  name,
+  plain,
+  readable,
   section,
+  utc,
+  when,
 } from "../../messages/message.ts";
+import { askOnce, protection } from "../../policy/refusal.ts";
 import {
-  target,
-  targetArgument,
   type Command,
+  type VmCommand,
   defineCommand,
   dottedName,
   runButton,
-  type VmCommand,
+  target,
+  targetArgument,
 } from "../../registry/define.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { recentRequests } from "../../requests/journal/limits.ts";
-import { askOnce, protection } from "../../policy/refusal.ts";
 import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
-import { targetOfVm } from "../../requests/submit/submit.ts";
-import type { Policy } from "../../config/policy-file.ts";
-import type { ReadContext } from "../context.ts";
-import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
-import { isoTime, readAt, vmShape } from "../shapes.ts";
+import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
+import type { ReadContext } from "../context.ts";
+import { lastKnown, unlessUnreachable } from "../last-known.ts";
+import { isoTime, readAt, vmShape } from "../shapes.ts";
+import { specsWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",

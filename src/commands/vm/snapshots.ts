@@ -1,19 +1,20 @@
 import * as z from "zod";
+import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
 import {
+  context,
   counted,
   duration,
+  listing,
   md,
   name,
-  context,
-  listing,
   sentence,
   table,
 } from "../../messages/message.ts";
-import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
-import { target, defineCommand } from "../../registry/define.ts";
-import { isKept, type ReadContext } from "../context.ts";
-import { specsWords, withNames } from "../last-known.ts";
+import { defineCommand, target } from "../../registry/define.ts";
+import { type ReadContext, isKept } from "../context.ts";
+import { withNames } from "../known-people.ts";
 import { isoTime, snapshotShape } from "../shapes.ts";
+import { specsWords } from "../specs-words.ts";
 
 const maxRows = 50;
 

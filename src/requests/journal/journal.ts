@@ -1,30 +1,35 @@
 import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
-import { createDueList, createOutbox } from "../../redis/due-list.ts";
 import { replicasIn } from "../../redis/check.ts";
-import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { createDueList } from "../../redis/due-list.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { type Keys, type RedisClient, defineScript, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
+import { isOlderPolicy } from "../../audit/policy-order.ts";
+import { createOnce } from "./once.ts";
+import { createThrottling } from "./throttling.ts";
+import { type Freeze, createFreeze } from "./freeze.ts";
+import { createLists } from "./lists.ts";
+import { createLimits } from "./rate-limits.ts";
 import {
-  auditRecord,
   type Progress,
   type RequestRecord,
   type ReviewSignature,
+  type State,
   type StoredRequest,
+  auditRecord,
   keepFinalMs,
   lettersOf,
   locksOf,
+  mayMove,
+  parseStored,
   pollKeyOf,
   sameWithinMs,
-  mayMove,
-  type State,
   stepText,
-  parseStored,
 } from "./record.ts";
-import { createLimits, createLists, createReviews } from "./limits.ts";
+import { createReviews } from "./reviews.ts";
 import * as scripts from "./scripts.ts";
-import { createSharedCards, createSwitches, type Freeze } from "./switches.ts";
-import { during, originNow, workNow, workOnRequest, type Log, type Spans } from "../../log/log.ts";
-import type { LimitName, Telemetry } from "../../log/telemetry.ts";
+import { createSharedCards } from "./shared-cards.ts";
 
 /** `why` goes into the history and the audit trail; without it, only progress is saved. */
 export interface Move {
@@ -217,7 +222,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
   }
 
   return {
-    ...createSwitches(redis, key),
+    ...createFreeze(redis, key),
+    ...createThrottling(redis, key),
+    ...createOnce(redis, key),
     ...createLimits(redis, key),
     ...createBallot(redis, key, outbox.ring),
     ...createReviews(redis, key),
@@ -232,6 +239,19 @@ export function createJournal(redis: RedisClient, key: Keys) {
     getMany,
     move,
     holds,
+    /** What the journal knows of these sends; undefined for a missing request. One failed read fails them all. */
+    claimsOf: (sends: readonly { request: string; attempt: number }[]) =>
+      Promise.all(
+        sends.map(async ({ request, attempt }) => {
+          const fields = ["attempt", `claim:${attempt}`];
+          const [attempts, nonce] = await redis.hmget(key("request", request), ...fields);
+          return attempts ? { attempts: Number(attempts), nonce: nonce ?? undefined } : undefined;
+        }),
+      ),
+    /** Whether this policy was superseded by ours. */
+    isOlderPolicy: (version: string, ours: string): Promise<boolean> =>
+      isOlderPolicy(redis, key, version, ours),
+
     /** Drops requests that are no longer kept from the list. */
     async trim(): Promise<void> {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);
@@ -268,153 +288,4 @@ const isAgain = (interactionId: string) => /^after:.*:again$/.test(interactionId
 function isFinal(state: State, progress: Progress): boolean {
   if (state === "not-applied") return progress.mayResend !== true;
   return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
-}
-
-interface Step {
-  from: State | undefined;
-  to: State;
-  why: string;
-  /** Redis time (ms) at which it came into `from`, and left it. */
-  since: number;
-  at: number;
-  /** The person who did it, if one did. */
-  by?: string | undefined;
-  attempt?: number | undefined;
-  worker?: string | undefined;
-}
-
-/**
- * The journal, with its log lines, metrics, and spans: each move of a request is one line of the log, one sample, and one
- * span; a freeze and a thaw are warnings, whoever caused them.
- */
-export function observed(
-  journal: Journal,
-  { log, telemetry, spans }: { log: Log; telemetry: Telemetry; spans?: Spans | undefined },
-): Journal {
-  function moved(record: RequestRecord, { from, since, at, ...step }: Step): void {
-    const { command, target, requester, roll: rollout } = record;
-    const work = workOnRequest(record);
-    const of = { command, target: target.name, targetId: target.id, person: requester.id, rollout };
-    log.info("request.moved", { ...work.ids, ...of, from: from ?? "", ...step });
-    if (from === undefined || !spans) return;
-    const attributes = { command, to: step.to, why: step.why };
-    during(work, () =>
-      spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
-    );
-  }
-
-  function ended(request: StoredRequest, from: State, at: number): void {
-    const { record, state, progress } = request;
-    const { command } = record;
-    telemetry.requests.inc({ command, end: state });
-    if (progress.sentAt !== undefined && from !== "unknown")
-      telemetry.settledSeconds.observe({ command }, Math.max(0, at - progress.sentAt) / 1000);
-    spans?.ended({
-      name: command,
-      ...workOnRequest(record).parents[0],
-      parent: record.parentSpan,
-      startMs: record.createdAt,
-      endMs: at,
-      attributes: {
-        request: record.id,
-        command,
-        target: record.target.id,
-        person: record.requester.id,
-        end: state,
-      },
-      failed: state === "failed" ? (progress.why ?? state) : undefined,
-    });
-  }
-
-  function waits(limit: LimitName, ms: number): void {
-    if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
-  }
-
-  return {
-    ...journal,
-
-    async create(request) {
-      const record = { ...request.record, ...originNow() };
-      const created = await journal.create({ ...request, record });
-      if (created.isNew) {
-        const { createdAt, requester, via } = record;
-        const times = { since: createdAt, at: createdAt, by: requester.id };
-        moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
-      }
-      return created;
-    },
-
-    async move(request, to) {
-      const outcome = await journal.move(request, to);
-      if (outcome.is !== "moved") return outcome;
-      const { record, state: from, changedAt: since, attempt: before } = request;
-      const { at, request: now } = outcome;
-      const { state, attempt, owner: worker } = now;
-      if (state === "sending" && request.progress.waitsFor) waits("target", at - since);
-      if (state === "sending" && before === 0) {
-        const waitedMs = at - record.createdAt;
-        telemetry.sentSeconds.observe({ command: record.command }, Math.max(0, waitedMs) / 1000);
-      }
-      const { why, actor: by } = to;
-      const who = { by, attempt: attempt || undefined, worker };
-      if (why) moved(record, { from, to: state, why, since, at, ...who });
-      if (now.final && !request.final) ended(now, from, at);
-      return outcome;
-    },
-
-    async vote(request, voter, vote, seen, meets) {
-      const outcome = await journal.vote(request, voter, vote, seen, meets);
-      if (outcome.is === "again") return outcome;
-      const { record, changedAt: since } = request;
-      log.info("request.voted", {
-        ...workOnRequest(record).ids,
-        ...workNow()?.ids,
-        person: voter.id,
-        vote,
-        ...outcome,
-      });
-      if (outcome.is !== "authorized" && outcome.is !== "denied") return outcome;
-      const at = Date.now();
-      const why = `${vote === "deny" ? "denied" : "approved"} by ${voter.id}`;
-      moved(record, { from: request.state, to: outcome.is, why, since, at, by: voter.id });
-      if (outcome.is === "denied") ended({ ...request, state: "denied" }, request.state, at);
-      return outcome;
-    },
-
-    async freeze(freeze) {
-      const isNew = await journal.freeze(freeze);
-      const { by, id, reason } = freeze;
-      if (isNew) log.warn("changes.frozen", { by, reason, ...(id ? { person: id } : {}) });
-      return isNew;
-    },
-
-    async thaw(by) {
-      const isNew = await journal.thaw(by);
-      if (isNew) log.warn("changes.thawed", { person: by });
-      return isNew;
-    },
-
-    async note(entry) {
-      const id = await journal.note(entry);
-      log.info("audit.noted", entry);
-      return id;
-    },
-
-    async throttledMs() {
-      const ms = await journal.throttledMs();
-      waits("compute", ms);
-      return ms;
-    },
-  };
-}
-
-/** Logs and counts results that were posted. */
-export function observeTold({ log, telemetry }: { log: Log; telemetry: Telemetry }) {
-  return (requests: readonly StoredRequest[]): void => {
-    for (const { record, changedAt } of requests) {
-      const seconds = Math.max(0, Date.now() - changedAt) / 1000;
-      telemetry.toldSeconds.observe(seconds);
-      log.info("request.told", { ...workOnRequest(record).ids, seconds });
-    }
-  };
 }

@@ -1,10 +1,10 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
-import type { Origin } from "../../log/log.ts";
-import type { Labels, Refusal, Seen, Target } from "../../registry/define.ts";
+import type { Origin } from "../../log/traces.ts";
 import type { VoteNeed } from "../../policy/approval-rule.ts";
-import { placeIn, shownIn } from "../../redis/due-list.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
+import { placeIn, shownIn } from "../../redis/shown.ts";
+import type { Labels, Refusal, Seen, Target } from "../../registry/define.ts";
 
 /** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
 export interface RequestRecord extends Origin {

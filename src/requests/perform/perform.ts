@@ -1,27 +1,25 @@
-import { during, workOnRequest } from "../../log/log.ts";
+import { during, workOnRequest } from "../../log/traces.ts";
 import { redisTrouble } from "../../redis/redis.ts";
+import { type Seen, nounOf } from "../../registry/define.ts";
+import type { Journal } from "../journal/journal.ts";
+import { hourlyOf, limitWords } from "../journal/rate-limits.ts";
+import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import { submit } from "../submit/submit.ts";
+import { backoff, jitter } from "./back-off.ts";
+import { gate, underNewPolicy } from "./gate.ts";
+import { claimAndSend } from "./send.ts";
 import {
-  gate,
-  underNewPolicy,
-  backoff,
-  changeOf,
-  ended,
-  jitter,
-  maxStepErrors,
+  type Change,
   type Next,
   type Stop,
-  throttledWhy,
+  changeOf,
   claimId,
-  type WorkerContext,
+  ended,
+  maxStepErrors,
+  throttledWhy,
   waitFor,
-  type Change,
-} from "./gate.ts";
-import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
-import type { Journal } from "../journal/journal.ts";
-import { hourlyOf, limitWords } from "../journal/limits.ts";
-import { claimAndSend } from "./send.ts";
-import { submit } from "../submit/submit.ts";
-import { nounOf, type Seen } from "../../registry/define.ts";
+} from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
 
 const noCurrentPolicy = "it waits for a worker that has the current policy";
 
@@ -62,12 +60,12 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
     const hint = `${promise(progress)} Request again if it is still wanted.`;
-    return end(request, "expired", why, by, hint);
+    return endUnsent(request, "expired", why, by, hint);
   }
   if (progress.reservedFor && progress.reservedFor !== by.workerId) {
     if (await by.isAlive(progress.reservedFor)) return waitFor(2 * timing.heartbeatMs);
     const why = "it had no effect, and the worker that may resend it is gone";
-    return end(request, "cancelled", why, by);
+    return endUnsent(request, "cancelled", why, by);
   }
   if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
   if (by.standstill() !== undefined)
@@ -77,7 +75,7 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const change = changeOf(record, by.commands);
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
-    return end(request, "cancelled", why, by);
+    return endUnsent(request, "cancelled", why, by);
   }
   if (change.command.class === "secret") return untilOpened(request, now, by);
   await by.at?.("gate", record.id);
@@ -114,7 +112,7 @@ async function stop(
       return ended;
     }
     case "closed":
-      return end(request, "cancelled", stopped.why, by, stopped.hint, stopped.instead);
+      return endUnsent(request, "cancelled", stopped.why, by, stopped.hint, stopped.instead);
     case "later": {
       // Looked for as often to the end: a person waits for what follows the safety snapshot
       const times = stopped.safety ? 1 : (progress.looks ?? 0);
@@ -125,7 +123,7 @@ async function stop(
       const why = `all changes are frozen by ${whom}${reason ? `: ${reason}` : ""}`;
       const hint = `${promise(progress)} Request again after the thaw.`;
       const frozen = { ...request, progress: { ...progress, wasFrozen: true } };
-      return end(frozen, "cancelled", why, by, hint);
+      return endUnsent(frozen, "cancelled", why, by, hint);
     }
     case "locked":
       return waitBehind(request, stopped.holder, by);
@@ -138,7 +136,13 @@ async function stop(
 async function untilOpened(request: StoredRequest, now: number, by: WorkerContext): Promise<Next> {
   const { record, progress } = request;
   if (record.policyVersion !== by.policyVersion)
-    return end(request, "cancelled", "the policy changed since this request", by, underNewPolicy);
+    return endUnsent(
+      request,
+      "cancelled",
+      "the policy changed since this request",
+      by,
+      underNewPolicy,
+    );
   const why = "its requester has not opened it yet";
   if (progress.why !== why)
     await by.store.move(request, { state: "authorized", progress: { ...progress, why }, why });
@@ -161,7 +165,7 @@ async function checkSender(request: StoredRequest, by: WorkerContext): Promise<N
   const progress = { ...request.progress, endedAt: await by.store.now() };
   const moved = await by.store.move(request, { state: "unclear", progress, why });
   if (moved.is === "changed") return waitFor(50);
-  await by.polls.soon(pollKeyOf(request.record));
+  await by.polls.pollSoon(pollKeyOf(request.record));
   return ended;
 }
 
@@ -218,7 +222,7 @@ function promise(progress: Progress): string {
 }
 
 /** Ends it with nothing sent. */
-export async function end(
+export async function endUnsent(
   request: StoredRequest,
   state: "expired" | "cancelled",
   why: string,
@@ -252,7 +256,7 @@ async function stepFailed(
   }
   const why = "Gatehouse repeatedly fails to process this request";
   if (fresh.state === "authorized")
-    return end({ ...fresh, progress }, "cancelled", why, by, promise(progress));
+    return endUnsent({ ...fresh, progress }, "cancelled", why, by, promise(progress));
   if (fresh.state === "sending") await by.store.move(fresh, { state: "unclear", progress, why });
   return ended;
 }

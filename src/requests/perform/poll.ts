@@ -1,28 +1,30 @@
 import {
   ComputeError,
   type ListGaps,
+  isTransitional,
   mayHide,
   nextPollDelay,
-  isTransitional,
   statusFacts,
   unreadable,
 } from "../../compute/compute.ts";
-import { during, workOnRequests } from "../../log/log.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import type { DueWork } from "../../redis/due-list.ts";
-import type { Seen, Effect, Target } from "../../registry/define.ts";
-import { readTarget, changeOf, maxStepErrors, type WorkerContext } from "./gate.ts";
+import { during, workOnRequests } from "../../log/traces.ts";
+import type { DueWork } from "../../redis/dispatcher.ts";
+import type { Effect, Seen, Target } from "../../registry/define.ts";
 import {
+  type Look,
+  type Progress,
+  type State,
+  type StoredRequest,
+  isAnotherOne,
+  isList,
   isPolled,
   lasts,
-  type Progress,
-  type StoredRequest,
-  type Look,
   statusOf,
-  isList,
-  isAnotherOne,
-  type State,
 } from "../journal/record.ts";
+import { readTarget } from "./read-target.ts";
+import { changeOf, maxStepErrors } from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
 
 /** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
 interface Polled {

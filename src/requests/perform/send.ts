@@ -2,29 +2,28 @@ import { type Accepted, ComputeError } from "../../compute/compute.ts";
 import { messageOf } from "../../errors.ts";
 import { patiently } from "../../redis/redis.ts";
 import type { Seen } from "../../registry/define.ts";
+import { newNonce } from "../journal/journal.ts";
 import {
-  type Change,
-  ended,
-  type Next,
-  type Stop,
-  type WorkerContext,
-  waitFor,
-  backoff,
-  jitter,
-  throttledWhy,
-  claimId,
-  keyRefused,
-  readTarget,
-} from "./gate.ts";
-import {
-  isPolled,
-  pollKeyOf,
   type Progress,
   type State,
   type StoredRequest,
+  isPolled,
+  pollKeyOf,
   statusOf,
 } from "../journal/record.ts";
-import { newNonce } from "../journal/journal.ts";
+import { backoff, jitter } from "./back-off.ts";
+import { keyRefused } from "./gate.ts";
+import { readTarget } from "./read-target.ts";
+import {
+  type Change,
+  type Next,
+  type Stop,
+  claimId,
+  ended,
+  throttledWhy,
+  waitFor,
+} from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
 
 type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
 
@@ -121,12 +120,12 @@ async function claimOnce(
   }
   if (!isFirst) {
     call.mayHaveLeft = true;
-    return moveOwn(claimed, "unclear", {}, "this attempt is already in the ledger", by);
+    return moveIfStillOurs(claimed, "unclear", {}, "this attempt is already in the ledger", by);
   }
   await by.at?.("ledger", record.id);
   if (needsMark)
     call.looking = setTimeout(
-      () => void by.polls.soon(pollKeyOf(record)).catch(() => undefined),
+      () => void by.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
       longCall * pollFirstMs,
     );
   // A worker paused since the claim must not act on outdated facts
@@ -147,7 +146,7 @@ async function claimOnce(
   const answer = await send(claimed, change, { ...by, compute: by.compute.onlyWhile(mayGoOn) });
   if (answer instanceof ComputeError) {
     call.mayHaveLeft = answer.kind !== "unreachable";
-    by.mine.add(record.id);
+    by.unclearCallsOfThisWorker.add(record.id);
   }
   await by.at?.("answer", record.id);
   if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
@@ -220,7 +219,7 @@ async function takeAnswer(
       const notSent = (claimed.progress.notSent ?? 0) + 1;
       const why = "the compute service could not be reached; nothing was sent";
       if (notSent > maxNotSent) {
-        return moveOwn(claimed, "rejected", { ...learned, notSent, why }, why, by);
+        return moveIfStillOurs(claimed, "rejected", { ...learned, notSent, why }, why, by);
       }
       const inMs = backoff(notSent + 1, by.policy.timing);
       return returnToAuthorized(claimed, { ...learned, notSent }, why, inMs, by);
@@ -234,7 +233,7 @@ async function takeAnswer(
     }
     case "unclear":
     case "unexpected":
-      return moveOwn(claimed, "unclear", learned, "no clear answer", by);
+      return moveIfStillOurs(claimed, "unclear", learned, "no clear answer", by);
     default:
       return refused(claimed, change, learned, answer, by);
   }
@@ -259,8 +258,8 @@ async function accepted(
     mark: began ? { status: statusOf(told), at: endedAt } : undefined,
   };
   return effect.provenBy?.(answer)
-    ? moveOwn(claimed, "done", learned, "the answer proves it", by)
-    : moveOwn(claimed, "accepted", learned, "accepted by the compute service", by);
+    ? moveIfStillOurs(claimed, "done", learned, "the answer proves it", by)
+    : moveIfStillOurs(claimed, "accepted", learned, "accepted by the compute service", by);
 }
 
 /** After a 409, one read: a target already in the wanted state is done. */
@@ -279,18 +278,18 @@ async function refused(
     const read = await readTarget(claimed.record.target, by).catch(() => undefined);
     if (read?.seen && effect.already?.(read.seen, args)) {
       const all = { ...learned, after: read.seen, already: true };
-      return moveOwn(claimed, "done", all, "already in that state", by);
+      return moveIfStillOurs(claimed, "done", all, "already in that state", by);
     }
     // The conflict may be with the first call, taking effect late: reads decide
     if ((claimed.progress.resent ?? 0) > 0) {
       const why = "it was resent, and the compute service refused it in this state";
-      return moveOwn(claimed, "unclear", learned, why, by);
+      return moveIfStillOurs(claimed, "unclear", learned, why, by);
     }
   }
   const why = answer.serviceMessage
     ? `the compute service refused: ${answer.serviceMessage}`
     : `the compute service refused (${answer.status ?? answer.kind})`;
-  return moveOwn(claimed, "rejected", { ...learned, why }, why, by);
+  return moveIfStillOurs(claimed, "rejected", { ...learned, why }, why, by);
 }
 
 /** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
@@ -304,7 +303,7 @@ async function returnToAuthorized(
   const notBefore = (await by.store.now()) + inMs;
   const { sentAt: _notSent, ...before } = claimed.progress;
   const unsent = { ...claimed, progress: before };
-  await moveOwn(unsent, "authorized", { ...learned, why, notBefore }, why, by);
+  await moveIfStillOurs(unsent, "authorized", { ...learned, why, notBefore }, why, by);
   return waitFor(inMs);
 }
 
@@ -312,7 +311,7 @@ async function returnToAuthorized(
  * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
  * (`unclear`, `not-applied`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
  */
-async function moveOwn(
+async function moveIfStillOurs(
   claimed: StoredRequest,
   state: State,
   learned: Partial<Progress>,
@@ -331,7 +330,7 @@ async function moveOwn(
     if ((await by.store.move(now, { state, progress, why })).is !== "changed") break;
     now = await by.store.get(claimed.record.id);
   }
-  if (isPolled(state)) await by.polls.soon(pollKeyOf(claimed.record));
+  if (isPolled(state)) await by.polls.pollSoon(pollKeyOf(claimed.record));
   return ended;
 }
 

@@ -1,12 +1,15 @@
-import { ownerOf } from "../../policy/refusal.ts";
-import { teamChange, underNewPolicy, readTarget, claimId, type WorkerContext } from "./gate.ts";
-import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
-import { advance, end } from "./perform.ts";
-import { returnLeftBehind } from "./send.ts";
 import { ComputeError } from "../../compute/compute.ts";
-import { message, type Message, news, section, lines, md, name } from "../../messages/message.ts";
+import { type Message, lines, md, message, name, news, section } from "../../messages/message.ts";
+import { ownerOf } from "../../policy/refusal.ts";
 import type { Seen } from "../../registry/define.ts";
+import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
+import { teamChange, underNewPolicy } from "./gate.ts";
+import { advance, endUnsent } from "./perform.ts";
 import { isUnsettled } from "./poll.ts";
+import { readTarget } from "./read-target.ts";
+import { returnLeftBehind } from "./send.ts";
+import { claimId } from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
 
 const page = 200;
 
@@ -61,7 +64,7 @@ async function sweepOne(
 async function giveUpResend(request: StoredRequest, by: WorkerContext): Promise<void> {
   const { id } = request.record;
   if (request.owner === by.workerId) {
-    if (by.mine.has(id) || by.calling.has(claimId(request))) return;
+    if (by.unclearCallsOfThisWorker.has(id) || by.calling.has(claimId(request))) return;
   } else if (request.owner && (await by.isAlive(request.owner))) return;
   const { mayResend: _over, ...kept } = request.progress;
   const progress = { ...kept, hint: "It was not resent: the worker that sent it is gone." };
@@ -86,14 +89,14 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
   const isOther = policyVersion !== by.policyVersion;
   if (isOther && (await by.store.isOlderPolicy(policyVersion, by.policyVersion))) {
     const why = "the policy changed while this waited for approval";
-    return void (await end(request, "cancelled", why, by, underNewPolicy));
+    return void (await endUnsent(request, "cancelled", why, by, underNewPolicy));
   }
   const { target } = request.record;
   const { id } = ownerOf(target);
   const called = id === "" ? undefined : await by.projectName(id);
   const elsewhere = teamChange(target, called, by.policy);
   if (elsewhere !== undefined)
-    return void (await end(request, "cancelled", elsewhere, by, "Request again."));
+    return void (await endUnsent(request, "cancelled", elsewhere, by, "Request again."));
   const now = await by.store.now();
   if (approval && approval.expiresAt > now) {
     const { remindsAt = approval.expiresAt } = approval;
@@ -105,7 +108,7 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
   }
   const why =
     request.votes.length > 0 ? "too few approved it in time" : "nobody approved it in time";
-  await end(request, "expired", why, by);
+  await endUnsent(request, "expired", why, by);
 }
 
 /**
@@ -114,14 +117,14 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
  */
 export async function resendOwn(by: WorkerContext): Promise<void> {
   // The set grows while these are read
-  const ids = [...by.mine];
+  const ids = [...by.unclearCallsOfThisWorker];
   const requests = await by.store.getMany(ids);
   const present = new Set(requests.map(({ record }) => record.id));
-  for (const id of ids) if (!present.has(id)) by.mine.delete(id);
+  for (const id of ids) if (!present.has(id)) by.unclearCallsOfThisWorker.delete(id);
   for (const request of requests) {
     const { id } = request.record;
     if (request.final || request.owner !== by.workerId) {
-      by.mine.delete(id);
+      by.unclearCallsOfThisWorker.delete(id);
       continue;
     }
     if (request.state !== "not-applied") continue;
@@ -136,7 +139,7 @@ export async function resendOwn(by: WorkerContext): Promise<void> {
     });
     if (moved.is !== "moved") continue;
     // After the move: the sweep ends what no worker will resend
-    by.mine.delete(id);
+    by.unclearCallsOfThisWorker.delete(id);
     const next = await advance(id, by);
     if (next.is === "wait") await by.wake(id);
   }

@@ -1,31 +1,31 @@
 import type { KnownBlock } from "@slack/types";
-import { capital } from "../../attestation/render-attestation.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
+import { capital } from "../../attestation/render-attestation.ts";
 import {
   type ButtonSpec,
+  Markdown,
   buttons,
   context,
-  section,
   lines,
-  Markdown,
   md,
   name,
   plainWords,
+  section,
   utc,
   when,
 } from "../../messages/message.ts";
+import { joined, maxNamed, needsInWords, numbers } from "../../policy/approval-rule.ts";
 import {
-  argumentsOf,
   type ChangeCommand,
+  type Target,
+  argumentsOf,
   calledName,
   isPin,
-  type Target,
   projectOf,
 } from "../../registry/define.ts";
-import { joined, maxNamed, needsInWords, numbers } from "../../policy/approval-rule.ts";
-import { namedNeeds } from "../journal/limits.ts";
+import { namedNeeds } from "../journal/open-seats.ts";
 import type { Approval, RequestRecord, StoredRequest } from "../journal/record.ts";
-import type { Freeze } from "../journal/switches.ts";
+import type { Freeze } from "../journal/freeze.ts";
 
 /**
  * What an approver reads before a vote, the same on the card, on the Home tab, and in lists; the fingerprint covers it. What is

@@ -1,63 +1,63 @@
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import {
-  buttons,
   type ButtonSpec,
-  context,
-  message,
+  Markdown,
   type Message,
+  buttons,
+  channelLink,
+  context,
+  dotted,
+  firstFew,
+  howToOpen,
+  lineList,
+  lines,
+  md,
+  mention,
+  menu,
+  message,
+  name,
   news,
   section,
   sentence,
-  menu,
-  lines,
-  lineList,
-  dotted,
-  firstFew,
-  Markdown,
-  md,
-  name,
-  when,
-  mention,
-  channelLink,
-  howToOpen,
   utc,
+  when,
 } from "../../messages/message.ts";
-import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
-import type { Policy } from "../../config/policy-file.ts";
 import { rightsOver } from "../../policy/access.ts";
-import { askOnce, type Confirming, interruption, ownerOf } from "../../policy/refusal.ts";
-import { isReviewed, type StoredRequest, stateWords } from "../journal/record.ts";
+import { type Confirming, askOnce, interruption, ownerOf } from "../../policy/refusal.ts";
+import { sharedBy } from "../../redis/shown.ts";
+import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
+import { type StoredRequest, isReviewed, stateWords } from "../journal/record.ts";
 import {
-  askingLine,
+  type SinceRequest,
   askingBlocks,
+  askingLine,
   askingNews,
   deedLine,
+  deedOf,
   detailOf,
   fingerprintLine,
   linked,
+  missingWords,
   requestButton,
+  sinceLine,
   targetName,
   verbOf,
   voteButtons,
   whyButton,
-  deedOf,
-  missingWords,
-  type SinceRequest,
-  sinceLine,
 } from "./asking.ts";
 import {
+  askWhetherDone,
   cardViewOf,
   decidedLine,
-  mentions,
-  outcomeOf,
-  isRefusedInError,
-  symbolOf,
-  renderResult,
   isChannel,
   isDecidedElsewhere,
-  askWhetherDone,
+  isRefusedInError,
+  mentions,
+  outcomeOf,
+  renderResult,
+  symbolOf,
 } from "./render-result.ts";
-import { sharedBy } from "../../redis/due-list.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {

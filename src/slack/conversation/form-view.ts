@@ -1,33 +1,33 @@
-import { targetName } from "../../requests/render/asking.ts";
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
 import { statusFacts } from "../../compute/compute.ts";
+import { countByStatus } from "../../inventory/known.ts";
+import { snapshotName } from "../../inventory/snapshots.ts";
 import {
-  plainText,
-  section,
-  sections,
+  Markdown,
   counted,
   firstFew,
   lines,
-  Markdown,
   md,
   name,
   plain,
+  plainText,
+  section,
+  sections,
   when,
 } from "../../messages/message.ts";
 import {
   type Argument,
-  argumentsOf,
-  calledName,
   type ChangeCommand,
   type DialogFacts,
   type Target,
+  argumentsOf,
+  calledName,
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { countByStatus } from "../../inventory/known.ts";
-import { snapshotName } from "../../inventory/snapshots.ts";
-import { vmOf } from "../../requests/submit/submit.ts";
+import { targetName } from "../../requests/render/asking.ts";
+import { vmOf } from "../../requests/submit/resolve-targets.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
 
 export const dialogCallback = "dialog";

@@ -1,10 +1,8 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
 import {
-  buttons,
   type Message,
-  section,
-  sentence,
+  buttons,
   counted,
   csv,
   hintOf,
@@ -12,15 +10,17 @@ import {
   md,
   name,
   plain,
+  section,
+  sentence,
 } from "../../messages/message.ts";
 import { needsWords } from "../../policy/approval-rule.ts";
 import {
   type Argument,
+  type ChangeCommand,
+  type Target,
   argumentsOf,
   flagName,
-  type ChangeCommand,
   isChange,
-  type Target,
 } from "../../registry/define.ts";
 import {
   type ChangeInvocation,
@@ -29,34 +29,27 @@ import {
   type Rolling,
   rollingArgs,
   rollingOf,
-  withoutRolling,
   withTarget,
+  withoutRolling,
 } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
-import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/submit.ts";
+import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
+import { type Several, resolveOne } from "../../requests/submit/resolve-targets.ts";
 import type { RolloutRecord } from "../../rollouts/rollout.ts";
 import { errorReply, say } from "../error-reply.ts";
+import { textAt } from "../json.ts";
 import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
-import { parseJson, textAt } from "../web.ts";
+import { parseJson } from "../web.ts";
 import { sendFile } from "./answer.ts";
+import { Refused, authorize, emergency, frozenLine } from "./authorize.ts";
+import { gatherFacts, notNow, pinnedAmong } from "./dialog-facts.ts";
 import {
-  authorize,
-  emergency,
-  Refused,
-  type Act,
-  type BeforeAck,
-  frozenLine,
-  type GatewayContext,
-  personOf,
-} from "./authorize.ts";
-import { openReview } from "./vote.ts";
-import {
+  type FormMeta,
   asksNumber,
   formMeta,
-  type FormMeta,
   formOfMany,
   formOfOne,
   maxListed,
@@ -64,18 +57,12 @@ import {
   rolloutCallback,
   titleOf,
 } from "./form-view.ts";
-import {
-  gatherFacts,
-  neededApprovals,
-  notNow,
-  pinnedAmong,
-  planRollout,
-  approversOf,
-  makesOne,
-  placeOf,
-  submitChange,
-} from "./submit.ts";
-import { authorizePlan, begin, findPlanned, onlyRequester, type Planned } from "./press-rollout.ts";
+import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
+import { approversOf, neededApprovals } from "./needed-approvals.ts";
+import { planRollout } from "./plan-rollout.ts";
+import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
+import { makesOne, placeOf, submitChange } from "./submit-change.ts";
+import { openReview } from "./vote.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(

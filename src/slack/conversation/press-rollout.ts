@@ -4,32 +4,30 @@ import { needingApproval } from "../../policy/approval-rule.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
+import { rolloutList } from "../../rollouts/render-rollout.ts";
 import {
-  mayTryAgain,
-  restIdOf,
-  restOf,
   type RolloutControl,
   type RolloutRecord,
   type StoredRollout,
+  mayTryAgain,
+  restIdOf,
+  restOf,
 } from "../../rollouts/rollout.ts";
 import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
-import { rolloutList } from "../../rollouts/render-rollout.ts";
-import { sendFile, unsent } from "./answer.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
+import { sendFile, unsent } from "./answer.ts";
+import { authorize, authorizeRights, frozenLine } from "./authorize.ts";
+import { pinnedAmong } from "./dialog-facts.ts";
+import { formOfMany } from "./form-view.ts";
 import {
-  authorize,
-  authorizeRights,
   type Act,
   type BeforeAck,
-  changeNamed,
-  frozenLine,
   type GatewayContext,
-  openOr,
+  changeNamed,
   personOf,
-} from "./authorize.ts";
-import { formOfMany } from "./form-view.ts";
-import { pinnedAmong } from "./submit.ts";
+} from "./gateway-context.ts";
+import { openOr } from "./reply-with-error.ts";
 
 export interface Planned {
   rollout: StoredRollout;

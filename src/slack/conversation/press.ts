@@ -5,15 +5,14 @@ import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
 import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, type Message, duration, md, sentence, when } from "../../messages/message.ts";
+import { type Message, buttons, duration, md, sentence, when } from "../../messages/message.ts";
 import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
-import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
+import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/poll.ts";
-import { isChannel, renderResult } from "../../requests/render/render-result.ts";
+import { readTarget } from "../../requests/perform/read-target.ts";
 import {
   lacksId,
   mayRetry,
@@ -21,25 +20,22 @@ import {
   renderCard,
   withResult,
 } from "../../requests/render/render-card.ts";
+import { isChannel, renderResult } from "../../requests/render/render-result.ts";
 import { say } from "../error-reply.ts";
-import { isDirect, type Press } from "../receive/interaction.ts";
-import { parseJson, textAt } from "../web.ts";
-import { answer, offerApproved, openConsole } from "./answer.ts";
-import {
-  authorize,
-  type Act,
-  changeNamed,
-  commandNamed,
-  openOr,
-  outdated,
-  personOf,
-  tooSlow,
-} from "./authorize.ts";
+import { textAt } from "../json.ts";
+import { type Press, isDirect } from "../receive/interaction.ts";
+import { parseJson } from "../web.ts";
+import { answer } from "./answer.ts";
+import { authorize } from "./authorize.ts";
+import { offerApproved, openConsole } from "./consoles.ts";
 import { openForm, refreshForm } from "./form.ts";
-import { askDismissal, pressAlert, runProposal } from "./press-door.ts";
+import { type Act, changeNamed, commandNamed, outdated, personOf } from "./gateway-context.ts";
+import { pressAlert } from "./press-alert.ts";
+import { askDismissal, runProposal } from "./press-proposal.ts";
 import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
+import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
-import { alreadyRequested, placeOf } from "./submit.ts";
+import { alreadyRequested, placeOf } from "./submit-change.ts";
 import {
   alreadyResolved,
   askedFor,

@@ -2,72 +2,69 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
-import { asked } from "../../door/render-alert.ts";
+import { statusFacts } from "../../compute/compute.ts";
+import { asked } from "../../alerts/render-alert.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { takenAt } from "../../inventory/snapshots.ts";
 import {
-  buttons,
   type ButtonSpec,
-  limits,
-  message,
+  Markdown,
   type Message,
+  buttons,
+  hintOf,
+  limits,
+  lines,
+  md,
+  message,
+  name,
   plainText,
   section,
   sentence,
   table,
-  hintOf,
-  lines,
-  Markdown,
-  md,
-  name,
 } from "../../messages/message.ts";
-import { statusFacts } from "../../compute/compute.ts";
-import { askOnce, type Confirming, isToConfirm } from "../../policy/refusal.ts";
+import { type Confirming, askOnce, isToConfirm } from "../../policy/refusal.ts";
 import {
   type Argument,
-  targetArgument,
-  calledName,
   type ChangeCommand,
   type Command,
+  type Target,
+  calledName,
   dottedName,
   isChange,
   isPin,
   runButton,
-  type Target,
+  targetArgument,
 } from "../../registry/define.ts";
 import {
-  asksForChange,
   type ChangeInvocation,
-  hasForm,
   type Input,
   type Invocation,
   type Person,
+  asksForChange,
+  hasForm,
   targetWords,
   withTarget,
 } from "../../registry/invocation.ts";
 import {
   LacksTarget,
   type Named,
+  type WordsRefusal,
   parseCommand,
   parseInvocation,
-  type WordsRefusal,
 } from "../../registry/parse.ts";
-import {
-  PickOne,
-  PickSnapshot,
-  resolveOne,
-  resolveSeveral,
-  withSnapshotId,
-} from "../../requests/submit/submit.ts";
+import { PickSnapshot, withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
+import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
-import { answer, asksFirst } from "./answer.ts";
-import { authorize, emergency, type Act, frozenLine, personOf } from "./authorize.ts";
+import { answer } from "./answer.ts";
+import { authorize, emergency, frozenLine } from "./authorize.ts";
+import { confirmFirst } from "./consoles.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
-import { makesOne, placeOf, submitChange } from "./submit.ts";
+import { type Act, personOf } from "./gateway-context.ts";
+import { makesOne, placeOf, submitChange } from "./submit-change.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
 export async function runWords(text: string, act: Act): Promise<void> {
@@ -127,7 +124,7 @@ export async function run(
     const person = await personOf(act, { fresh: isEmergency });
     const how = isEmergency ? emergency : {};
     await authorize({ command, input, targets: [], person, channelId, ...how }, gateway);
-    const isRequested = await asksFirst(invocation, person, act);
+    const isRequested = await confirmFirst(invocation, person, act);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));

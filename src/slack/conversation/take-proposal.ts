@@ -1,24 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
+import { ComputeError } from "../../compute/compute.ts";
 import {
+  type ProposalRecord,
   decidedRefusal,
   mayPropose,
   proposalIn,
-  type ProposalRecord,
   proposalRefusal,
-} from "../../door/proposals.ts";
-import { ComputeError } from "../../compute/compute.ts";
+} from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
-import { type ChangeCommand, restoresSnapshot, type Target } from "../../registry/define.ts";
 import { plainWords } from "../../messages/message.ts";
-import { asNamedNow } from "../../requests/perform/gate.ts";
+import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
+import { asNamedNow } from "../../requests/perform/read-target.ts";
 import type { Submission } from "../../requests/submit/submit.ts";
-import {
-  changeNamed,
-  frozenLine,
-  type GatewayContext,
-  outdated,
-  seenByService,
-} from "./authorize.ts";
+import { frozenLine } from "./authorize.ts";
+import { type GatewayContext, changeNamed, outdated } from "./gateway-context.ts";
+import { seenByService } from "./visible-to.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(

@@ -1,49 +1,48 @@
-import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ModalView } from "@slack/types";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
-import { checkSnapshotId, type Project } from "../../compute/compute.ts";
+import { type Project, checkSnapshotId } from "../../compute/compute.ts";
 import { asksForReview, signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
+  type Message,
   buttons,
   context,
-  message,
-  type Message,
-  news,
-  section,
   md,
   mention,
+  message,
   name,
+  news,
   plain,
+  section,
   utc,
   when,
 } from "../../messages/message.ts";
 import { lists, scopeOfPerson } from "../../policy/access.ts";
-import { ownerOf } from "../../policy/refusal.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
+import { ownerOf } from "../../policy/refusal.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import { keepSignature, type Move } from "../../requests/journal/journal.ts";
+import { type Move, keepSignature } from "../../requests/journal/journal.ts";
 import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { readTarget } from "../../requests/perform/gate.ts";
-import { lacksId } from "../../requests/render/render-card.ts";
+import { readTarget } from "../../requests/perform/read-target.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
+import { lacksId } from "../../requests/render/render-card.ts";
 import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
-import { isDirect, type Press, type Submission } from "../receive/interaction.ts";
-import { at, parseJson, textAt } from "../web.ts";
+import { at, textAt } from "../json.ts";
+import { type Press, type Submission, isDirect } from "../receive/interaction.ts";
+import { parseJson } from "../web.ts";
+import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
+import { labelsOf } from "./dialog-facts.ts";
+import { modal, reasonInput, textInput } from "./form-view.ts";
 import {
-  type AskedFor,
-  authorize,
-  refuseUnderOldPolicy,
   type Act,
   type BeforeAck,
-  changeNamed,
   type GatewayContext,
+  changeNamed,
   personOf,
-} from "./authorize.ts";
-import { modal, reasonInput, textInput } from "./form-view.ts";
-import { labelsOf } from "./submit.ts";
+} from "./gateway-context.ts";
 
 /**
  * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up

@@ -1,21 +1,17 @@
-import { during, type Work, workOnRequests } from "../../log/log.ts";
-import {
-  type Dispatcher,
-  startDispatcher,
-  type Outbox,
-  createOutbox,
-} from "../../redis/due-list.ts";
+import { randomUUID } from "node:crypto";
+import { type Work, during, workOnRequests } from "../../log/traces.ts";
+import { type ButtonSpec, Markdown, type Message, answered } from "../../messages/message.ts";
+import { type Dispatcher, startDispatcher } from "../../redis/dispatcher.ts";
+import { type Outbox, createOutbox } from "../../redis/outbox.ts";
 import {
   type Fields,
+  type Keys,
+  type RedisClient,
+  defineScript,
   fieldsNamed,
   redisTimeLua,
-  type Keys,
-  defineScript,
-  type RedisClient,
 } from "../../redis/redis.ts";
-import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts";
-import { randomUUID } from "node:crypto";
-import { answered, type ButtonSpec, Markdown, type Message } from "../../messages/message.ts";
+import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
 
 /** What messages are about: requests, shared cards, rollouts or notices. */
 export interface Source extends Pick<Subject, "kind" | "at"> {

@@ -1,26 +1,14 @@
 import { asText, inFewWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
-import { sharedOutside, type Message, unseenGroup } from "../../messages/message.ts";
-import type { Outbox, shownIn } from "../../redis/due-list.ts";
-import {
-  type SharedChannels,
-  isBecauseOfUs,
-  textAt,
-  type Place,
-  postMessage,
-  type Web,
-  type WebAnswer,
-} from "../web.ts";
-import {
-  createLookUp,
-  metadataOf,
-  type Mark,
-  type RateLimiter,
-  type Says,
-  type Sought,
-  type Taken,
-  type Urgency,
-} from "./rate-limiter.ts";
+import { type Message, sharedOutside, unseenGroup } from "../../messages/message.ts";
+import type { Outbox } from "../../redis/outbox.ts";
+import type { shownIn } from "../../redis/shown.ts";
+import { textAt } from "../json.ts";
+import type { SharedChannels } from "../shared-channels.ts";
+import { type WebAnswer, isBecauseOfUs } from "../web-answer.ts";
+import { type Place, type Web, postMessage } from "../web.ts";
+import { type Says, type Sought, createLookUp, metadataOf } from "./look-up.ts";
+import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject extends Sought {

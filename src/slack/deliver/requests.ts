@@ -1,16 +1,28 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { type Log, workOnRequest } from "../../log/log.ts";
+import type { Log } from "../../log/log.ts";
+import { workOnRequest } from "../../log/traces.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
+import { sharedBy } from "../../redis/shown.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
+import type { Failpoints } from "../../requests/failpoints.ts";
 import { type Journal, redraw } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
-import { sharedBy } from "../../redis/due-list.ts";
-import type { SharedCard } from "../../requests/journal/switches.ts";
-import type { Failpoints } from "../../requests/perform/gate.ts";
-import { end } from "../../requests/perform/perform.ts";
+import type { SharedCard } from "../../requests/journal/shared-cards.ts";
+import { endUnsent } from "../../requests/perform/perform.ts";
+import type { SinceRequest } from "../../requests/render/asking.ts";
+import {
+  cameFrom,
+  closedLine,
+  renderAsked,
+  renderCard,
+  renderExpired,
+  renderStaleCard,
+  renderUnknownElsewhere,
+  withResult,
+} from "../../requests/render/render-card.ts";
 import {
   type Above,
   cardVersion,
@@ -20,26 +32,15 @@ import {
   isDecidedElsewhere,
   isExpiredUnapproved,
   noticesDue,
-  unknownNotices,
   renderNotice,
   renderResult,
+  unknownNotices,
 } from "../../requests/render/render-result.ts";
-import {
-  renderCard,
-  withResult,
-  cameFrom,
-  renderAsked,
-  renderExpired,
-  renderStaleCard,
-  renderUnknownElsewhere,
-  closedLine,
-} from "../../requests/render/render-card.ts";
-import type { SinceRequest } from "../../requests/render/asking.ts";
 import { versionOf } from "../../requests/render/since-request.ts";
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { linkTo as permalinkOf } from "./rate-limiter.ts";
-import { isSaid, type Owed, showOrSay } from "./post-once.ts";
+import { linkTo as permalinkOf } from "./permalink.ts";
+import { type Owed, isSaid, showOrSay } from "./post-once.ts";
 
 const maxLinks = 1_000;
 
@@ -108,7 +109,7 @@ export function requestSource(options: {
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId, request.final);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const since = (await options.around?.changesSince(request)) ?? [];
-    const messages = isSaidElsewhere ? [] : owedOf(request, command, since);
+    const messages = isSaidElsewhere ? [] : messagesDue(request, command, since);
     const isTold = messages.every(({ mark }) => isSaid(mark));
     if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
       await options.tellElsewhere(request, command);
@@ -146,7 +147,11 @@ export function requestSource(options: {
   }
 
   /** All that it says, and where: its card and thread, and what is told elsewhere. */
-  function owedOf(request: StoredRequest, command: ChangeCommand, since: SinceRequest): Owed[] {
+  function messagesDue(
+    request: StoredRequest,
+    command: ChangeCommand,
+    since: SinceRequest,
+  ): Owed[] {
     const { delivered, record, state, final } = request;
     const { said } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
@@ -328,7 +333,7 @@ export function requestSource(options: {
     const why = `Gatehouse can't post in ${where}, so no one can approve it`;
     const hint =
       "Use /invite @gatehouse there, then request again; sharedChannels in gatehouse.yml must name a channel that another company shares.";
-    await end(request, "cancelled", why, { store }, hint);
+    await endUnsent(request, "cancelled", why, { store }, hint);
   }
 
   return { kind: "request", outbox, atOnce: 8, read, at: options.at };

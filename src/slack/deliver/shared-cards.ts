@@ -1,17 +1,17 @@
 import { hash } from "node:crypto";
-import { workOnRequests } from "../../log/log.ts";
-import { sharedBy } from "../../redis/due-list.ts";
+import { workOnRequests } from "../../log/traces.ts";
 import type { Fields } from "../../redis/redis.ts";
+import { sharedBy } from "../../redis/shown.ts";
+import type { Failpoints } from "../../requests/failpoints.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { parseSharedCard, type SharedCard } from "../../requests/journal/switches.ts";
+import { type SharedCard, parseSharedCard } from "../../requests/journal/shared-cards.ts";
 import {
   type Member,
   renderSharedCard,
   renderSharedResult,
 } from "../../requests/render/render-card.ts";
-import type { Failpoints } from "../../requests/perform/gate.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { isSaid, type Owed, paced } from "./post-once.ts";
+import { type Owed, isSaid, paced } from "./post-once.ts";
 import type { requestSource } from "./requests.ts";
 
 type Shown = NonNullable<SharedCard["delivered"]["card"]>;

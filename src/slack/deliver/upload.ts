@@ -1,5 +1,7 @@
 import { plain } from "../../messages/message.ts";
-import { textAt, type Web, whyOf } from "../web.ts";
+import { textAt } from "../json.ts";
+import { whyOf } from "../web-answer.ts";
+import type { Web } from "../web.ts";
 
 /**
  * An upload has three steps: request an address, send the bytes there, complete it

@@ -2,13 +2,14 @@ import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Keys,
-  defineScript,
   type RedisClient,
+  defineScript,
   redisTimeLua,
   redisTrouble,
 } from "../../redis/redis.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { at, type WebAnswer, type WebData } from "../web.ts";
+import { type WebData, at } from "../json.ts";
+import type { WebAnswer } from "../web-answer.ts";
 
 /**
  * Gives what one process was told, if it is young enough and nothing changed since; else says who asks Slack now: one

@@ -1,22 +1,24 @@
 import type { ViewResponseAction } from "@slack/bolt";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { during, workOnInteraction, type Log } from "../../log/log.ts";
-import { type Message, plainText, section, md } from "../../messages/message.ts";
+import type { Log } from "../../log/log.ts";
+import { during, workOnInteraction } from "../../log/traces.ts";
+import { type Message, md, plainText, section } from "../../messages/message.ts";
 import { patiently } from "../../redis/redis.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { type BotIdentity, foreignness } from "../people/people.ts";
-import { at, textAt, listAt } from "../web.ts";
+import { at, listAt, textAt } from "../json.ts";
+import { foreignness } from "../people/foreign-deliveries.ts";
+import type { BotIdentity } from "../people/identity.ts";
 import { type Intake, IntakeDown, type LeftInteraction } from "./intake.ts";
-import {
-  type Handlers,
-  type Interaction,
-  type Reply,
-  type SubmissionResult,
-  type SuggestRequest,
-  type Suggestion,
-  readInteraction,
+import type {
+  Handlers,
+  Interaction,
+  Reply,
+  SubmissionResult,
+  SuggestRequest,
+  Suggestion,
 } from "./interaction.ts";
+import { readInteraction } from "./read-interaction.ts";
 
 /** A delivery for another app or workspace. Receivers refuse it without an answer. */
 export class ForeignDelivery extends Error {

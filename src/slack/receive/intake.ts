@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { within } from "../../deadline.ts";
-import { messageOf, UserError } from "../../errors.ts";
+import { UserError, messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDueList, type Rounds, startRounds } from "../../redis/due-list.ts";
+import { createDueList } from "../../redis/due-list.ts";
 import {
   type Keys,
-  defineScript,
   type RedisClient,
+  defineScript,
   redisTimeLua,
   redisTrouble,
 } from "../../redis/redis.ts";
+import { type Rounds, startRounds } from "../../redis/rounds.ts";
 import type { Interaction } from "./interaction.ts";
 
 /** Redis didn't store it: nothing was done, and the ack says so. */

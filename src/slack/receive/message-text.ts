@@ -1,4 +1,4 @@
-import { listAt, payloadOf, textAt } from "../web.ts";
+import { listAt, payloadOf, textAt } from "../json.ts";
 
 /** More isn't read: a message of Slack's has at most 40,000 characters of text. */
 const mostCharacters = 40_000;

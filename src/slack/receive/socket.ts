@@ -1,12 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Dispatcher } from "undici";
 import { type App, SocketModeReceiver } from "@slack/bolt";
-import type { TakeDelivery } from "./deliveries.ts";
+import type { Dispatcher } from "undici";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { type Log, slackLogger } from "../../log/log.ts";
-import { textAt, parseJson, at, clientOptions } from "../web.ts";
+import type { Log } from "../../log/log.ts";
+import { slackLogger } from "../../log/slack-logger.ts";
+import { at, textAt } from "../json.ts";
+import { clientOptions, parseJson } from "../web.ts";
+import type { TakeDelivery } from "./deliveries.ts";
 
 interface SlackSocketOptions {
   take: TakeDelivery;

@@ -1,11 +1,12 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { firstFew } from "../../messages/message.ts";
 import { metBy } from "../../config/seats.ts";
-import { placesSeen, whoAre, channelsNamed, everyoneNamed } from "../../policy/access.ts";
-import { kindOfUser } from "../../slack/people/people.ts";
 import { silentLog } from "../../log/log.ts";
-import { at, createWeb, listAt, textAt, textsAt } from "../../slack/web.ts";
+import { firstFew } from "../../messages/message.ts";
+import { channelsNamed, everyoneNamed, placesSeen, whoAre } from "../../policy/access.ts";
+import { at, listAt, textAt, textsAt } from "../../slack/json.ts";
+import { kindOfUser } from "../../slack/people/kind-of-user.ts";
+import { createWeb } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 import { wordOf } from "./slack.ts";
 

@@ -1,8 +1,10 @@
 import type { Config } from "../../config/config.ts";
-import { silentLog } from "../../log/log.ts";
 import { proxyFor } from "../../config/proxy.ts";
 import { rootCause, statusOfProxy } from "../../errors.ts";
-import { createWeb, textAt, textsAt, type WebAnswer, whyOf } from "../../slack/web.ts";
+import { silentLog } from "../../log/log.ts";
+import { textAt, textsAt } from "../../slack/json.ts";
+import { type WebAnswer, whyOf } from "../../slack/web-answer.ts";
+import { createWeb } from "../../slack/web.ts";
 import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "./finding.ts";
 

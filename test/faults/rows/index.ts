@@ -4,7 +4,7 @@ import { attestationRows } from "./attestation/evidence.ts";
 import { auditRows } from "./audit/trail.ts";
 import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
-import { doorRows } from "./doors/doors.ts";
+import { apiRows } from "./doors/doors.ts";
 import { digestRows } from "./digests/digests.ts";
 import { fuzzRows } from "./fuzz.ts";
 import { inputRows } from "./input/names.ts";
@@ -74,7 +74,7 @@ export const rows: readonly Row[] = [
   ...mentionRows,
   ...digestRows,
   ...rolloutRows,
-  ...doorRows,
+  ...apiRows,
   ...attestationRows,
   ...mechanismRows,
   ...fuzzRows,

@@ -9,7 +9,7 @@ import type { Pace } from "../../../src/config/policy-schema.ts";
  *
  *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "namespace": "…", "log": "path"}'
  *
- * It imports everything and says so, waits for {"begin": true}, and says {"started": port, "probes": port, "door": port}.
+ * It imports everything and says so, waits for {"begin": true}, and says {"started": port, "probes": port, "api": port}.
  */
 export interface BotOptions {
   role: Role;
@@ -132,7 +132,7 @@ const { start } = await import("../../../src/start/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
 const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
-const { isKnownSocketRejection } = await import("../../../src/slack/web.ts");
+const { isKnownSocketRejection } = await import("../../../src/slack/web-answer.ts");
 
 const changing = commands.filter(({ kind }) => kind === "change").map(({ name }) => name);
 tell({ loaded: true, commands: changing });
@@ -178,7 +178,7 @@ try {
       process.exit(0);
     });
   });
-  tell({ started: running.port, probes: running.opsPort, door: running.doorPort });
+  tell({ started: running.port, probes: running.opsPort, api: running.apiPort });
 } catch (error) {
   tell({ refused: error instanceof Error ? error.message : String(error) });
   process.exit(1);

@@ -17,7 +17,7 @@ export interface Bot extends AsyncDisposable {
   /** Where it is probed. */
   readonly opsPort: number;
   /** Where programs reach it; 0 for nowhere. */
-  readonly doorPort: number;
+  readonly apiPort: number;
   /** Names of the commands that change something. */
   readonly commands: readonly string[];
   /** Why it refused to start, if it did. */
@@ -52,7 +52,7 @@ export async function startBot(options: BotOptions): Promise<Bot> {
   const listeners = new Set<() => void>();
   let port = 0;
   let opsPort = 0;
-  let doorPort = 0;
+  let apiPort = 0;
   let refused: string | undefined;
   let lastWords = "";
   let armed = 0;
@@ -67,7 +67,7 @@ export async function startBot(options: BotOptions): Promise<Bot> {
       if (line["clockOffMs"] !== undefined) steps += 1;
       if (typeof line["started"] === "number") port = line["started"];
       if (typeof line["probes"] === "number") opsPort = line["probes"];
-      if (typeof line["door"] === "number") doorPort = line["door"];
+      if (typeof line["api"] === "number") apiPort = line["api"];
       if (typeof line["refused"] === "string") refused = line["refused"];
       if (typeof line["ends"] === "string") lastWords = line["ends"];
       for (const listener of listeners) listener();
@@ -111,8 +111,8 @@ export async function startBot(options: BotOptions): Promise<Bot> {
     get opsPort() {
       return opsPort;
     },
-    get doorPort() {
-      return doorPort;
+    get apiPort() {
+      return apiPort;
     },
     get refused() {
       return refused;

@@ -17,7 +17,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "the first reason to freeze keeps a weightier one away",
-    file: "src/requests/journal/switches.ts",
+    file: "src/requests/journal/freeze.ts",
     was: "if (more < weighs) return undefined;",
     is: "return undefined;",
     rows: "R3",
@@ -108,7 +108,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request joins a shared card though its own is posted",
-    file: "src/requests/journal/switches.ts",
+    file: "src/requests/journal/shared-cards.ts",
     was: "if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end",
     is: "if not r[1] then return '' end",
     rows: "M8",

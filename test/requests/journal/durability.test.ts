@@ -1,18 +1,19 @@
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
+import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
+import { startRedis } from "../../../sandbox/ensure-redis.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { storageOf, storageProblems } from "../../../src/redis/check.ts";
-import { connectRedis, createKeys, type RedisClient } from "../../../src/redis/redis.ts";
-import { createDurability, checkLedger } from "../../../src/requests/journal/ledger.ts";
+import { type RedisClient, connectRedis, createKeys } from "../../../src/redis/redis.ts";
+import { createDurability } from "../../../src/requests/journal/durability.ts";
 import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
+import { checkLedger } from "../../../src/requests/journal/ledger.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
-import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import { startRedis } from "../../../sandbox/ensure-redis.ts";
 import { claimedBy, interaction, restartOf, vmTarget } from "../asking.ts";
-import { asChange, type WorkerHere, workerHere } from "../perform/worker-here.ts";
+import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts";
 
 const key = createKeys("durable");
 const log = silentLog();

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
-import { createPolls } from "../../../src/requests/journal/limits.ts";
+import { type Move, createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { pollKeyOf } from "../../../src/requests/journal/record.ts";
-import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
+import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import {
-  interaction,
   auditOf,
   claimedBy,
   claimedTwice,
+  interaction,
   member,
   restartOf,
   vmTarget,

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
-import { difference, gate, readTarget } from "../../../src/requests/perform/gate.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { difference, gate } from "../../../src/requests/perform/gate.ts";
+import { readTarget } from "../../../src/requests/perform/read-target.ts";
+import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
 import { policyOf } from "../../policy/sample.ts";
 import { interaction, member, restartOf, vmTarget } from "../asking.ts";
-import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
+import { type WorkerHere, asChange, workerHere } from "./worker-here.ts";
 
 async function asked(here: WorkerHere, words = "web-2"): Promise<StoredRequest> {
   const { approval: _none, ...plain } = restartOf(await here.vm(words));

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { stopwatch } from "../../../src/requests/perform/send.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { startDispatcher } from "../../../src/redis/due-list.ts";
-import { createPolls } from "../../../src/requests/journal/limits.ts";
+import { startDispatcher } from "../../../src/redis/dispatcher.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { poll, pollWork } from "../../../src/requests/perform/poll.ts";
+import { stopwatch } from "../../../src/requests/perform/send.ts";
 import { claimedRestart } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
@@ -24,7 +24,7 @@ async function workers(here: WorkerHere) {
       const work = pollWork(() => by);
       const worker = startDispatcher([work], { everyMs: () => 50, log: silentLog() });
       opened.push(worker);
-      return { ...worker, soon: () => polls.soon(pollKey) };
+      return { ...worker, soon: () => polls.pollSoon(pollKey) };
     },
     /** The only request is done. */
     async settle() {

@@ -133,7 +133,7 @@ describe("polls of a restart", () => {
   it("begin with its answer, which says that it began", async () => {
     await using here = await workerHere();
     const request = await asked(here);
-    const soon = vi.spyOn(here.by.polls, "soon");
+    const soon = vi.spyOn(here.by.polls, "pollSoon");
     await send(request, here);
     await sleep(0.2 * here.by.policy.timing.pollFirstMs);
     expect(soon.mock.calls).toEqual([["vms/prj-payments"]]);
@@ -143,7 +143,7 @@ describe("polls of a restart", () => {
 
   it("begin while its call is under way, when that takes long; should its worker die, within a second of the claim", async () => {
     await using here = await workerHere();
-    const soon = vi.spyOn(here.by.polls, "soon");
+    const soon = vi.spyOn(here.by.polls, "pollSoon");
     here.by.at = async (point) => {
       if (point === "claim") {
         const dueMs = Number(await here.redis.zscore(here.key("polls"), "vms/prj-payments"));

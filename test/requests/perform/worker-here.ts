@@ -1,26 +1,24 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createCompute } from "../../../src/compute/create-compute.ts";
-import { deleteProject } from "../../../src/commands/project/delete.ts";
-import { restart } from "../../../src/commands/vm/restart.ts";
-import { createLog } from "../../../src/log/log.ts";
-import type { ChangeCommand, Target } from "../../../src/registry/define.ts";
-import type { Args, Person } from "../../../src/registry/invocation.ts";
-import { openLedger } from "../../../src/requests/journal/ledger.ts";
-import {
-  type Change,
-  type WorkerContext,
-  createShares,
-} from "../../../src/requests/perform/gate.ts";
-import type { RequestRecord } from "../../../src/requests/journal/record.ts";
-import { createPolls } from "../../../src/requests/journal/limits.ts";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
 import {
   type SandboxCompute,
   startSandboxCompute,
 } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import { targetOfVm } from "../../../src/requests/submit/submit.ts";
+import { deleteProject } from "../../../src/commands/project/delete.ts";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { createCompute } from "../../../src/compute/create-compute.ts";
+import { createLog } from "../../../src/log/log.ts";
+import type { ChangeCommand, Target } from "../../../src/registry/define.ts";
+import type { Args, Person } from "../../../src/registry/invocation.ts";
+import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { openLedger } from "../../../src/requests/journal/ledger.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
+import type { RequestRecord } from "../../../src/requests/journal/record.ts";
+import { createShares } from "../../../src/requests/perform/fair-shares.ts";
+import type { Change } from "../../../src/requests/perform/step.ts";
+import type { WorkerContext } from "../../../src/requests/perform/worker-context.ts";
+import { targetOfVm } from "../../../src/requests/submit/resolve-targets.ts";
 import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { type TestRedis, testRedis } from "../../support/with-redis.ts";
 import { auditOf, member, ourTeamId, policy } from "../asking.ts";
@@ -86,7 +84,7 @@ export async function workerHere(
     isAlive: async () => true,
     wake: async () => undefined,
     polls: createPolls(redis, key, store.getMany),
-    mine: new Set(),
+    unclearCallsOfThisWorker: new Set(),
     calling: new Set(),
     shares: createShares(20),
     sendingSince: new Map(),

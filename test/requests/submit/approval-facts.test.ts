@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
-import { gatherApprovalFacts } from "../../../src/requests/submit/submit.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { gatherApprovalFacts } from "../../../src/requests/submit/approval-facts.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const minute = 60_000;

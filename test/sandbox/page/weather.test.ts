@@ -3,7 +3,7 @@ import { demoGuide } from "../../../sandbox/demo-guide.ts";
 import { demoWorld } from "../../../sandbox/demo-world.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
-import { doorEnv, doorPolicy } from "../../../sandbox/programs.ts";
+import { apiEnv, apiPolicy } from "../../../sandbox/programs.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
 import { seedLedger } from "../../../sandbox/compute/seed.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
@@ -24,8 +24,8 @@ describe("the weather of the page", () => {
   beforeAll(async () => {
     world = await startWorld({
       // While Slack is away nobody can be looked up who wasn't before
-      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + doorPolicy,
-      env: doorEnv,
+      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + apiPolicy,
+      env: apiEnv,
       pace: { ...testPace, peopleCacheMs: 60_000 },
       roles: ["gateway"],
       // Long enough to be seen rebooting

@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { createOutbox } from "../../../src/redis/due-list.ts";
+import { createOutbox } from "../../../src/redis/outbox.ts";
 import { createRecords } from "../../../src/redis/record.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { type Source, startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
-import { textAt, type Web } from "../../../src/slack/web.ts";
-import { isChange } from "../../../src/registry/define.ts";
+import { textAt } from "../../../src/slack/json.ts";
+import type { Web } from "../../../src/slack/web.ts";
 import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { renderFeed } from "../../../src/digests/requests.ts";
+import { renderFeed } from "../../../src/digests/render-feed.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
-import { startDelivery, createFeeds } from "../../../src/slack/deliver/deliver.ts";
+import { createFeeds, startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";

@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { postMessage } from "../../../sandbox/slack/state/messages.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { createLookUp, metadataOf } from "../../../src/slack/deliver/rate-limiter.ts";
-import { CannotTell } from "../../../src/slack/people/people.ts";
+import { createLookUp, metadataOf } from "../../../src/slack/deliver/look-up.ts";
+import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 
 const channelId = "C01OPS";

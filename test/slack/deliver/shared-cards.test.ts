@@ -1,15 +1,17 @@
 import { describe, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
+import { sharedBy } from "../../../src/redis/shown.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { sharedBy } from "../../../src/redis/due-list.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
-import { textAt, type Web, type WebAnswer } from "../../../src/slack/web.ts";
+import { textAt } from "../../../src/slack/json.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
+import type { Web } from "../../../src/slack/web.ts";
 import {
   claimedBy,
   interaction,

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { learnIdentity, CannotTell } from "../../../src/slack/people/people.ts";
-import type { WebAnswer } from "../../../src/slack/web.ts";
+import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
+import { learnIdentity } from "../../../src/slack/people/identity.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
 
 const us = { bot_id: "B1", user_id: "U1", team_id: "T1" };
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createNames } from "../../../src/slack/people/people.ts";
+import { createNames } from "../../../src/slack/people/names.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import { member } from "../../requests/asking.ts";
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { silentLog } from "../../../src/log/log.ts";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { kindOfUser, CannotTell, createPeople } from "../../../src/slack/people/people.ts";
-import { createWeb, type WebAnswer } from "../../../src/slack/web.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
+import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";
+import { createPeople } from "../../../src/slack/people/people.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
+import { createWeb } from "../../../src/slack/web.ts";
 
 const home = { teamId: "T01", enterpriseId: "E01" };
 const full = {

@@ -1,10 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
-import { createKeys } from "../../../src/redis/redis.ts";
-import { createSharedAnswer } from "../../../src/slack/people/shared-answer.ts";
-import type { WebAnswer } from "../../../src/slack/web.ts";
-import { privateRedis, testRedis } from "../../support/with-redis.ts";
-import { connectRedis } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
+import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
+import { createSharedAnswer } from "../../../src/slack/people/shared-answer.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
+import { privateRedis, testRedis } from "../../support/with-redis.ts";
 
 type Redis = Awaited<ReturnType<typeof testRedis>>;
 

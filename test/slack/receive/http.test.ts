@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
-import { connect, type Socket } from "node:net";
+import { type Socket, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createSlackHttp, type SlackHttpOptions } from "../../../src/slack/receive/app.ts";
+import { type SlackHttpOptions, createSlackHttp } from "../../../src/slack/receive/http.ts";
 import { listenLocally } from "./local-server.ts";
 
 const secret = "a-signing-secret";

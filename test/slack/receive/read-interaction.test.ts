@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readInteraction, valueOf } from "../../../src/slack/receive/interaction.ts";
+import { readInteraction } from "../../../src/slack/receive/read-interaction.ts";
+import { valueOf } from "../../../src/slack/receive/read-view.ts";
 
 const us = { botUserId: "UBOT" };
 const read = (body: unknown) => readInteraction(body, us, 1000);

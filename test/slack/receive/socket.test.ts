@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { createSlackSocket } from "../../../src/slack/receive/socket.ts";
-import { isKnownSocketRejection } from "../../../src/slack/web.ts";
+import { isKnownSocketRejection } from "../../../src/slack/web-answer.ts";
 import { listenLocally } from "./local-server.ts";
 import { startGateway } from "./start-slack.ts";
 

@@ -1,13 +1,13 @@
-import { createLog, type Log } from "../../../src/log/log.ts";
-import { createKeys, connectRedis } from "../../../src/redis/redis.ts";
-import { startSandboxSlack, type SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { type Log, createLog } from "../../../src/log/log.ts";
+import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
+import { readIdentity } from "../../../src/slack/people/identity.ts";
 import { createSlackApp } from "../../../src/slack/receive/app.ts";
-import type { Interaction, Handlers } from "../../../src/slack/receive/interaction.ts";
-import { readIdentity } from "../../../src/slack/people/people.ts";
 import { createIntake } from "../../../src/slack/receive/intake.ts";
-import { createWeb, type Web } from "../../../src/slack/web.ts";
-import { listenLocally } from "./local-server.ts";
+import type { Handlers, Interaction } from "../../../src/slack/receive/interaction.ts";
+import { type Web, createWeb } from "../../../src/slack/web.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import { listenLocally } from "./local-server.ts";
 
 export interface GatewayOptions {
   mode?: "http" | "socket";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { expect, it } from "vitest";
-import { createUnverified } from "../../../src/slack/receive/app.ts";
+import { createUnverified } from "../../../src/slack/receive/unverified.ts";
 
 /** Requests by name, and those that had to make room. */
 function holding(limits: { most: number; mostBytes: number }) {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor } from "../../../src/start/doctor/doctor.ts";
 import { freePort } from "../../../sandbox/ensure-redis.ts";
 import { trustAuthorities } from "../../../src/config/authorities.ts";
-import { root } from "../../house/sources.ts";
+import { root } from "../../structure/sources.ts";
 import { connectProxy } from "../../support/connect-proxy.ts";
 import { mintAuthority, type MintedCertificate } from "../../support/mint-authority.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
@@ -174,14 +174,14 @@ audit: { channel: C06SECRET }
         await world.client.config("SET", "appendonly", "no");
         const used = /used_memory:(\d+)/.exec(await world.client.info("memory"))?.[1] ?? "0";
         await world.client.config("SET", "maxmemory", String(Math.round(Number(used) * 1.1)));
-        const door = await tlsDoor();
+        const api = await tlsDoor();
         return {
           env: {
-            COMPUTE_API_URL: door.url,
+            COMPUTE_API_URL: api.url,
             GATEHOUSE_CONFIG: policyFile("empty.yml", "access: { approve: [S02LEADS] }\n"),
           },
           async mend() {
-            await door.close();
+            await api.close();
             await world.client.config("SET", "maxmemory", "0");
             await world.client.config("SET", "appendonly", "yes");
             await world.slack.edit.setGroupMembers("leads", ["U0AMIR", "U0ADA"]);

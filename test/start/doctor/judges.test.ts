@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { exitCodeOf, type Finding, render } from "../../../src/start/doctor/finding.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
+import type { CertificateFacts } from "../../../src/start/doctor/certificate.ts";
+import { type Finding, exitCodeOf, render } from "../../../src/start/doctor/finding.ts";
 import {
   type DirectoryFacts,
   type FolderFacts,
   judgeDirectory,
   judgeFolder,
 } from "../../../src/start/doctor/folders.ts";
-import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
-import type { CertificateFacts } from "../../../src/start/doctor/certificate.ts";
-import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
-import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
-import { botScopes, judgeSlack, type SlackFacts } from "../../../src/start/doctor/slack.ts";
-import type { WebAnswer } from "../../../src/slack/web.ts";
+import { type PolicyFacts, judgePolicy } from "../../../src/start/doctor/policy.ts";
+import { type RedisFacts, judgeRedis } from "../../../src/start/doctor/redis.ts";
+import { type ServiceFacts, judgeService } from "../../../src/start/doctor/service.ts";
+import { type SlackFacts, botScopes, judgeSlack } from "../../../src/start/doctor/slack.ts";
 import { policyOf } from "../../policy/sample.ts";
 
 const now = Date.parse("2026-11-22T12:00:00Z");

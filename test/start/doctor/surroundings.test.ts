@@ -87,13 +87,13 @@ describe("doctor looks at ports", () => {
     const { said, ills } = await doctor({
       PORT: String(running?.port),
       OPS_PORT: String(running?.opsPort),
-      DOOR_PORT: String(running?.doorPort),
+      DOOR_PORT: String(running?.apiPort),
     });
     expect(ills).toEqual([]);
     for (const words of [
       `✓ PORT ${running?.port}: Gatehouse answers`,
       `✓ OPS_PORT ${running?.opsPort}: Gatehouse answers`,
-      `✓ port ${running?.doorPort}: Gatehouse answers`,
+      `✓ port ${running?.apiPort}: Gatehouse answers`,
     ])
       expect(said).toContain(words);
   });

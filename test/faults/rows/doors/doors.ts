@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  doorEnv,
-  doorPolicy,
+  apiEnv,
+  apiPolicy,
   propose,
   sendAlert,
   stateOfProposal,
@@ -12,8 +12,8 @@ import type { Stage, StageOptions } from "../../stage/stage.ts";
 import { expected, judged, onStage, type Row, type Story } from "../row.ts";
 
 const options: StageOptions = {
-  env: doorEnv,
-  policy: `alerts: { channel: C02STATUS }\n${doorPolicy.replace('view: ["payments"]', 'view: ["*"]').replace('targets: ["payments/*"]', 'targets: ["*"]')}`,
+  env: apiEnv,
+  policy: `alerts: { channel: C02STATUS }\n${apiPolicy.replace('view: ["payments"]', 'view: ["*"]').replace('targets: ["payments/*"]', 'targets: ["*"]')}`,
 };
 
 const startsAt = "2026-11-25T02:00:00Z";
@@ -22,7 +22,7 @@ const startsAt = "2026-11-25T02:00:00Z";
 async function insist(stage: Stage, vm: string): Promise<number> {
   for (let refused = 0; ; refused++) {
     const [gateway] = stage.gateways();
-    const isTaken = await sendAlert(gateway?.doorPort ?? 0, { vm, startsAt }).then(
+    const isTaken = await sendAlert(gateway?.apiPort ?? 0, { vm, startsAt }).then(
       () => true,
       () => false,
     );
@@ -49,7 +49,7 @@ async function told(stage: Stage, vms: readonly string[]): Promise<number> {
   return (await about()).length;
 }
 
-async function onDoor(
+async function onApi(
   more: StageOptions,
   story: (stage: Stage, vms: readonly string[]) => Promise<Story>,
 ): Promise<Story> {
@@ -64,7 +64,7 @@ async function onDoor(
 
 /** The gateway dies at a point, and another one takes its place: the source repeats. */
 const killedAt = (point: "alert" | "alert-kept") => () =>
-  onDoor({}, async (stage, [vm = ""]) => {
+  onApi({}, async (stage, [vm = ""]) => {
     const [gateway] = stage.gateways();
     await gateway?.arm({ point, do: "kill" });
     const insisting = insist(stage, vm);
@@ -78,7 +78,7 @@ const killedAt = (point: "alert" | "alert-kept") => () =>
     ]);
   });
 
-export const doorRows: readonly Row[] = [
+export const apiRows: readonly Row[] = [
   {
     id: "E1",
     fault: "the gateway is killed before it writes an alert",
@@ -99,7 +99,7 @@ export const doorRows: readonly Row[] = [
     must: "5xx, and the source repeats: each alert is told once",
     unknown: "not judged",
     run: () =>
-      onDoor({}, async (stage, all) => {
+      onApi({}, async (stage, all) => {
         const vms = all.slice(0, 4);
         stage.lines.redis.refuse(true);
         const insisting = Promise.all(vms.map((vm) => insist(stage, vm)));
@@ -119,7 +119,7 @@ export const doorRows: readonly Row[] = [
     must: "taken all the same; each is told once when Slack is back",
     unknown: "not judged",
     run: () =>
-      onDoor({}, async (stage, all) => {
+      onApi({}, async (stage, all) => {
         const vms = all.slice(0, 4);
         stage.lines.slack.refuse(true);
         const refused = await Promise.all(vms.map((vm) => insist(stage, vm)));
@@ -141,7 +141,7 @@ export const doorRows: readonly Row[] = [
     async run() {
       await using nodes = await startSentinels();
       const timing = { claimWindow: 1000, quiesce: 2500, settleDeadline: 8000 };
-      return await onDoor({ nodes, namespace: "faults-nodes", timing }, async (stage, all) => {
+      return await onApi({ nodes, namespace: "faults-nodes", timing }, async (stage, all) => {
         const vms = all.slice(0, 10);
         const peers = vms.flatMap((vm, n) => [vm, vm].map((one) => ({ one, afterMs: n * 100 })));
         const insisting = Promise.all(
@@ -167,13 +167,9 @@ export const doorRows: readonly Row[] = [
     unknown: "none",
     asksNothing: true,
     run: () =>
-      onDoor({}, async (stage, [vm = ""]) => {
+      onApi({}, async (stage, [vm = ""]) => {
         const [first] = stage.gateways();
-        const { id } = await propose(
-          first?.doorPort ?? 0,
-          `vm snapshot ${vm} before`,
-          "release 42",
-        );
+        const { id } = await propose(first?.apiPort ?? 0, `vm snapshot ${vm} before`, "release 42");
         await looking(
           async () =>
             JSON.stringify(await stage.slack.messages()).includes("Run") ? true : undefined,
@@ -190,11 +186,11 @@ export const doorRows: readonly Row[] = [
         await press();
         const state = await looking(
           async () => {
-            const now = await stateOfProposal(next.doorPort, id);
+            const now = await stateOfProposal(next.apiPort, id);
             return now === "done" ? now : undefined;
           },
           30_000,
-          async () => `the proposal is ${await stateOfProposal(next.doorPort, id)}`,
+          async () => `the proposal is ${await stateOfProposal(next.apiPort, id)}`,
         );
         const verdict = await stage.check();
         const snapshots = (await stage.service.writes()).filter(({ path }) =>

@@ -94,18 +94,18 @@ export const addressRows: Row[] = [
     run: ({ seed }) =>
       onStage({ seed, workers: 0, policy: "audit: { channel: C03AUDIT }" }, async (stage) => {
         const take = fresh(stage);
-        const doors = await Promise.all(
+        const apis = await Promise.all(
           ["localhost", "expired", "other-host"].map((name) =>
             tlsDoor(name, stage.lines.compute.port),
           ),
         );
-        const [good, expired, other] = doors;
+        const [good, expired, other] = apis;
         if (!good || !expired || !other) throw new Error("no doors");
         try {
           const file = path.join(stage.folder, "trusted.pem");
           await writeFile(
             file,
-            doors.map(({ pem }) => pem.replace(/-----BEGIN [^-]*KEY[^]*/, "")).join("\n"),
+            apis.map(({ pem }) => pem.replace(/-----BEGIN [^-]*KEY[^]*/, "")).join("\n"),
           );
           const right = await trusting(stage, file, good.port);
           const [first] = await askEach(stage, take, ["vm restart"]);
@@ -113,8 +113,8 @@ export const addressRows: Row[] = [
           await right.kill();
           const sends = (await stage.service.writes()).length;
           const freezes: string[] = [];
-          for (const door of [expired, other]) {
-            const worker = await trusting(stage, file, door.port);
+          for (const api of [expired, other]) {
+            const worker = await trusting(stage, file, api.port);
             await askEach(stage, take);
             stage.faults += 1;
             await stage.quiet();
@@ -143,7 +143,7 @@ export const addressRows: Row[] = [
             ],
           ]);
         } finally {
-          for (const door of doors) door.close();
+          for (const api of apis) api.close();
         }
       }),
   },

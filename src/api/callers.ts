@@ -1,0 +1,50 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import type { ServiceRule } from "../config/policy-file.ts";
+import type { Person } from "../registry/invocation.ts";
+import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { seenBy, seenByService } from "../slack/conversation/visible-to.ts";
+import { proposerName } from "../proposals/proposals.ts";
+import { type Call, type Handle, Problem, unauthorized } from "./server.ts";
+
+/** A program that gatehouse.yml names. */
+export interface ServiceCaller {
+  service: string;
+  rule: ServiceRule;
+}
+
+/** Who asks through the API. */
+export type Caller = ServiceCaller | { person: Person };
+
+/** What this caller sees of everything. */
+export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContext =>
+  "person" in caller
+    ? seenBy({ userId: caller.person.id, teamId: caller.person.teamId }, gateway)
+    : seenByService(caller.rule.view, gateway);
+
+/**
+ * The service whose bearer token this is, counted by its name. Compared with every hash, so that the time tells nothing about which
+ * is near. Throws Problem.
+ */
+export async function serviceOf(
+  { headers }: Call,
+  named: Parameters<Handle>[1],
+  { policy: { services }, standstill }: Pick<GatewayContext, "policy" | "standstill">,
+): Promise<ServiceCaller> {
+  const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
+  if (token === undefined) throw unauthorized();
+  const given = Buffer.from(`sha256:${hash("sha256", token)}`);
+  const isIt = (known: string) => timingSafeEqual(Buffer.from(known), given);
+  const [found] = Object.entries(services)
+    .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
+    .filter(({ is }) => is);
+  if (!found) throw unauthorized();
+  // The file that replaced this process' own may have taken its token or narrowed what it sees
+  if (standstill() !== undefined)
+    throw new Problem(
+      503,
+      "This process of Gatehouse doesn't have the current policy; repeat the call.",
+    );
+  const { service, rule } = found;
+  await named(proposerName({ service }), rule.limits.requestsPerMinute);
+  return { service, rule };
+}

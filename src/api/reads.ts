@@ -1,0 +1,155 @@
+import { plainTextOf } from "../charts/in-words.ts";
+import { ComputeError } from "../compute/compute.ts";
+import { UserError } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import { mayRun } from "../policy/refusal.ts";
+import type { ReadCommand } from "../registry/define.ts";
+import type { Input, Person } from "../registry/invocation.ts";
+import { checkInput } from "../registry/parse.ts";
+import { PickOne } from "../requests/submit/resolve-targets.ts";
+import { answerOf, jsonAnswerOf } from "../slack/conversation/answer.ts";
+import { authorize } from "../slack/conversation/authorize.ts";
+import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { errorReply } from "../slack/error-reply.ts";
+import { isGlob } from "../text/glob.ts";
+import { proposerName } from "../proposals/proposals.ts";
+import type { Behind } from "./api-context.ts";
+import { type Caller, seenFrom, serviceOf } from "./callers.ts";
+import { describeApi, programArguments, withJson } from "./describe.ts";
+import { type Call, Problem, type Route } from "./server.ts";
+
+/**
+ * The plain reads that this caller may run: others change Gatehouse, or are for the eyes of whoever asks. A service has those
+ * with JSON. For nobody yet, all of them.
+ */
+export function readsOf(
+  caller: Caller | undefined,
+  { commands, policy, ourTeamId }: Pick<GatewayContext, "commands" | "policy" | "ourTeamId">,
+): readonly ReadCommand[] {
+  return commands.filter((command): command is ReadCommand => {
+    if (command.kind !== "read" || command.class !== "read" || command.audience === "asker")
+      return false;
+    if (!caller) return true;
+    if ("service" in caller) return command.data !== undefined && caller.rule.view.length > 0;
+    return mayRun({ policy, ourTeamId, person: caller.person, command });
+  });
+}
+
+/** A read command for whoever asks through the API, as they see it. Throws Problem for wrong arguments, and Refused. */
+export async function readFor(
+  caller: Caller,
+  command: ReadCommand,
+  input: Input,
+  { gatewayNow }: Pick<Behind, "gatewayNow">,
+) {
+  const seen = seenFrom(caller, gatewayNow());
+  const gateway = { ...seen, inventory: seen.inventory.forPrograms() };
+  const person = asPerson(caller);
+  if ("person" in caller)
+    await authorize({ command, input, targets: [], person, channelId: "" }, gateway);
+  const known = programArguments(command).map(({ key }) => key);
+  const unknown = Object.keys(input).find((key) => !known.includes(key));
+  if (unknown !== undefined)
+    throw new Problem(422, "There is no such parameter.", `Known: ${known.join(", ")}.`, {
+      field: unknown.slice(0, 60),
+    });
+  refuseSeveral(command, input);
+  const checked = checkInput(command, input);
+  if ("problems" in checked) {
+    const [{ key, text } = { key: "", text: "That can't be read." }] = checked.problems;
+    throw new Problem(422, text, undefined, { field: key });
+  }
+  const invocation = { command, args: checked.args };
+  const act = { interaction: { channelId: "" }, gateway };
+  return {
+    data: () => jsonAnswerOf(invocation, person, act),
+    text: async () => plainTextOf((await answerOf(invocation, person, act)).message),
+  };
+}
+
+/** What a person may name several of in one word, a program names one of: its answer has the shape of one. */
+function refuseSeveral(command: ReadCommand, input: Input): void {
+  for (const { key, isSeveral, target } of programArguments(command)) {
+    const words = input[key];
+    if (!isSeveral || typeof words !== "string" || !(isGlob(words) || words.includes(",")))
+      continue;
+    const one = target === "vm" ? "VM" : "name";
+    // Like a name that nothing has: what it would match isn't looked up
+    throw new Problem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
+  }
+}
+
+/** A service has no right that a person has. */
+export const asPerson = (caller: Caller): Person =>
+  "person" in caller
+    ? caller.person
+    : {
+        id: proposerName(caller),
+        teamId: "",
+        name: caller.service,
+        kind: "bot",
+        groups: [],
+      };
+
+/** `GET /v1/vms` and so on, each at the address that its command says, and what describes them. */
+export function readRoutes(behind: Behind): readonly Route[] {
+  const { commands } = behind.gatewayNow();
+  const description = describeApi(commands);
+  const route = { name: "reads", methods: ["GET"] };
+  const describe = async () => ({ status: 200, body: description });
+  return [
+    { ...route, path: /^\/v1\/openapi\.json$/, handle: describe },
+    ...withJson(commands).map(({ command, data: { at } }): Route => {
+      const path = new RegExp(`^${at.replace(/\{\w+\}/, "([^/]+)")}$`);
+      const [, key] = /\{(\w+)\}/.exec(at) ?? [];
+      return {
+        ...route,
+        path,
+        async handle(call, named) {
+          const caller = await serviceOf(call, named, behind.gatewayNow());
+          const input = { ...Object.fromEntries(call.query), ...inPath(call, path, key) };
+          try {
+            const body = await (await readFor(caller, command, input, behind)).data();
+            return { status: 200, body };
+          } catch (error) {
+            throw asProblem(error, behind.log, key);
+          }
+        },
+      };
+    }),
+  ];
+}
+
+function inPath({ path }: Call, pattern: RegExp, key: string | undefined): Input {
+  const [, words] = pattern.exec(path) ?? [];
+  if (key === undefined || words === undefined) return {};
+  try {
+    return { [key]: decodeURIComponent(words) };
+  } catch {
+    throw new Problem(400, "The address is not valid.", "Encode the name in it.", { field: key });
+  }
+}
+
+/** Once its arguments are right, a read refuses only what isn't there for its caller. */
+function asProblem(error: unknown, log: Log, field?: string): unknown {
+  if (error instanceof PickOne)
+    return new Problem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });
+  if (error instanceof UserError) return new Problem(404, error.message, undefined, { field });
+  if (!(error instanceof ComputeError)) return error;
+  const isTheirs = error.status === 400 || error.status === 422;
+  const status = error.kind === "not-found" ? 404 : isTheirs ? 422 : 502;
+  return new Problem(status, ...wordsOf(error, log), status === 502 ? {} : { field });
+}
+
+/** What went wrong, in a sentence and what may help. */
+export function wordsOf(error: unknown, log: Log): [title: string, detail: string | undefined] {
+  if (error instanceof Problem) return [error.message, error.detail];
+  if (error instanceof PickOne) {
+    const names = error.candidates.slice(0, 10).map(({ kind, name, projectName, projectId }) => {
+      return kind === "vm" ? `${projectName ?? projectId}/${name}` : name;
+    });
+    return [error.message.replace(" Did you mean…", ""), `Did you mean ${names.join(" or ")}?`];
+  }
+  const [title = "", ...more] = plainTextOf(errorReply(error, log)).split("\n");
+  return [title, more.join(" ") || undefined];
+}

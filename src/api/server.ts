@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { messageOf } from "../errors.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import { redisTrouble } from "../redis/redis.ts";
+import { CannotTell } from "../slack/people/cannot-tell.ts";
+import { readBody } from "../slack/receive/read-body.ts";
+import { createUnverified } from "../slack/receive/unverified.ts";
+import { parseJson } from "../text/parse-json.ts";
+import type { Behind } from "./api-context.ts";
+
+/** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
+export interface Call {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  headers: IncomingMessage["headers"];
+  /** The address at the other end of the connection: the caller's, or a proxy's. */
+  from: string;
+  body: Buffer;
+  /** Aborted when the caller hangs up, or the process stops: what waits then answers with what is known. */
+  signal: AbortSignal;
+}
+
+export interface Answered {
+  status: number;
+  /** JSON; undefined for none. */
+  body?: object | undefined;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** `named`: the caller proved who it is; from then on it counts by that name. */
+export type Handle = (
+  call: Call,
+  named: (caller: string, perMinute: number) => Promise<void>,
+) => Promise<Answered>;
+
+/** The first whose path fits answers; `methods` are in capitals. */
+export interface Route {
+  /** For metrics: `alerts`, `proposals`, `reads`, `mcp`. */
+  name: string;
+  path: RegExp;
+  methods: readonly string[];
+  /** Over the caller's limit, where 429 means that it never repeats the call; otherwise 429. */
+  busy?: 503;
+  handle: Handle;
+}
+
+/** What is wrong with a call, as RFC 9457 has it. `detail` may name the field and never repeats what stands there. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: number;
+  readonly detail: string | undefined;
+  readonly more: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    title: string,
+    detail?: string,
+    more: Problem["more"] = {},
+    headers: Problem["headers"] = {},
+  ) {
+    super(title);
+    this.status = status;
+    this.detail = detail;
+    this.more = more;
+    this.headers = headers;
+  }
+}
+
+/** The same whatever is wrong: a wrong secret, none, or a name that nothing has. */
+export const unauthorized = () =>
+  new Problem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
+
+/** PagerDuty's largest, and the largest at all. */
+const maxBytes = 256 * 1024;
+/** PagerDuty waits for 5 s, Alertmanager for 10 s. */
+const bodyWithinMs = 4_000;
+
+/** So long the rest of an unwanted body is still read: otherwise a reset overtakes the answer. */
+const lingerMs = 1_000;
+
+interface ApiOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
+  routes: readonly Route[];
+  telemetry: Pick<Telemetry, "apiCalls">;
+  /** Called with the status of each answer. */
+  onAnswer?: (status: number) => void;
+}
+
+/** Answers what comes through the API: one route for each kind of caller, and problems in one form. */
+export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
+  const unverified = createUnverified();
+  const stopping = new AbortController();
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
+    const { url = "/", headers } = request;
+    const { pathname = "", searchParams: query = new URLSearchParams() } =
+      URL.parse(url, "http://door") ?? {};
+    // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
+    const isAsSent = url.split(/[?#]/, 1)[0] === pathname;
+    const fitting = isAsSent ? routes.filter(({ path }) => path.test(pathname)) : [];
+    const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+    const route = fitting.find(({ methods }) => methods.includes(method));
+    const name = route?.name ?? "none";
+    let caller: string | undefined;
+    const named = async (who: string, perMinute: number) => {
+      caller = who;
+      const how = { windowMs: 60_000, most: perMinute };
+      const waitMs = await store.takeApiPlace(who, randomUUID(), how);
+      if (waitMs === 0) return;
+      await onLimit(who, `${perMinute} calls a minute`);
+      const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+      const [title, way] = ["Too many calls within a minute.", "Wait, then repeat the call."];
+      throw new Problem(route?.busy ?? 429, title, way, {}, after);
+    };
+    try {
+      if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
+      if (!route) throw notAllowed(fitting);
+      const body = await bodyOf(request, unverified);
+      const gone = new AbortController();
+      response.once("close", () => gone.abort());
+      const signal = AbortSignal.any([gone.signal, stopping.signal]);
+      const from = request.socket.remoteAddress ?? "";
+      const answered = await route.handle(
+        { method, path: pathname, query, headers, from, body, signal },
+        named,
+      );
+      const { status } = answered;
+      // MCP refuses in a form of its own
+      const isTaken = status < 400;
+      telemetry.apiCalls.inc({ route: name, outcome: isTaken ? "ok" : String(status) });
+      onAnswer?.(status);
+      // The answer neither waits for it nor fails with it
+      if (isTaken && caller !== undefined)
+        void store
+          .noteApiCall(method === "GET" ? "reads" : name, caller)
+          .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
+      log.info(isTaken ? "door.answered" : "door.refused", { route: name, caller, status });
+      return answered;
+    } catch (error) {
+      const { status, message: title, detail, more, headers: its } = problemOf(error);
+      telemetry.apiCalls.inc({ route: name, outcome: String(status) });
+      onAnswer?.(status);
+      // Words about a field may be the caller's own
+      const why = status === 500 ? { error } : "field" in more ? more : { why: title };
+      const refused = { route: name, caller, status, ...why };
+      log[status === 500 ? "error" : "warn"]("door.refused", refused);
+      return {
+        status,
+        headers: {
+          "content-type": "application/problem+json",
+          ...(status >= 500 ? { "retry-after": "1" } : {}),
+          ...its,
+        },
+        body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
+      };
+    }
+  }
+
+  return {
+    listener(this: void, request: IncomingMessage, response: ServerResponse): void {
+      answer(request, response)
+        .then((answered) => send(answered, request, response, stopping.signal.aborted))
+        .catch((error: unknown) => {
+          log.warn("door.broken", { why: messageOf(error) });
+          response.destroy();
+        });
+    },
+    /** Ends what waits, and each connection with its answer. */
+    stop: () => stopping.abort(),
+  };
+}
+
+function notAllowed(fitting: readonly Route[]): Problem {
+  const allow = [...new Set(fitting.flatMap(({ methods }) => methods))].join(", ");
+  return new Problem(405, "This address takes other methods.", `Allowed: ${allow}.`, {}, { allow });
+}
+
+const bodyProblems = {
+  "too-large": [413, "The body is larger than 256 KB."],
+  slow: [408, "The body took too long to arrive."],
+  crowded: [503, "Too many calls at once; repeat it."],
+} as const;
+
+async function bodyOf(
+  request: IncomingMessage,
+  unverified: ReturnType<typeof createUnverified>,
+): Promise<Buffer> {
+  const [status, title] = bodyProblems["too-large"];
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new Problem(status, title);
+  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified }).catch(
+    () => {
+      throw new Problem(400, "The body was cut.");
+    },
+  );
+  if (typeof body !== "string") return body;
+  const [code, why] = bodyProblems[body];
+  throw new Problem(code, why);
+}
+
+/**
+ * What can't be written down now is repeated by the caller. Where Redis took it and its answer was lost, repeating it changes
+ * nothing.
+ */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof CannotTell) return new Problem(503, error.message, error.hint);
+  const trouble = redisTrouble(error);
+  if (trouble) return new Problem(503, "Gatehouse can't store anything now; repeat the call.");
+  return new Problem(500, "Gatehouse failed; its log says why.");
+}
+
+function send(
+  { status, body, headers }: Answered,
+  request: IncomingMessage,
+  response: ServerResponse,
+  isLast: boolean,
+) {
+  if (!request.complete)
+    response.once("finish", () => {
+      request.resume();
+      setTimeout(() => void (request.complete || request.destroy()), lingerMs).unref();
+    });
+  const text = body === undefined ? "" : `${JSON.stringify(body)}\n`;
+  response.writeHead(status, {
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "content-length": Buffer.byteLength(text),
+    ...(isLast ? { connection: "close" } : {}),
+    ...headers,
+  });
+  response.end(text);
+}
+
+const deepest = 20;
+
+/** The JSON of a body. Throws Problem for what isn't UTF-8 or JSON, or is nested without end. */
+export function jsonOf(body: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    throw new Problem(400, "The body is not UTF-8.");
+  }
+  const value = parseJson(text);
+  if (value === undefined) throw new Problem(400, "The body is not JSON, or was cut.");
+  if (isDeeper(value, deepest))
+    throw new Problem(400, `The body is nested deeper than ${deepest} levels.`);
+  return value;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));
+}

@@ -1,0 +1,52 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { z } from "zod";
+import { privateFile, privateFolder } from "../regular-file.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { isHash } from "./trail.ts";
+
+/** A head of the chain kept outside Redis; the chain must still contain it. */
+export interface Anchor {
+  seq: number;
+  hash: string;
+  /** Redis time when it was anchored, ms. */
+  at: number;
+}
+
+/**
+ * The anchors on this process's disk: `audit-anchors.jsonl`, one per line, only ever appended to. `chain` keeps
+ * installations that share a folder apart: the namespace. A line torn by a crash is skipped.
+ */
+export function openAnchors(folder: string, chain: string) {
+  const file = path.join(folder, "audit-anchors.jsonl");
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const lines = text
+    .split("\n")
+    .flatMap((line) => anchorLine.safeParse(parseJson(line)).data ?? []);
+  const all = lines.flatMap(({ chain: its, ...anchor }): Anchor[] =>
+    its === chain ? [anchor] : [],
+  );
+  let isTorn = text !== "" && !text.endsWith("\n");
+
+  return {
+    all,
+    get last(): Anchor | undefined {
+      return all.at(-1);
+    },
+    add(anchor: Anchor): void {
+      mkdirSync(folder, privateFolder);
+      const line = JSON.stringify({ chain, ...anchor });
+      // opened for each line: other processes may share the file
+      appendFileSync(file, `${isTorn ? "\n" : ""}${line}\n`, { ...privateFile, flush: true });
+      isTorn = false;
+      all.push(anchor);
+    },
+  };
+}
+
+const anchorLine = z.object({
+  chain: z.string(),
+  seq: z.int(),
+  hash: z.string().refine(isHash),
+  at: z.number(),
+});

@@ -1,0 +1,63 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+} from "node:crypto";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { privateFile, privateFolder } from "../regular-file.ts";
+import type { Checkpoint } from "./trail.ts";
+
+export type SigningKey = ReturnType<typeof openSigningKey>;
+
+/**
+ * The key in `folder`/audit-key.pem; created, readable by its owner only, when missing. Throws file system errors, and
+ * when the file holds no key.
+ */
+export function openSigningKey(folder: string) {
+  mkdirSync(folder, privateFolder);
+  const file = path.join(folder, "audit-key.pem");
+  if (!existsSync(file)) makeKey(file);
+  const key = createPrivateKey(readFileSync(file, "utf8"));
+  return {
+    publicKey: createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64"),
+    sign: (text: string) => sign(null, Buffer.from(text), key).toString("base64"),
+  };
+}
+
+/** Never creates one. */
+export function findSigningKey(folder: string): SigningKey | undefined {
+  return existsSync(path.join(folder, "audit-key.pem")) ? openSigningKey(folder) : undefined;
+}
+
+function makeKey(file: string): void {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+  // Killed, or on a full disk, a process must not leave half a key that nobody replaces
+  const beside = `${file}.${randomUUID()}`;
+  try {
+    writeFileSync(beside, pem, { ...privateFile, flag: "wx", flush: true });
+    try {
+      linkSync(beside, file);
+    } catch {
+      // Another process that shares the folder was faster, or the folder knows no links
+      if (!existsSync(file)) renameSync(beside, file);
+    }
+  } finally {
+    rmSync(beside, { force: true });
+  }
+}
+
+export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
+  return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
+}

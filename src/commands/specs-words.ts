@@ -1,0 +1,6 @@
+import type { Specs } from "../compute/compute.ts";
+
+/** `4 · 8 · 40`, with question marks for what isn't reported. */
+export function specsWords(specs: Specs | undefined): string {
+  return [specs?.cpu, specs?.memory, specs?.disk].map((n) => n ?? "?").join(" · ");
+}

@@ -1,0 +1,36 @@
+import { createDueList } from "./due-list.ts";
+import { type Fields, type RedisClient, defineMark, defineScript, redisTimeLua } from "./redis.ts";
+
+/** KEYS list, hash   ARGV id, revision, due in (ms, 0 for never), else in (ms) → 1, or 0 when its hash has another revision */
+const settle = `${redisTimeLua}
+local same = (redis.call('HGET', KEYS[2], 'revision') or ARGV[2]) == ARGV[2]
+if same and ARGV[3] == '0' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], now + (same and ARGV[3] or ARGV[4]), ARGV[1]) end
+return same and 1 or 0
+`;
+
+/**
+ * Messages owed to Slack: a due list of IDs, and for each ID a hash that also says what Slack shows of it. Every script
+ * that changes a hash puts its ID on the list.
+ */
+export type Outbox = ReturnType<typeof createOutbox>;
+
+export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
+  const due = createDueList(redis, list);
+  const runSettle = defineScript(redis, "gatehouseDueSettle", settle);
+  const runMark = defineMark(redis);
+  return {
+    ...due,
+    hashOf,
+    get: (id: string): Promise<Fields> => redis.hgetall(hashOf(id)),
+    /** Off the list (0), or due in `inMs`. False, and due in `elseInMs`, when its hash has another revision by now: read again. */
+    settle: async (id: string, ...how: [revision: number, inMs: number, elseInMs: number]) =>
+      (await runSettle([list, hashOf(id)], [id, ...how])) === 1,
+    /** Compare-and-set of one field ("" for none). */
+    mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
+      (await runMark([hashOf(id)], [field, before, value])) === 1,
+    async remember(id: string, fields: Record<string, string>): Promise<void> {
+      await redis.hset(hashOf(id), fields);
+    },
+  };
+}

@@ -1,0 +1,2 @@
+/** Test hook: tests end the process at these points. */
+export type Failpoints<Point> = ((point: Point, what: string) => Promise<void>) | undefined;

@@ -1,0 +1,67 @@
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { type Step, type StoredRequest, parseSteps } from "./record.ts";
+import type { Review } from "./reviews.ts";
+
+/** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
+export function createLists(
+  redis: RedisClient,
+  key: Keys,
+  get: (id: string) => Promise<StoredRequest | undefined>,
+) {
+  return {
+    /** The request that this interaction made, if any. */
+    async madeBy(interactionId: string): Promise<StoredRequest | undefined> {
+      const id = await redis.get(key("ask", interactionId));
+      return id ? get(id) : undefined;
+    },
+
+    async history(id: string): Promise<Step[]> {
+      const [createdAt, history] = await redis.hmget(key("request", id), "createdAt", "history");
+      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" });
+    },
+
+    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),
+    openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
+
+    async recentIds(
+      filter: { requesterId?: string; targetId?: string; open?: boolean },
+      most: number,
+    ): Promise<string[]> {
+      const list = filter.requesterId
+        ? key("requests", "person", filter.requesterId)
+        : filter.targetId
+          ? key("requests", "target", filter.targetId)
+          : key("requests", filter.open ? "open" : "recent");
+      return redis.zrevrange(list, 0, most - 1);
+    },
+
+    /** Requested between these times (Redis, ms), newest first. */
+    idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
+      redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
+
+    async openReviews(): Promise<Review[]> {
+      const all = Object.values(await redis.hgetall(key("reviews")));
+      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+    },
+  };
+}
+
+/** At most `most`, newest first. */
+export async function recentRequests(
+  filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
+  journal: Pick<ReturnType<typeof createLists>, "recentIds"> & {
+    getMany(ids: readonly string[]): Promise<StoredRequest[]>;
+  },
+): Promise<readonly StoredRequest[]> {
+  const { open, requesterId, targetId, most } = filter;
+  // Finished ones are filtered out below, so more are read
+  const ids = await journal.recentIds(filter, open ? most * 5 : most);
+  const requests = await journal.getMany(ids);
+  return requests
+    .filter(({ final, record }) => {
+      if (open && final) return false;
+      if (requesterId && record.requester.id !== requesterId) return false;
+      return targetId === undefined || record.target.id === targetId;
+    })
+    .slice(0, most);
+}

@@ -1,0 +1,154 @@
+import type { Log } from "../../log/log.ts";
+import type { LimitName, Telemetry } from "../../log/telemetry.ts";
+import { type Spans, during, originNow, workNow, workOnRequest } from "../../log/traces.ts";
+import type { Journal } from "./journal.ts";
+import type { RequestRecord, State, StoredRequest } from "./record.ts";
+
+interface Step {
+  from: State | undefined;
+  to: State;
+  why: string;
+  /** Redis time (ms) at which it came into `from`, and left it. */
+  since: number;
+  at: number;
+  /** The person who did it, if one did. */
+  by?: string | undefined;
+  attempt?: number | undefined;
+  worker?: string | undefined;
+}
+
+/**
+ * The journal, with its log lines, metrics, and spans: each move of a request is one line of the log, one sample, and one
+ * span; a freeze and a thaw are warnings, whoever caused them.
+ */
+export function observed(
+  journal: Journal,
+  { log, telemetry, spans }: { log: Log; telemetry: Telemetry; spans?: Spans | undefined },
+): Journal {
+  function moved(record: RequestRecord, { from, since, at, ...step }: Step): void {
+    const { command, target, requester, roll: rollout } = record;
+    const work = workOnRequest(record);
+    const of = { command, target: target.name, targetId: target.id, person: requester.id, rollout };
+    log.info("request.moved", { ...work.ids, ...of, from: from ?? "", ...step });
+    if (from === undefined || !spans) return;
+    const attributes = { command, to: step.to, why: step.why };
+    during(work, () =>
+      spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
+    );
+  }
+
+  function ended(request: StoredRequest, from: State, at: number): void {
+    const { record, state, progress } = request;
+    const { command } = record;
+    telemetry.requests.inc({ command, end: state });
+    if (progress.sentAt !== undefined && from !== "unknown")
+      telemetry.settledSeconds.observe({ command }, Math.max(0, at - progress.sentAt) / 1000);
+    spans?.ended({
+      name: command,
+      ...workOnRequest(record).parents[0],
+      parent: record.parentSpan,
+      startMs: record.createdAt,
+      endMs: at,
+      attributes: {
+        request: record.id,
+        command,
+        target: record.target.id,
+        person: record.requester.id,
+        end: state,
+      },
+      failed: state === "failed" ? (progress.why ?? state) : undefined,
+    });
+  }
+
+  function waits(limit: LimitName, ms: number): void {
+    if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
+  }
+
+  return {
+    ...journal,
+
+    async create(request) {
+      const record = { ...request.record, ...originNow() };
+      const created = await journal.create({ ...request, record });
+      if (created.isNew) {
+        const { createdAt, requester, via } = record;
+        const times = { since: createdAt, at: createdAt, by: requester.id };
+        moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
+      }
+      return created;
+    },
+
+    async move(request, to) {
+      const outcome = await journal.move(request, to);
+      if (outcome.is !== "moved") return outcome;
+      const { record, state: from, changedAt: since, attempt: before } = request;
+      const { at, request: now } = outcome;
+      const { state, attempt, owner: worker } = now;
+      if (state === "sending" && request.progress.waitsFor) waits("target", at - since);
+      if (state === "sending" && before === 0) {
+        const waitedMs = at - record.createdAt;
+        telemetry.sentSeconds.observe({ command: record.command }, Math.max(0, waitedMs) / 1000);
+      }
+      const { why, actor: by } = to;
+      const who = { by, attempt: attempt || undefined, worker };
+      if (why) moved(record, { from, to: state, why, since, at, ...who });
+      if (now.final && !request.final) ended(now, from, at);
+      return outcome;
+    },
+
+    async vote(request, voter, vote, seen, meets) {
+      const outcome = await journal.vote(request, voter, vote, seen, meets);
+      if (outcome.is === "again") return outcome;
+      const { record, changedAt: since } = request;
+      log.info("request.voted", {
+        ...workOnRequest(record).ids,
+        ...workNow()?.ids,
+        person: voter.id,
+        vote,
+        ...outcome,
+      });
+      if (outcome.is !== "authorized" && outcome.is !== "denied") return outcome;
+      const at = Date.now();
+      const why = `${vote === "deny" ? "denied" : "approved"} by ${voter.id}`;
+      moved(record, { from: request.state, to: outcome.is, why, since, at, by: voter.id });
+      if (outcome.is === "denied") ended({ ...request, state: "denied" }, request.state, at);
+      return outcome;
+    },
+
+    async freeze(freeze) {
+      const isNew = await journal.freeze(freeze);
+      const { by, id, reason } = freeze;
+      if (isNew) log.warn("changes.frozen", { by, reason, ...(id ? { person: id } : {}) });
+      return isNew;
+    },
+
+    async thaw(by) {
+      const isNew = await journal.thaw(by);
+      if (isNew) log.warn("changes.thawed", { person: by });
+      return isNew;
+    },
+
+    async note(entry) {
+      const id = await journal.note(entry);
+      log.info("audit.noted", entry);
+      return id;
+    },
+
+    async throttledMs() {
+      const ms = await journal.throttledMs();
+      waits("compute", ms);
+      return ms;
+    },
+  };
+}
+
+/** Logs and counts results that were posted. */
+export function observeTold({ log, telemetry }: { log: Log; telemetry: Telemetry }) {
+  return (requests: readonly StoredRequest[]): void => {
+    for (const { record, changedAt } of requests) {
+      const seconds = Math.max(0, Date.now() - changedAt) / 1000;
+      telemetry.toldSeconds.observe(seconds);
+      log.info("request.told", { ...workOnRequest(record).ids, seconds });
+    }
+  };
+}

@@ -1,0 +1,165 @@
+import type { Policy } from "../../config/policy-file.ts";
+import { UserError } from "../../errors.ts";
+import { duration } from "../../messages/message.ts";
+import {
+  type Keys,
+  type RedisClient,
+  defineScript,
+  redisNow,
+  redisTimeLua,
+} from "../../redis/redis.ts";
+
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
+/** Longer than any approval may take. */
+const draftMs = 30 * 24 * hourMs;
+
+/**
+ * Takes a place in a sliding window, once for each holder.
+ *
+ * KEYS places   ARGV holder, window (ms), most, look (1: takes none) → 0 when there is one, else in how many ms the next is
+ */
+const takePlace = `${redisTimeLua}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
+  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  if not oldest[2] then return tonumber(ARGV[2]) end
+  return math.max(1, oldest[2] + ARGV[2] - now)
+end
+if ARGV[4] == '1' then return 0 end
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 0
+`;
+
+/** Counted in Redis, for all processes together. */
+type Limits = Policy["limits"];
+
+/** What is counted for everyone together. An emergency has places of its own: it neither takes the others' nor waits for them. */
+export type Hourly = "destructivePerHour" | "breakGlassPerHour";
+
+/** The places that a request takes right before its send. */
+export function hourlyOf(
+  command: { class: string },
+  record: { breakGlass?: boolean | undefined; approval?: unknown; via?: string },
+): Hourly | undefined {
+  if (record.breakGlass && !record.approval)
+    return record.via === "safety" ? undefined : "breakGlassPerHour";
+  return command.class === "destroy" ? "destructivePerHour" : undefined;
+}
+
+/** Why there is no place: a sentence about the limit. */
+export function limitWords(hourly: Hourly, most: number): string {
+  const isDestructive = hourly === "destructivePerHour";
+  if (most === 0)
+    return `${isDestructive ? "Destructive commands are" : "Break-glass is"} disabled`;
+  const s = most === 1 ? "" : "s";
+  const what = isDestructive ? `destructive request${s}` : `use${s} of break-glass`;
+  return `Limit reached: ${most} ${what} an hour in total`;
+}
+
+/** States without an effect. What may be resent takes its place again. */
+const harmless = ["denied", "expired", "cancelled", "rejected", "not-applied"];
+
+/** Limits of policy (decision 020). */
+export function createLimits(redis: RedisClient, key: Keys) {
+  const take = defineScript(redis, "gatehouseTakePlace", takePlace);
+
+  /** 0 when there is a place; otherwise milliseconds until one is free. `isOver`: gives back its place where all are taken. */
+  async function waitFor(
+    places: string,
+    holder: string,
+    how: {
+      windowMs: number;
+      most: number;
+      look?: boolean;
+      /** What holders are. */
+      of?: string;
+      isOver?(state: string): boolean;
+    },
+  ): Promise<number> {
+    const { windowMs, most, look = false, of = "request", isOver } = how;
+    const args = [holder, windowMs, most, look ? 1 : 0];
+    const waitMs = Number(await take([places], args));
+    if (waitMs === 0 || most === 0 || !isOver) return waitMs;
+    // The newest may not be written down yet
+    const before = (await redisNow(redis)) - minuteMs;
+    const settled = new Set(await redis.zrangebyscore(places, 0, before));
+    const ids = await redis.zrange(places, 0, "-1");
+    const states = await Promise.all(ids.map((id) => redis.hget(key(of, id), "state")));
+    const over = ids.filter((id, n) => (states[n] ?? settled.has(id)) && isOver(states[n] ?? ""));
+    if (over.length > 0) await redis.zrem(places, ...over);
+    return Number(await take([places], args));
+  }
+
+  const waitForHourly = (hourly: Hourly, holder: string, limits: Limits, look: boolean) =>
+    waitFor(key("rate", hourly), holder, {
+      windowMs: hourMs,
+      most: limits[hourly],
+      look,
+      isOver: (state) => harmless.includes(state),
+    });
+
+  return {
+    /** Counts what a person asks for, and looks for a place that its send would take. Over a limit, throws UserError. */
+    async takeTurn(asked: {
+      personId: string;
+      interactionId: string;
+      hourly?: Hourly | undefined;
+      limits: Limits;
+    }): Promise<void> {
+      const { personId, interactionId, hourly, limits } = asked;
+      const hourWaitMs = hourly ? await waitForHourly(hourly, interactionId, limits, true) : 0;
+      if (hourly && hourWaitMs > 0) {
+        const most = limits[hourly];
+        throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourWaitMs));
+      }
+      const most = limits.requestsPerMinute;
+      const own = key("rate", "person", personId);
+      const waitMs = await waitFor(own, interactionId, { windowMs: minuteMs, most });
+      const what = `You requested ${most} changes within a minute, the limit for one person`;
+      if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
+    },
+
+    /** Of a program, for a call or an open proposal: 0, or how long until there is room (ms). */
+    takeApiPlace: (caller: string, id: string, how: Parameters<typeof waitFor>[2]) =>
+      waitFor(key("rate", "door", caller), id, how),
+
+    async noteApiCall(route: string, caller: string): Promise<void> {
+      await redis.hset(key("door", "last"), `${route} ${caller}`, await redisNow(redis));
+    },
+    /** When a program last had something taken (Redis time), by `<route> <caller>`. */
+    async apiCalls(): Promise<ReadonlyMap<string, number>> {
+      const calls = Object.entries(await redis.hgetall(key("door", "last")));
+      return new Map(calls.map(([who, at]) => [who, Number(at)]));
+    },
+
+    /** Right before its send: whether a request has a place. Idempotent. */
+    async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
+      return (await waitForHourly(hourly, requestId, limits, false)) === 0;
+    },
+
+    /** Before a request that waits for approval is written down. Throws UserError when too many of the person's wait. */
+    async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
+      const most = limits.draftsPerPerson;
+      const places = key("rate", "drafts", personId);
+      const isOver = (state: string) => state !== "draft";
+      if ((await waitFor(places, requestId, { windowMs: draftMs, most, isOver })) === 0) return;
+      const what = `${most} of your requests wait for approval, the limit for one person`;
+      throw overLimit("draftsPerPerson", what, "Cancel one, or wait for a decision. ");
+    },
+    /** It was not written down. */
+    async leaveDraftPlace(personId: string, requestId: string): Promise<void> {
+      await redis.zrem(key("rate", "drafts", personId), requestId);
+    },
+  };
+}
+
+const tryAgain = (inMs: number) => `Try again in ${duration(inMs)}. `;
+
+const overLimit = (limit: keyof Limits, what: string, way: string) =>
+  new UserError(
+    `${what}. Nothing was done.`,
+    `${way}\`limits.${limit}\` in gatehouse.yml sets this limit.`,
+  );

@@ -1,0 +1,238 @@
+import { console } from "../../commands/vm/console.ts";
+import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
+import { UserError } from "../../errors.ts";
+import {
+  Markdown,
+  type Message,
+  context,
+  inert,
+  md,
+  message,
+  name,
+  news,
+  section,
+  when,
+} from "../../messages/message.ts";
+import { approvalRule } from "../../policy/approval-rule.ts";
+import type { Target } from "../../registry/define.ts";
+import { type Input, type Invocation, type Person, withTarget } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { approvalProblem } from "../../requests/perform/approvals-now.ts";
+import { difference, underNewPolicy } from "../../requests/perform/gate.ts";
+import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
+import { resolveOne, resolveTarget } from "../../requests/submit/resolve-targets.ts";
+import { parseTime } from "../../text/parse-time.ts";
+import { say } from "../error-reply.ts";
+import type { Press } from "../receive/interaction.ts";
+import { answerOf, postIn } from "./answer.ts";
+import { authorize, refuse } from "./authorize.ts";
+import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
+import { placeOf, submitChange, countAgainstLimits } from "./submit-change.ts";
+import { moveOr } from "./vote.ts";
+
+/** When the compute service names no expiry. */
+const shownForMs = 60_000;
+/** A response URL works for half an hour. */
+const longestMs = 25 * 60_000;
+/** Longer than a button works (ms). */
+const rememberMs = 3_600_000;
+
+/**
+ * Opens a console and shows its address in place of the button, until it expires. Only for the person it was offered to,
+ * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
+ * Redis, logs, the audit trail or errors.
+ */
+export async function openConsole(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  if (typeof value["vm"] !== "string") {
+    throw new UserError("This button no longer works.", "Use `/vm console` again.");
+  }
+  const { insist, once, for: offeredTo, until: offeredUntil } = value;
+  const args = parseInput(console, { vm: value["vm"], insist });
+  const person = await personOf(act, { fresh: true });
+  const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
+  const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const hint = "`/vm console` offers another.";
+  const no = (rule: string, text: string) => refuse(asked, { rule, text, hint }, gateway);
+  if (offeredTo !== person.id)
+    await no("console.requester", "This console was offered to someone else.");
+  const isOver = typeof offeredUntil !== "number" || offeredUntil <= gateway.now();
+  if (isOver || typeof once !== "string" || once === "")
+    await no("console.time", "This button works for one minute only.");
+  await authorize(asked, gateway);
+  // The checks of the command again: what was offered may not be allowed now
+  await answerOf({ command: console, args }, person, act);
+  const approved = await approvedRequest(value, vm, person, gateway);
+  const frozen = await gateway.store.freezeState();
+  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  await countAgainstLimits(
+    { command: console, person, target: vm, interactionId: interaction.id },
+    gateway,
+  );
+  if (!(await gateway.store.useOnce(`console:${String(once)}`, rememberMs)))
+    await no("console.once", "This button was already used.");
+  const session = await openOnce(vm, person, approved, gateway);
+  const now = gateway.now();
+  const told = parseTime(session.expiresAt) ?? 0;
+  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
+  const by = { who: person.id, team: person.teamId };
+  const target = { kind: "vm", id: vm.id, name: vm.name };
+  const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
+  await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
+  const isShown = await reply.replace(addressMessage(vm.name, session.url, until));
+  await postIn(interaction, consoleOpened(vm.name, person.name, until), gateway);
+  const gone = say(
+    md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
+  );
+  // Also when Slack didn't confirm showing the address: it may
+  const hide = () => (isShown ? reply.instead(gone) : reply.replace(gone));
+  setTimeout(() => void hide(), until - now).unref();
+  if (!isShown) {
+    // In another message it could not be removed when it expires
+    throw new UserError(
+      `A console on ${vm.name} was opened, but its address isn't shown, because Gatehouse couldn't remove it later.`,
+      "It closes automatically. `/vm console` offers another.",
+    );
+  }
+}
+
+/**
+ * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
+ * requester. False where none are needed, and for every other command. Throws where this person may not open it on this VM.
+ */
+export async function confirmFirst(
+  { command, input, args }: Invocation,
+  person: Person,
+  act: Act,
+): Promise<boolean> {
+  if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
+  const { interaction, gateway } = act;
+  const { asRequest } = command;
+  const target = await resolveOne({ command: asRequest, input }, gateway);
+  const place = placeOf(interaction);
+  await authorize({ command, input, targets: [target], person, ...place }, gateway);
+  const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
+  if (interaction.kind === "mention" || rule.required === 0) return false;
+  // What the command itself refuses needs nobody's approval
+  await answerOf({ command, args }, person, act);
+  const named = { command: asRequest, input: withTarget(asRequest, input, target), target, person };
+  const via = interaction.kind === "button" ? ("button" as const) : ("command" as const);
+  await submitChange({ ...named, ...place, via, interactionId: interaction.id }, act);
+  return true;
+}
+
+/** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
+async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
+  const { id, projectId } = await gateway.compute.vms.get(known.id);
+  const now = await asNamedNow({ ...known, id, projectId }, gateway);
+  if (now) return now;
+  throw new UserError(
+    `The compute service doesn't find the project of ${known.name}, so nothing was opened.`,
+    "Try again in a minute.",
+  );
+}
+
+/** The button for the requester of an approved console, shown to nobody else. */
+export async function offerApproved(
+  { request, act }: { request: StoredRequest; act: Act },
+  person: Person,
+): Promise<void> {
+  const { reply, gateway } = act;
+  const { record } = request;
+  if (record.requester.id !== person.id) {
+    const asked = { command: console, targets: [record.target], person };
+    const text = "This console was requested by someone else.";
+    await refuse(asked, { rule: "console.requester", text }, gateway);
+  }
+  if (request.state !== "authorized") throw noLonger(request);
+  const invocation = { command: console, args: parseInput(console, record.input) };
+  const offer = await answerOf(invocation, person, act, { approved: record.id });
+  await reply.privately(offer.message);
+}
+
+/** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
+async function approvedRequest(
+  { request: id, insist }: Input,
+  vm: Target,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<StoredRequest | undefined> {
+  const { asRequest } = console;
+  const needed = approvalRule(gateway.policy, { command: console, targets: [vm] });
+  if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
+  const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
+  const asked = { command: console, person, targets: [vm] };
+  const lacks = (text: string, hint: string) =>
+    refuse(asked, { rule: "console.approval", text, hint }, gateway);
+  const record = request?.record;
+  const isIts =
+    record?.command === asRequest.name &&
+    record.target.id === vm.id &&
+    record.requester.id === person.id &&
+    record.input["insist"] === insist;
+  if (!request || !isIts)
+    return lacks(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+  if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
+    throw noLonger(request);
+  if (record.policyVersion !== gateway.policyVersion)
+    return lacks("The policy changed since this request.", underNewPolicy);
+  const { seen } = await readTarget(record.target, gateway);
+  const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
+  if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
+  const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
+  if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
+}
+
+function noLonger(request: StoredRequest): UserError {
+  return new UserError(
+    `This console can't be opened: its request is ${stateWords(request.state)}.`,
+    "`/vm console` requests another.",
+  );
+}
+
+/** Nothing of the session is written down, but that it was opened, and by which approved request. */
+async function openOnce(
+  vm: Target,
+  person: Person,
+  approved: StoredRequest | undefined,
+  gateway: GatewayContext,
+): Promise<ConsoleSession> {
+  if (!approved) return gateway.compute.vms.console(vm.id);
+  const { store } = gateway;
+  const progress = { ...approved.progress, sentAt: await store.now() };
+  const actor = person.id;
+  // The claim: from here on no vote counts, and nobody opens it a second time
+  const claim = { state: "sending", attempt: approved.attempt + 1, progress, actor } as const;
+  const claimed = await moveOr(approved, { ...claim, why: "opened by its requester" }, gateway);
+  const end = async (state: "done" | "rejected" | "unclear", why: string) => {
+    const after = state === "done" && progress.before ? { after: progress.before } : {};
+    await store.move(claimed, { state, progress: { ...progress, ...after, why }, why, actor });
+  };
+  try {
+    const session = await gateway.compute.vms.console(vm.id);
+    await end("done", "the compute service returned an address");
+    return session;
+  } catch (error) {
+    const isUnclear =
+      !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
+    if (isUnclear) await end("unclear", "the compute service gave no clear answer");
+    else await end("rejected", "the compute service didn't open a console");
+    throw error;
+  }
+}
+
+export function consoleOpened(vmName: string, by: string, until: number): Message {
+  return message(
+    news(md`${by} opened a console on ${vmName}`),
+    section(md`🖥️ Console on ${name(vmName)} open by ${by} until ${when(until)}.`),
+  );
+}
+
+function addressMessage(vmName: string, url: string, until: number): Message {
+  const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
+  const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
+  const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
+  return message(`Console on ${vmName}`, section(what), section(address), context(how));
+}

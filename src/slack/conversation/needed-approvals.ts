@@ -1,0 +1,80 @@
+import { isFullMember, whoAre } from "../../policy/access.ts";
+import {
+  type NeededApprovals,
+  approvalRule,
+  approversRefusal,
+  calledIn,
+  isSamePerson,
+  isUsual,
+  oneMore,
+  rollbackReason,
+  totalOf,
+} from "../../policy/approval-rule.ts";
+import { type ChangeCommand, type DialogFacts, restoresSnapshot } from "../../registry/define.ts";
+import { chosenSnapshot } from "./dialog-facts.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/** More are only counted. */
+const maxNamed = 20;
+
+/** Who could approve what this person requests; `refused`: why nobody could, known before anything is typed. */
+export async function approversOf(
+  { votes, raised }: Needed,
+  requesterId: string,
+  gateway: GatewayContext,
+) {
+  if (votes.length === 0) return {};
+  const { nameOf, ourTeamId, policy } = gateway;
+  const entries = votes.flatMap(({ from }) => from);
+  await gateway.learnNames(entries);
+  const membersOf = await gateway.membersOf(entries);
+  const read = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
+  const requester = (await read(requesterId)) ?? { id: requesterId };
+  const unable = new Set<string>();
+  const needs = await Promise.all(
+    votes.map(async (need) => {
+      const { everyone, users, groups } = whoAre(need.from);
+      const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
+      ids.delete(requesterId);
+      const people = await Promise.all([...ids].slice(0, maxNamed).map(read));
+      const who = people.flatMap((one) => {
+        // Slack can't say: not named, and not counted out
+        if (!one) return [];
+        if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
+          return [{ id: one.id, name: one.name }];
+        unable.add(one.id);
+        return [];
+      });
+      return { called: calledIn(need, nameOf), ...(everyone ? {} : { who }) };
+    }),
+  );
+  const refused = approversRefusal({ votes, requesterId, membersOf, unable, nameOf });
+  if (!refused) return isUsual(policy, votes) ? { who: needs[0]?.who } : { needs };
+  if (raised === undefined) return { refused };
+  const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
+  return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
+}
+
+type Needed = NeededApprovals & { raised?: string };
+
+/** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
+export function neededApprovals(
+  command: ChangeCommand,
+  facts: DialogFacts,
+  gateway: Pick<GatewayContext, "policy" | "now">,
+): Needed {
+  const { target, seen, input } = facts;
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
+  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined)
+    return needed;
+  const raised = rollbackReason({
+    snapshot: chosenSnapshot(facts),
+    measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
+    maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
+    now: gateway.now(),
+  });
+  if (!raised) return needed;
+  const votes = oneMore(needed.votes);
+  return { ...needed, votes, required: totalOf(votes), raised };
+}

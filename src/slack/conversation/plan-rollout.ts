@@ -1,0 +1,73 @@
+import { UserError } from "../../errors.ts";
+import { firstFew, plain } from "../../messages/message.ts";
+import { decideEach, needingApproval } from "../../policy/approval-rule.ts";
+import { type Target, calledName, targetArgument } from "../../registry/define.ts";
+import {
+  type ChangeInvocation,
+  type Person,
+  rollingOf,
+  withoutRolling,
+} from "../../registry/invocation.ts";
+import type { Several } from "../../requests/submit/resolve-targets.ts";
+import { type RolloutRecord, newRolloutId } from "../../rollouts/rollout.ts";
+import { noteRefusal, rules } from "./authorize.ts";
+import type { BeforeAck } from "./gateway-context.ts";
+import { ineligible, placeOf, readNow, refusedWords } from "./submit-change.ts";
+
+/**
+ * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.
+ * Throws UserError when no VM is eligible, or one needs approval.
+ */
+export async function planRollout(
+  invocation: ChangeInvocation,
+  several: Several,
+  person: Person,
+  { interaction, gateway }: BeforeAck,
+): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
+  const { command, input } = invocation;
+  const { channelId, threadTs } = interaction;
+  const asked = { command, input, targets: several.targets, person, channelId };
+  const { allowed, refused } = decideEach(rules(asked, gateway));
+  for (const [rule, all] of Map.groupBy(refused, ({ by }) => by.rule))
+    await noteRefusal({ ...asked, targets: all.map(({ target }) => target) }, rule, gateway);
+  const read = await readNow(allowed, gateway);
+  const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
+  const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
+  const skipped = [
+    ...refused.map(({ target, by }) => ({ target, why: refusedWords(by) })),
+    ...allowed.map((target) => ({ target, why: ineligible(invocation, read.get(target.id)) })),
+  ].flatMap(({ target, why }) => (why === undefined ? [] : [{ name: calledName(target), why }]));
+  if (targets.length === 0) {
+    const reasons = [...new Set(skipped.map(({ why }) => why))].slice(0, 5).join("; ");
+    throw new UserError(
+      `None of the ${several.targets.length} VMs is eligible to ${command.say.verb.toLowerCase()}: ${reasons}.`,
+      "Nothing was done.",
+    );
+  }
+  const needing = needingApproval(gateway.policy, { command, targets });
+  if (needing) {
+    const names = firstFew(needing.targets.map(calledName), 5);
+    throw new UserError(
+      `${names} can't be part of a rollout: ${needing.why}.`,
+      "Request those one by one; each approval is for one VM. Nothing was done.",
+    );
+  }
+  const named = targetArgument(command)?.key ?? "";
+  const { [named]: _targets, ...own } = withoutRolling(command, input);
+  const record: RolloutRecord = {
+    id: newRolloutId(),
+    command: command.name,
+    input: own,
+    words: plain(several.words, 200),
+    options: rollingOf(command, input, targets.length),
+    total: targets.length,
+    ...(several.isEverything ? { isEverything: several.isEverything } : {}),
+    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    ...placeOf({ channelId: channelId || person.id, threadTs }),
+    policyVersion: gateway.policyVersion,
+    leftOut: skipped,
+    createdAt: gateway.now(),
+  };
+  await gateway.rollouts.plan(record, targets);
+  return { record, targets };
+}

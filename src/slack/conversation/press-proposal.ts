@@ -1,0 +1,75 @@
+import { UserError } from "../../errors.ts";
+import { md, plain, section } from "../../messages/message.ts";
+import { onceOfProposal } from "../../proposals/proposals.ts";
+import type { Input } from "../../registry/invocation.ts";
+import { parseInvocation } from "../../registry/parse.ts";
+import { deedOf } from "../../requests/render/asking.ts";
+import { textAt } from "../json.ts";
+import type { Press, Submission } from "../receive/interaction.ts";
+import { parseJson } from "../web.ts";
+import { authorize } from "./authorize.ts";
+import { modal, reasonInput } from "./form-view.ts";
+import { type Act, type BeforeAck, personOf } from "./gateway-context.ts";
+import { openOr } from "./reply-with-error.ts";
+import { run } from "./run.ts";
+import { findProposal } from "./take-proposal.ts";
+
+export const dismissalCallback = "proposal-dismissal";
+
+/** The proposal whose own card was pressed. Throws UserError. */
+async function pressed(
+  { interaction, gateway }: Act<Press>,
+  { proposal: id }: Input,
+  how?: { isToDismiss: boolean },
+) {
+  const found = await findProposal(String(id), interaction.userId, gateway, how);
+  const { card } = found.proposal.delivered;
+  if (card && interaction.channelId !== card.channelId)
+    throw new UserError("This button belongs to another channel.");
+  return found;
+}
+
+/** An ordinary command of whoever presses: what is asked, typed, and approved is the same as if they had typed it. */
+export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
+  const { proposal, command } = await pressed(act, value);
+  const interaction = { ...act.interaction, id: onceOfProposal(proposal.record.id) };
+  await run(parseInvocation(command, proposal.record.input), { ...act, interaction });
+}
+
+type Found = Awaited<ReturnType<typeof findProposal>>;
+
+/** Whoever may run it may dismiss it. Throws UserError. */
+async function authorizeDismissal(
+  { proposal, command }: Found,
+  act: BeforeAck<Press | Submission>,
+) {
+  if (proposal.state !== "open") throw new UserError("Someone is running this already.");
+  const person = await personOf(act);
+  const { target, input, channelId } = proposal.record;
+  const stop = { command, input, targets: [target], person, channelId, isStop: true };
+  await authorize(stop, act.gateway);
+  return person;
+}
+
+export async function askDismissal(act: Act<Press>, value: Input): Promise<void> {
+  const found = await pressed(act, value, { isToDismiss: true });
+  await authorizeDismissal(found, act);
+  const { record } = found.proposal;
+  const what = md`*${deedOf(record, found.command)}* will not be run.`;
+  const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
+  const metadata = { proposal: record.id };
+  const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };
+  await openOr(act, modal("Dismiss", [section(what), reason], form));
+}
+
+/** Throws UserError. */
+export async function dismissProposal(act: BeforeAck<Submission>) {
+  const { interaction, gateway } = act;
+  const reason = plain(interaction.values["reason"] ?? "", 500);
+  if (reason.length < 3) return { errors: { reason: "Enter a reason." } };
+  const id = textAt(parseJson(interaction.privateMetadata), "proposal");
+  const found = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
+  const person = await authorizeDismissal(found, act);
+  if (await gateway.proposals.dismiss(found.proposal, person, reason)) return undefined;
+  throw new UserError("This proposal just changed. Check its message.");
+}

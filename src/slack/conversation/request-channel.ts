@@ -1,0 +1,43 @@
+import { UserError } from "../../errors.ts";
+import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import type { Target } from "../../registry/define.ts";
+import type { Submission } from "../../requests/submit/submit.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/**
+ * Where others see it: the channel of its team, else the first that policy allows, or that of `alerts`, where that may see the
+ * target.
+ */
+function channelOfOthers(target: Target, { policy }: GatewayContext): string | undefined {
+  const { id, name: called = "" } = ownerOf(target);
+  const project = { id, name: called };
+  const ofTeam = channelOfProject(policy, project);
+  if (ofTeam !== undefined) return ofTeam;
+  const channel = policy.channels?.[0] ?? policy.alerts?.channel;
+  if (channel === undefined) return undefined;
+  return (scopeOfChannel(policy, channel)?.sees(project) ?? true) ? channel : undefined;
+}
+
+/** Approvals need a channel. What a team decides has its card there, and a message where it was requested. */
+export function channelForApproval(
+  { channelId, target }: Submission,
+  gateway: GatewayContext,
+): string {
+  const { id, name: called = "" } = ownerOf(target);
+  const isTeams = channelOfProject(gateway.policy, { id, name: called }) !== undefined;
+  if (/^[CG]/.test(channelId) || (isTeams && channelId !== "")) return channelId;
+  const channel = channelOfOthers(target, gateway);
+  if (channel !== undefined) return channel;
+  throw new UserError(
+    "This needs approval, and no one else can see it here.",
+    "Request it in a channel.",
+  );
+}
+
+/** The Home tab takes no messages: a change that is pressed there is told where others see it, or else its requester alone. */
+export function channelToTell(submission: Submission, gateway: GatewayContext): string {
+  const { channelId, target, person, approval } = submission;
+  if (channelId !== "" || approval) return channelId;
+  return channelOfOthers(target, gateway) ?? person.id;
+}

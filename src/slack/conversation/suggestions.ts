@@ -1,0 +1,71 @@
+import { type KnownSnapshot, snapshotName } from "../../inventory/snapshots.ts";
+import { duration, plain } from "../../messages/message.ts";
+import { textAt } from "../json.ts";
+import type { SuggestRequest, Suggestion } from "../receive/interaction.ts";
+import { parseJson } from "../web.ts";
+import { maySeeNames } from "./authorize.ts";
+import { regionsKnown } from "./dialog-facts.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+const maxOptions = 50;
+
+/** Options of a select that loads while someone types. */
+export async function suggest(
+  request: SuggestRequest,
+  gateway: GatewayContext,
+): Promise<readonly Suggestion[]> {
+  const person = await gateway.person(request.userId, request.teamId);
+  if (!maySeeNames(person, gateway)) return [];
+  const { inventory } = gateway;
+  const typed = request.typed.trim();
+  switch (request.action.split(":")[1]) {
+    case "vm": {
+      const vms = await (typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions));
+      return vms
+        .slice(0, maxOptions)
+        .map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
+    }
+    case "project": {
+      const projects = await (typed === ""
+        ? inventory.projects()
+        : inventory.suggestProjects(typed, maxOptions));
+      return projects
+        .slice(0, maxOptions)
+        .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
+    }
+    case "snapshot": {
+      const targetId = textAt(parseJson(request.privateMetadata), "targetId");
+      const known = await gateway.snapshots.of(targetId);
+      const options = known
+        .filter(({ id }) => id !== "")
+        .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway)));
+      // An unknown ID may be valid: the compute service can't list snapshots
+      return fitting(typed, options, option(typed, `Use the ID ${typed}`));
+    }
+    case "region": {
+      const options = (await regionsKnown(gateway)).map((one) => option(one, one));
+      const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
+      return fitting(typed, options, unknown);
+    }
+    default:
+      return [];
+  }
+}
+
+function option(value: string, label: string, description?: string): Suggestion {
+  const one = { label: plain(label, 70), value: value.slice(0, 75) };
+  return description === undefined ? one : { ...one, description: plain(description, 70) };
+}
+
+/** Those that have what was typed, and then that itself, which may be new. */
+function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
+  const found = options
+    .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))
+    .slice(0, maxOptions);
+  const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
+  return isNew ? [...found, asTyped] : found;
+}
+
+function describe({ at, id, isSafety }: KnownSnapshot, { now }: GatewayContext): string {
+  return `${isSafety ? "safety snapshot, " : ""}${duration(now() - at)} old, ${id}`;
+}

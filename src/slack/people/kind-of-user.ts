@@ -1,0 +1,58 @@
+import type { Person } from "../../registry/invocation.ts";
+import { at, listAt, textAt } from "../json.ts";
+import type { BotIdentity } from "./identity.ts";
+
+export type Home = Pick<BotIdentity, "teamId" | "enterpriseId">;
+
+/**
+ * The kind of person by Slack's user object (https://docs.slack.dev/reference/objects/user-object). Only who passes every
+ * line is a member. `saidTeamId`, the team of the delivery, must not contradict it. `is_app_user` is no sign of a bot: it
+ * says that a human authorized the app.
+ */
+export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Person["kind"] {
+  const is = (name: string) => at(user, name) === true;
+  if (is("deleted") || is("is_forgotten")) return "deactivated";
+  if (textAt(user, "id") === "USLACKBOT") return "bot";
+  if (["is_bot", "is_workflow_bot", "is_connector_bot"].some(is)) return "bot";
+  if (textAt(user, "profile", "bot_id") !== "" || textAt(user, "profile", "api_app_id") !== "")
+    return "bot";
+  if (is("is_stranger") || is("is_external") || !isOfHome(user, saidTeamId, home))
+    return "external";
+  // Invited but never signed in: no one to hold responsible yet.
+  if (is("is_restricted") || is("is_ultra_restricted") || is("is_invited_user")) return "guest";
+  return "member";
+}
+
+/**
+ * Whether users.info says that the person belongs to our workspace. On Enterprise Grid people have a workspace of their own
+ * and belong to several (`enterprise_user.teams`), and any of them may be the one that a delivery names.
+ */
+export function isOfHome(user: unknown, saidTeamId: string, home: Home): boolean {
+  const enterpriseId = textAt(user, "enterprise_user", "enterprise_id");
+  const isSameEnterprise =
+    enterpriseId !== "" && enterpriseId === (home.enterpriseId ?? enterpriseId);
+  const isOnGrid =
+    isSameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId);
+  const teamId = textAt(user, "team_id") || saidTeamId;
+  if (saidTeamId === "" || saidTeamId === home.teamId) return teamId === home.teamId || isOnGrid;
+  return isOnGrid;
+}
+
+/** For display only. */
+export function nameOfUser(user: unknown): string {
+  return (
+    textAt(user, "profile", "display_name") ||
+    textAt(user, "profile", "real_name") ||
+    textAt(user, "real_name") ||
+    textAt(user, "name") ||
+    textAt(user, "id")
+  );
+}
+
+/** As one mailbox receives it: case and `+tag` don't matter. */
+export function emailOfUser(user: unknown): string {
+  return textAt(user, "profile", "email")
+    .trim()
+    .toLowerCase()
+    .replace(/\+[^@]*@/, "@");
+}

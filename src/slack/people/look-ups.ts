@@ -1,0 +1,58 @@
+import { Unanswered } from "./cannot-tell.ts";
+
+const maxRemembered = 10_000;
+
+/**
+ * Caches answers, and shares concurrent calls. Failures are never cached; when Slack limits, what it said at most `limitedMs`
+ * ago still counts.
+ */
+export function createLookups<T>(
+  { now, limitedMs }: { now: () => number; limitedMs: number },
+  /** `ageMs`: how old the answer is already, where it isn't new. */
+  ask: (name: string, atMostMs: number) => Promise<{ is: T; ageMs?: number }>,
+) {
+  const known = new Map<string, { at: number; is: T }>();
+  const asking = new Map<
+    string,
+    { at: number; atMostMs: number; answer: ReturnType<typeof ask> }
+  >();
+
+  const recent = <A extends { at: number }>(one: A | undefined, atMostMs: number) =>
+    one !== undefined && now() - one.at <= atMostMs ? one : undefined;
+
+  function remember(name: string, answer: { at: number; is: T }): void {
+    const oldest = known.size >= maxRemembered ? known.keys().next().value : undefined;
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(name, answer);
+  }
+
+  return {
+    /** An answer requested at most `atMostMs` ago, else a new one. */
+    async get(name: string, atMostMs: number): Promise<T> {
+      const found = recent(known.get(name), atMostMs);
+      if (found) return found.is;
+      const inFlight = recent(asking.get(name), atMostMs);
+      // An answer that may be older is none for whoever needs a newer one
+      let asked = inFlight && inFlight.atMostMs <= atMostMs ? inFlight : undefined;
+      if (!asked) asking.set(name, (asked = { at: now(), atMostMs, answer: ask(name, atMostMs) }));
+      try {
+        const { is, ageMs = 0 } = await asked.answer;
+        if (asking.get(name) === asked) remember(name, { at: asked.at - ageMs, is });
+        return is;
+      } catch (error) {
+        const last = recent(known.get(name), limitedMs);
+        if (last && error instanceof Unanswered && error.isLimited) return last.is;
+        throw error;
+      } finally {
+        if (asking.get(name) === asked) asking.delete(name);
+      }
+    },
+    /** Everything without a name; answers in flight are not cached either. */
+    forget(name?: string): void {
+      for (const all of [known, asking]) {
+        if (name === undefined) all.clear();
+        else all.delete(name);
+      }
+    },
+  };
+}

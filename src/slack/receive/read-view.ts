@@ -1,0 +1,35 @@
+import { at, listAt, payloadOf, textAt } from "../json.ts";
+
+export function readView(view: unknown) {
+  return {
+    type: textAt(view, "type") === "home" ? ("home" as const) : ("modal" as const),
+    callback: textAt(view, "callback_id"),
+    hash: textAt(view, "hash"),
+    privateMetadata: textAt(view, "private_metadata"),
+    values: readValues(at(view, "state", "values")),
+  };
+}
+
+export type InputValue = string | readonly string[] | undefined;
+
+/** A view's `state.values` (block id → action id → element) as block id → value: a block holds one element. */
+function readValues(values: unknown): Record<string, InputValue> {
+  return Object.fromEntries(
+    Object.entries(payloadOf(values)).map(([blockId, elements]) => [
+      blockId,
+      valueOf(Object.values(payloadOf(elements))[0]),
+    ]),
+  );
+}
+
+/** The value of an element, of the kinds that Gatehouse shows: a text, the value of an option, or a list of them. */
+export function valueOf(element: unknown): InputValue {
+  if (Array.isArray(at(element, "selected_options")))
+    return listAt(element, "selected_options").map((one) => textAt(one, "value"));
+  return (
+    textAt(element, "selected_option", "value") ||
+    textAt(element, "value") ||
+    textAt(element, "selected_conversation") ||
+    undefined
+  );
+}

@@ -1,0 +1,80 @@
+import type { Log } from "../log/log.ts";
+import { sharedOutside, unseenGroup } from "../messages/message.ts";
+import { type WebData, at, textAt } from "./json.ts";
+import { type WebAnswer, isShutOut } from "./web-answer.ts";
+import type { Web } from "./web.ts";
+
+/** How long what Slack says of a channel counts (ms). */
+const goodForMs = 300_000;
+/** Who has just looked posts by what they saw (ms). */
+const graceMs = 60_000;
+const maxKept = 10_000;
+
+type No = Extract<WebAnswer, { ok: false }>;
+
+/** Whether only the scope for group direct messages is missing. Slack names those that the kind of the conversation needs. */
+const isOfGroup = ({ error, needed = "" }: Extract<WebAnswer, { kind: "refused" }>) =>
+  error === "missing_scope" && needed.split(",").every((scope) => scope.trim() === "mpim:read");
+
+export type SharedChannels = ReturnType<typeof createSharedChannels>;
+
+/**
+ * A channel that is shared with another company is closed to Gatehouse, like one that it isn't in, unless gatehouse.yml
+ * names it under `sharedChannels`: who asked there is answered alone.
+ */
+export function createSharedChannels(options: {
+  web: Web;
+  /** Read at each use: the policy may change. */
+  allowed(): readonly string[];
+  log: Log;
+}) {
+  const { web, allowed, log } = options;
+  const known = new Map<string, { since: number; no: Promise<No | undefined> }>();
+
+  async function look(channelId: string): Promise<No | undefined> {
+    const answer = await web.call("conversations.info", { channel: channelId });
+    if (answer.ok) {
+      const isShared = at(answer.data, "channel", "is_ext_shared") === true;
+      return isShared
+        ? { ok: false, kind: "refused", error: sharedOutside, detail: [] }
+        : undefined;
+    }
+    // Nothing was posted, whatever became of the question
+    if (answer.kind === "lost") return { ok: false, kind: "unreachable", reason: answer.reason };
+    if (answer.kind !== "refused") return answer;
+    if (isShutOut(answer)) return { ok: false, kind: "unreachable", reason: answer.error };
+    // A group direct message lasts as long as its people: nobody would look who is in it
+    if (isOfGroup(answer))
+      return { ok: false, kind: "refused", error: unseenGroup, detail: answer.detail };
+    // A channel that the bot doesn't see refuses the post too; a missing scope is the doctor's to name
+    log.warn("slack.channel-unseen", { channel: channelId, error: answer.error });
+    return undefined;
+  }
+
+  async function refusal(channelId: string, withinMs = goodForMs): Promise<No | undefined> {
+    if (!/^[CG]/.test(channelId) || allowed().includes(channelId)) return undefined;
+    const last = known.get(channelId);
+    if (last && performance.now() - last.since < withinMs) return last.no;
+    if (known.size >= maxKept) known.clear();
+    const asked = { since: performance.now(), no: look(channelId) };
+    known.set(channelId, asked);
+    const no = await asked.no;
+    // Only what Slack said is remembered
+    if (no && no.kind !== "refused" && known.get(channelId) === asked) known.delete(channelId);
+    return no;
+  }
+
+  return {
+    /** Why nothing may be posted in a channel now; undefined where it may. A call of Slack at most every five minutes. */
+    refusal: (channelId: string) => refusal(channelId),
+    /** The same Slack, which takes no post there. */
+    web: {
+      async call(method: string, args?: WebData) {
+        // In a channel everyone reads a post. An edit says nothing where nothing was posted
+        const channelId = method === "chat.postMessage" && textAt(args, "channel");
+        const no = channelId && (await refusal(channelId, goodForMs + graceMs));
+        return no || web.call(method, args);
+      },
+    },
+  };
+}

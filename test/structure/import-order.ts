@@ -1,0 +1,184 @@
+import { importsOf, type Sources } from "./sources.ts";
+
+/**
+ * The layers of `src`, lowest first: a file imports from its own layer and from layers above it in this list. A layer inside a
+ * folder has a place of its own; files beside it stand where the folder stands. Whatever isn't in a listed layer is a mistake.
+ */
+const layers = [
+  "errors.ts",
+  "deadline.ts",
+  "regular-file.ts",
+  "text",
+  "verifier",
+  "config",
+  "log",
+  "redis",
+  "messages",
+  "compute",
+  "charts",
+  "inventory",
+  "attestation",
+  "registry",
+  "policy",
+  "approvals",
+  "audit",
+  "requests/failpoints.ts",
+  "requests/journal",
+  "requests/submit",
+  "requests/perform",
+  "requests/render",
+  "requests",
+  "digests",
+  "rollouts",
+  "outages",
+  "jobs",
+  "commands",
+  "slack/json.ts",
+  "slack/web-answer.ts",
+  "slack/web.ts",
+  "slack/response-url.ts",
+  "slack/shared-channels.ts",
+  "slack/error-reply.ts",
+  "slack/people",
+  "slack/deliver",
+  "alerts",
+  "proposals",
+  "slack/receive",
+  "slack/conversation",
+  "slack",
+  "api",
+  "start",
+  "main.ts",
+];
+
+/**
+ * The sandbox has layers of its own, in the same way. What the browser loads comes before the servers, so
+ * that it can't import them: from Slack it sees what a person sees, what they can do, and how fields are read.
+ */
+const sandboxLayers = [
+  "random.ts",
+  "listen.ts",
+  "programs.ts",
+  "agent.ts",
+  "find-program.ts",
+  "ensure-redis.ts",
+  "killable.ts",
+  "evidence",
+  "compute",
+  "slack/seen.ts",
+  "slack/actions.ts",
+  "slack/fields.ts",
+  "page/around.ts",
+  "page/browser/dom",
+  "page/browser/text",
+  "page/browser/elements",
+  "page/browser/blocks",
+  "page/browser/panes",
+  "page/browser",
+  "slack/blocks",
+  "slack/state",
+  "slack/deliver",
+  "slack/web-api",
+  "slack/describe-seen.ts",
+  "slack/acts",
+  "slack",
+  "page",
+  "world.ts",
+  "demo-world.ts",
+  "tour",
+  "demo-guide.ts",
+  "demo.ts",
+  "demo-worker.ts",
+];
+
+/** Programs of their own: they see what `main.ts` sees, and no file imports them. */
+const programs = new Set([
+  "src/main.ts",
+  "scripts/derive.ts",
+  "sandbox/compute/main.ts",
+  "sandbox/slack/main.ts",
+  "sandbox/tour/main.ts",
+  "sandbox/demo.ts",
+  "sandbox/demo-worker.ts",
+]);
+
+/** The longest layer whose name begins the path. */
+function layerOf(path: string, order: readonly string[]): string | undefined {
+  const inside = path.replace(/^(src|sandbox)\//, "");
+  return order
+    .filter((layer) => inside === layer || inside.startsWith(`${layer}/`))
+    .toSorted((a, b) => b.length - a.length)[0];
+}
+
+/** The folders and files of `src` itself, lowest first; a folder stands where its last layer does. */
+export function topLayers(): readonly string[] {
+  const tops = layers.map((layer) => layer.split("/")[0] ?? layer);
+  return tops
+    .filter((top, place) => tops.lastIndexOf(top) === place)
+    .map((top) => top.replace(/\.ts$/, ""));
+}
+
+/**
+ * A sentence for each import that points to a later layer, to a program, out of `src`, or from a place that is no layer.
+ * The sandbox may import all of `src`, never the tests; so may `scripts`, which nothing else imports.
+ */
+export function orderProblems(sources: Sources): readonly string[] {
+  return [...sources].flatMap(([path, text]) =>
+    importsOf(path, text).flatMap((target) => {
+      const problem = problemOf(path, target);
+      return problem === undefined ? [] : [`${path} imports ${target}: ${problem}`];
+    }),
+  );
+}
+
+function problemOf(path: string, target: string): string | undefined {
+  if (path.startsWith("scripts/")) return scriptProblem(target);
+  return path.startsWith("sandbox/") ? sandboxProblem(path, target) : importProblem(path, target);
+}
+
+function scriptProblem(target: string): string | undefined {
+  if (programs.has(target)) return "that is a program, no file imports it";
+  return /^(src|scripts)\//.test(target) ? undefined : "a script sees only src and scripts";
+}
+
+function sandboxProblem(path: string, target: string): string | undefined {
+  if (programs.has(target)) return "that is a program, no file imports it";
+  if (target.startsWith("src/")) return undefined;
+  if (!target.startsWith("sandbox/")) return "the sandbox sees only itself and src";
+  return directionProblem(
+    layerOf(path, sandboxLayers),
+    layerOf(target, sandboxLayers),
+    sandboxLayers,
+  );
+}
+
+function importProblem(path: string, target: string): string | undefined {
+  if (!target.startsWith("src/")) return "that is outside src";
+  const from = programs.has(path) ? "main.ts" : layerOf(path, layers);
+  const problem = directionProblem(from, layerOf(target, layers), layers);
+  return programs.has(target) ? "that is a program, no file imports it" : problem;
+}
+
+function directionProblem(
+  from: string | undefined,
+  to: string | undefined,
+  order: readonly string[],
+): string | undefined {
+  if (from === undefined || to === undefined) return "a folder without a place in the import order";
+  return order.indexOf(to) <= order.indexOf(from) ? undefined : `${to} comes after ${from}`;
+}
+
+/** Each circle, as the files in their order: `a → b → a`. An import of a type counts like any other. */
+export function cycles(sources: Sources): readonly string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, above: readonly string[]): void => {
+    const seen = above.indexOf(path);
+    if (seen >= 0) found.push([...above.slice(seen), path].join(" → "));
+    if (seen >= 0 || done.has(path)) return;
+    for (const target of importsOf(path, sources.get(path) ?? "")) walk(target, [...above, path]);
+    done.add(path);
+  };
+  for (const path of sources.keys()) walk(path, []);
+  return found;
+}

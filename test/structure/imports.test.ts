@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { cycles, orderProblems, topLayers } from "./import-order.ts";
+import { importsOf, readSources, root } from "./sources.ts";
+
+const sources = readSources(["src", "sandbox", "scripts"]);
+
+describe("imports", () => {
+  it("only point to lower layers, never into the sandbox, and never to a program", () => {
+    expect(orderProblems(sources)).toEqual([]);
+  });
+
+  it("go by the order that README shows", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const [, shown = ""] = /enforces:\n\n((?: {4}.*\n)+)/.exec(readme) ?? [];
+    const [inSrc = "", beside = ""] = shown.split("beside it:");
+    expect(inSrc.split(/[\s│]+/).filter(Boolean)).toEqual(topLayers());
+    expect(beside.trim()).toBe("sandbox scripts");
+  });
+
+  it("make no circle", () => {
+    expect(cycles(sources)).toEqual([]);
+  });
+});
+
+describe("the rule of imports", () => {
+  it("names a planted import of a later layer", () => {
+    const planted = new Map([
+      [
+        "src/policy/refusal.ts",
+        'import { a } from "./words.ts";\nimport type { B } from "../jobs/worker.ts";',
+      ],
+      ["src/log/log.ts", 'import { c } from "../redis/keys.ts"'],
+    ]);
+    expect(orderProblems(planted)).toEqual([
+      "src/policy/refusal.ts imports src/jobs/worker.ts: jobs comes after policy",
+      "src/log/log.ts imports src/redis/keys.ts: redis comes after log",
+    ]);
+  });
+
+  it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
+    const planted = new Map([
+      ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
+      ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
+      ["src/errors.ts", 'import "../test/support/x.ts"'],
+      ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
+      ["src/start/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
+      ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../sandbox/world.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "that is outside src",
+      "that is a program, no file imports it",
+      "that is outside src",
+      "a folder without a place in the import order",
+      "that is outside src",
+      "that is a program, no file imports it",
+      "a script sees only src and scripts",
+    ]);
+  });
+
+  it("names what the sandbox must not import: the browser no server, nobody a test or a program", () => {
+    const planted = new Map([
+      ["sandbox/page/browser/panes/a.ts", 'import { b } from "../../../slack/state/workspace.ts"'],
+      ["sandbox/slack/state/a.ts", 'import type { C } from "../acts/act.ts"'],
+      ["sandbox/compute/a.ts", 'import { d } from "../../test/support/x.ts"'],
+      ["sandbox/world.ts", 'import "./demo.ts"'],
+      ["sandbox/new/a.ts", 'import { e } from "../random.ts"'],
+      ["sandbox/tour/main.ts", 'import { f } from "../../src/errors.ts";\nimport "../world.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "slack/state comes after page/browser/panes",
+      "slack/acts comes after slack/state",
+      "the sandbox sees only itself and src",
+      "that is a program, no file imports it",
+      "a folder without a place in the import order",
+    ]);
+  });
+
+  it("names a planted circle", () => {
+    const planted = new Map([
+      ["src/a.ts", 'import { b } from "./b.ts"'],
+      ["src/b.ts", 'import { c, type D } from "./c.ts"'],
+      ["src/c.ts", 'import { a } from "./a.ts"'],
+      ["src/d.ts", 'import type {\n  E,\n} from "./e.ts"'],
+      ["src/e.ts", 'import { d } from "./d.ts"'],
+    ]);
+    expect(cycles(planted)).toEqual([
+      "src/a.ts → src/b.ts → src/c.ts → src/a.ts",
+      "src/d.ts → src/e.ts → src/d.ts",
+    ]);
+  });
+
+  it("sees imports over several lines, re-exports and dynamic ones, and none in comments", () => {
+    const text = [
+      "import {\n  a,\n  type B,\n} from './one.ts';",
+      'export { c } from "../two.ts";',
+      'import "./three.ts";',
+      'const four = () => import("./four.ts");',
+      '// import { x } from "./five.ts"',
+      '/* import { y } from "./six.ts" */',
+      'import { z } from "zod";',
+      'const text = "from"; const other = "./seven.ts";',
+    ].join("\n");
+    expect(importsOf("src/jobs/x.ts", text)).toEqual([
+      "src/jobs/one.ts",
+      "src/two.ts",
+      "src/jobs/three.ts",
+      "src/jobs/four.ts",
+    ]);
+  });
+});
