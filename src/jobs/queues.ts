@@ -1,4 +1,4 @@
-import { DelayedError, Queue, Worker } from "bullmq";
+import { DelayedError, Queue, WaitingError, Worker } from "bullmq";
 import type { RedisClient, Keys } from "../redis/redis.ts";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
@@ -77,10 +77,16 @@ export function startWorkers(options: {
   log: Log;
 }) {
   const { connection, prefix, log } = options;
+  let isHeld = false;
   const requests = new Worker<RequestJob>(
     requestQueue,
     async (job, token) => {
       options.heard();
+      if (isHeld) {
+        // It was waiting for a job when it was paused, and BullMQ 6.7.0 still hands it that one
+        await job.moveToWait(token);
+        throw new WaitingError();
+      }
       if (!job.data.request) return;
       const next = await options.advance(job.data.request);
       if (next.is === "ended") return;
@@ -106,9 +112,16 @@ export function startWorkers(options: {
   );
   requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
   return {
-    /** Starts to take jobs. */
-    begin(): void {
-      requests.run().catch((error: unknown) => log.error("queue.stopped", { error }));
+    /** Takes jobs from now on. */
+    take(): void {
+      isHeld = false;
+      const taking = requests.isPaused() ? requests.resume() : requests.run();
+      taking.catch((error: unknown) => log.error("queue.stopped", { error }));
+    },
+    /** Takes no more jobs; those that run go on. */
+    async hold(): Promise<void> {
+      isHeld = true;
+      await requests.pause(true);
     },
     /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
@@ -175,6 +188,8 @@ export function startQueueProbe(options: {
   everyMs: number;
   /** Resolves with whether the last probe still waits, taken by no one. */
   send(workerId: string): Promise<boolean>;
+  /** This process takes no jobs on purpose. */
+  isHeld(): boolean;
   onDead(why: string): void;
 }) {
   const { everyMs } = options;
@@ -185,9 +200,11 @@ export function startQueueProbe(options: {
     const wasHeard = isHeard;
     // Before the send: the job may come out before it returns
     isHeard = false;
-    const isStuck = await options.send(options.workerId).catch(() => undefined);
+    const isStuck = options.isHeld()
+      ? undefined
+      : await options.send(options.workerId).catch(() => undefined);
     if (isStuck === undefined) {
-      // Redis is unavailable: no reason to restart
+      // Held, or Redis is unavailable: no reason to restart
       isHeard = true;
       return;
     }

@@ -20,6 +20,7 @@ const unreadyReasons = [
   "redis-read-only",
   "redis-replicas",
   "policy",
+  "clock",
 ] as const;
 export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;

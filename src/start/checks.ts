@@ -12,6 +12,7 @@ import { redisTrouble } from "../redis/redis.ts";
 import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { callsInWords, judgeApi, offFinding } from "./doctor/api.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
+import { judgeClock } from "./doctor/clock.ts";
 import { judgeCollector } from "./doctor/collector.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgePorts } from "./doctor/ports.ts";
@@ -22,6 +23,7 @@ import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
 import { within } from "../deadline.ts";
 import type { UnreadyReason } from "../log/telemetry.ts";
 import { whyNoWrites } from "../redis/redis.ts";
+import { clockProblem, isClockOff, offInWords } from "./clock.ts";
 import { placeOf } from "./policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
@@ -92,6 +94,31 @@ function judgeProcesses(known: readonly KnownProcess[]): Finding {
     advice: `It ran on ${firstFew(places, 5)}.`,
     since: Math.min(...missing.map(({ at }) => at)),
   };
+}
+
+/** Whose clock differs. Where all processes agree with each other and not with Redis, it is Redis's. */
+function judgeClocks(known: readonly KnownProcess[]): Finding {
+  const present = known.filter(({ isMissing }) => !isMissing);
+  const off = present.filter(({ clockOffMs }) => isClockOff(clockOffMs));
+  const [first] = off;
+  if (!first) return well("those of all processes agree with Redis's");
+  const offs = off.map(({ clockOffMs }) => clockOffMs);
+  const doAgree = !isClockOff(Math.max(...offs) - Math.min(...offs));
+  if (off.length > 1 && off.length === present.length && doAgree) {
+    const isAhead = first.clockOffMs < 0;
+    return ill(
+      `Redis's is ${duration(Math.abs(first.clockOffMs))} ${isAhead ? "ahead of" : "behind"} those of all ${off.length} processes`,
+      "Let NTP set it. Until then no process takes work.",
+    );
+  }
+  const each = off.map(({ role, host, clockOffMs }) => {
+    const which = role === "all" ? "the process" : `a ${role}`;
+    return `that of ${which} on ${host} is ${offInWords(clockOffMs)}`;
+  });
+  return ill(
+    firstFew(each, 5),
+    "Let NTP set the clocks of these machines. Until then their processes take no work.",
+  );
 }
 
 /** All checks, in the order in which they are shown. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
@@ -248,6 +275,14 @@ export const checks: readonly Check[] = [
     forPeople: async ({ presence }) => judgeProcesses(await presence.known()),
   },
   {
+    name: "Clocks",
+    fromOutside: judgeClock,
+    forPeople: async ({ presence }) => judgeClocks(await presence.known()),
+    async forReadiness({ clock }) {
+      return clockProblem(clock);
+    },
+  },
+  {
     name: "Outages",
     async forPeople(on) {
       const { watch, outages, store } = on;
@@ -302,6 +337,7 @@ const tooSlow = "the check took longer than 2 s";
 
 function reasonOf(check: string, problem: string): UnreadyReason {
   if (check === "Redis") return whyNoWrites(problem.replace(/^Redis: /, "")) ?? "redis";
+  if (check === "Clocks") return "clock";
   return check === "Slack" ? "slack" : "policy";
 }
 

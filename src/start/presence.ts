@@ -10,6 +10,7 @@ import {
   redisTimeLua,
 } from "../redis/redis.ts";
 import { startRounds } from "../redis/rounds.ts";
+import type { Clock } from "./clock.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** Whom Gatehouse calls, and who calls its API. */
@@ -79,6 +80,8 @@ const presenceShape = z.object({
   role: z.enum(["all", "gateway", "worker"]),
   host: z.string(),
   tallies: talliesShape,
+  /** By how much its clock is ahead of Redis's, negative where it is behind (ms). */
+  clockOffMs: z.number().default(0),
 });
 
 /** A process of this installation, as it last reported. */
@@ -95,13 +98,14 @@ const forgottenAfterMs = 24 * 3600_000;
 
 const reportScript = `${redisTimeLua}
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+return now
 `;
 
 const processesKey = (key: Keys) => key("processes");
 
 /**
- * Reports this process to the others, who miss it when it no longer does. One that stops in order isn't missed. Its name is that
- * of its data directory, so that a process that starts again is the same one.
+ * Reports this process to the others, who miss it when it no longer does, and compares its clock with Redis's each time. One that
+ * stops in order isn't missed. Its name is that of its data directory, so that a process that starts again is the same one.
  */
 export async function startPresence(options: {
   redis: RedisClient;
@@ -109,16 +113,24 @@ export async function startPresence(options: {
   role: Role;
   dataDir: string;
   tallies: CallTallies;
+  clock: Clock;
   beatMs: number;
   log: Log;
 }) {
-  const { redis, key, role, dataDir, tallies, beatMs, log } = options;
+  const { redis, key, role, dataDir, tallies, clock, beatMs, log } = options;
   const run = defineScript(redis, "gatehouseReportProcess", reportScript);
   const host = hostname();
   const name = `${host} ${dataDir}`;
   const report = async () => {
-    const presence: z.input<typeof presenceShape> = { role, host, tallies: tallies.lastMinute() };
-    await run([processesKey(key)], [name, JSON.stringify(presence)]);
+    const presence: z.input<typeof presenceShape> = {
+      role,
+      host,
+      tallies: tallies.lastMinute(),
+      clockOffMs: clock.offMs(),
+    };
+    const askedAt = Date.now();
+    const redisMs = Number(await run([processesKey(key)], [name, JSON.stringify(presence)]));
+    clock.compare(askedAt, redisMs, Date.now());
   };
   await report().catch(() => undefined);
   const rounds = startRounds("presence", beatMs, report, log);

@@ -66,6 +66,7 @@ import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
+import { createClock } from "./clock.ts";
 import { type CallTallies, createTallies, startPresence } from "./presence.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
@@ -122,6 +123,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const tallies = createTallies();
+  const clock = createClock(log);
   const calls = observeCalls({ telemetry, spans, watch, tallies });
   const slack = createWeb({
     token: () => config.slack.botToken,
@@ -307,6 +309,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       role: config.role,
       dataDir: config.dataDir,
       tallies,
+      clock,
       beatMs: timing.heartbeatMs,
     }),
   );
@@ -352,6 +355,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     watch,
     outages,
     tallies,
+    clock,
     presence,
     opened,
   };

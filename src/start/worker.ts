@@ -14,6 +14,7 @@ import { pollWork } from "../requests/perform/poll.ts";
 import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
+import { clockProblem } from "./clock.ts";
 import type { Services } from "./services.ts";
 import { roundsOf, startDigests } from "./start-digests.ts";
 
@@ -74,7 +75,13 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     },
   });
   const queueProbe = opened(
-    startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
+    startQueueProbe({
+      workerId,
+      everyMs: timing.canaryMs,
+      send: queues.queueProbe,
+      isHeld: () => clockProblem(on.clock) !== undefined,
+      onDead,
+    }),
   );
   const jobs = startWorkers({
     connection: await on.connected("worker"),
@@ -90,7 +97,9 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     log,
   });
   opened({ close: () => jobs.close(drainMs) });
-  jobs.begin();
+  // Jobs are delayed by the clocks of processes: one that differs runs them too early or too late
+  on.clock.onChange((isOff) => void (isOff ? jobs.hold() : jobs.take()));
+  if (clockProblem(on.clock) === undefined) jobs.take();
   const everyMs = () => config.policy.timing.heartbeatMs;
   const polling = startDispatcher([pollWork(contextNow)], { everyMs, log });
   opened({ close: () => polling.close(pollsEndMs) });

@@ -13,6 +13,7 @@ describe("the canary", () => {
     let sent = 0;
     const { promise, resolve } = Promise.withResolvers<void>();
     const queueProbe = startQueueProbe({
+      isHeld: () => false,
       workerId: "w-1",
       everyMs,
       async send() {
@@ -32,6 +33,7 @@ describe("the canary", () => {
     let sent = 0;
     const ended = Promise.withResolvers<void>();
     const queueProbe = startQueueProbe({
+      isHeld: () => false,
       workerId: "w-1",
       everyMs,
       async send() {
@@ -53,6 +55,7 @@ describe("the canary", () => {
   it("ends a process out of whose queue nothing comes", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const queueProbe = startQueueProbe({
+      isHeld: () => false,
       workerId: "w-1",
       everyMs,
       send: async () => true,
@@ -67,6 +70,7 @@ describe("the canary", () => {
     let tries = 0;
     const { promise, resolve } = Promise.withResolvers<void>();
     const queueProbe = startQueueProbe({
+      isHeld: () => false,
       workerId: "w-1",
       everyMs,
       async send() {
@@ -98,7 +102,7 @@ it("tells a probe that waits from one that another worker took", async () => {
     advance: async () => ({ is: "ended" }),
     log: silentLog(),
   });
-  other.begin();
+  other.take();
   await took.promise;
   await expect.poll(() => queues.queueProbe("w-1")).toBe(false);
   await other.close(2_000);
@@ -128,4 +132,42 @@ describe("something done over and over", () => {
     await promise;
     await done.close();
   });
+});
+
+it("gives back the job that a held worker was waiting for, and takes none until it may again", async () => {
+  await using at = await testRedis();
+  const connection = await connectRedis(inject("redisUrl"), "commands", silentLog());
+  const queues = createQueues(connection, at.key.prefix);
+  const took: string[] = [];
+  const workerNamed = async (name: string) => {
+    const blocking = await connectRedis(inject("redisUrl"), "worker", silentLog());
+    const workers = startWorkers({
+      connection: blocking,
+      prefix: at.key.prefix,
+      concurrency: 1,
+      lookMs: 10_000,
+      heard: () => undefined,
+      async advance(id) {
+        took.push(`${name} ${id}`);
+        return { is: "ended" };
+      },
+      log: silentLog(),
+    });
+    return { ...workers, blocking };
+  };
+  const [held, other] = [await workerNamed("held"), await workerNamed("other")];
+  held.take();
+  await queues.wake("r-1");
+  await expect.poll(() => took).toEqual(["held r-1"]);
+  await held.hold();
+  await queues.wake("r-2");
+  other.take();
+  await expect.poll(() => took).toEqual(["held r-1", "other r-2"]);
+  await other.close(2_000);
+  await queues.wake("r-3");
+  held.take();
+  await expect.poll(() => took).toEqual(["held r-1", "other r-2", "held r-3"]);
+  await held.close(2_000);
+  await queues.close();
+  for (const one of [connection, held.blocking, other.blocking]) one.disconnect();
 });

@@ -51,7 +51,7 @@ it("says that no worker is running, and a card doesn't say that anything runs be
 
 it("whatever makes a process unready is also shown to people and checked by the doctor", () => {
   const needed = checks.filter(({ forReadiness }) => forReadiness);
-  expect(needed.map(({ name }) => name)).toEqual(["Slack", "Redis", "Policy"]);
+  expect(needed.map(({ name }) => name)).toEqual(["Slack", "Redis", "Policy", "Clocks"]);
   expect(needed.filter(({ forPeople, fromOutside }) => !forPeople || !fromOutside)).toEqual([]);
 });
 
@@ -70,7 +70,7 @@ it("says once that Redis is away, since when, and what can't be read meanwhile",
     expect(lines.join("\n")).toContain("⚠️ Outages");
   });
   expect(lines.filter((line) => line.includes("Redis"))).toEqual([
-    "⚠️ Redis: Redis is down. Nothing can be changed until it is back. Until then these can't be read: Changes, Work, Processes.",
+    "⚠️ Redis: Redis is down. Nothing can be changed until it is back. Until then these can't be read: Changes, Work, Processes, Clocks.",
     expect.stringMatching(
       /^⚠️ Outages: Redis has been away for \d+ s\. Refused requests are reported when it is back\. \(since \d\d:\d\d:\d\d UTC\)$/,
     ),

@@ -5,14 +5,15 @@ import { pendingApprovals, press, tryPress, voting } from "../../people/approval
 import { changesOfClocks, overTheChange, zone } from "./summer-time.ts";
 import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
 import { askEach, type Expectation, fresh, judged, onStage, type Row } from "../row.ts";
+import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { sendWhileStepping } from "./signed-volley.ts";
 import { steppedClock } from "./step-clock.ts";
 
 export const clockStepRows: Row[] = [
   {
     id: "C2",
-    fault: "the clock of Redis' host jumps 10 min ahead under load",
-    must: "the approval is too late; later requests are done",
+    fault: "the clock of Redis' host jumps 10 min ahead under load; the other clocks follow",
+    must: "no process takes work meanwhile; then all goes on",
     // The jump passes the deadline of everything in progress: what has not settled by then is left to a person
     unknown: "any",
     async run({ seed }) {
@@ -23,7 +24,8 @@ export const clockStepRows: Row[] = [
         return await onStage(
           {
             seed,
-            workers: 2,
+            workers: 0,
+            gateways: 0,
             vms: 40,
             policy: voting,
             redis: clock.redis,
@@ -31,6 +33,9 @@ export const clockStepRows: Row[] = [
           },
           async (stage) => {
             const take = fresh(stage);
+            for (const role of ["gateway", "worker", "worker"] as const)
+              await stage.addBot(role, { clockOffMs: 0 });
+            await stage.connected(1);
             const others = ["vm start", "vm restart"];
             const [waits] = await askEach(stage, take, ["vm stop"]);
             const [pending] = await pendingApprovals(stage, 1);
@@ -40,7 +45,16 @@ export const clockStepRows: Row[] = [
             await clock.set(10 * minute);
             stage.faults += 1;
             const [after] = await stage.redis.time();
+            await untilClocksDiffer(stage, stage.bots.length);
             const isThere = await tryPress(stage, "amir", pending);
+            const meanwhile = await askEach(stage, take, others);
+            for (const { target } of meanwhile)
+              await stage.until((one) => one.target === target && one.state === "authorized");
+            const isMeanwhile = (one: { target: string }) =>
+              meanwhile.some(({ target }) => target === one.target);
+            const held = (await stage.journal()).filter(isMeanwhile).map(({ state }) => state);
+            for (const bot of stage.bots) await bot.setClock(10 * minute);
+            await untilClocksDiffer(stage, 0);
             for (let n = 0; n < 2; n++) await askEach(stage, take, others);
             const [asked] = await askEach(stage, take, ["vm stop"]);
             await stage.until(
@@ -63,7 +77,15 @@ export const clockStepRows: Row[] = [
                 ],
                 [
                   `the approval came too late by then (${stateOf(waits?.target)})`,
-                  stateOf(waits?.target) === "expired",
+                  stateOf(waits?.target) !== "done",
+                ],
+                [
+                  `nothing that was asked for meanwhile was begun (${held.join(" ")})`,
+                  held.every((state) => state === "authorized"),
+                ],
+                [
+                  "it was done afterwards",
+                  meanwhile.every(({ target }) => stateOf(target) === "done"),
                 ],
                 [
                   `one that was asked for after it is done (${stateOf(asked?.target)})`,

@@ -1,3 +1,4 @@
+import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { askEach, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 import { pendingApprovals, press, voting } from "../../people/approvals.ts";
 import { clockStepRows } from "./steps.ts";
@@ -6,7 +7,7 @@ export const clockRows: Row[] = [
   {
     id: "C1",
     fault: "wall clocks of two workers an hour ahead and behind",
-    must: "nothing expires",
+    must: "they take no work and say why; a third whose clock is right does it, and nothing expires",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, vms: 40 }, async (stage) => {
@@ -17,8 +18,12 @@ export const clockRows: Row[] = [
         ]);
         stage.faults += 2;
         for (let n = 0; n < 4; n++) await askEach(stage, take);
+        await untilClocksDiffer(stage, 2);
+        const sent = (await stage.service.writes()).length;
+        await stage.addBot("worker");
         const journal = await stage.quiet();
         return judged(await stage.check(), [
+          [`nothing was sent before the third came (${sent})`, sent === 0],
           [
             `none expired (${journal.map(({ state }) => state).join(" ")})`,
             journal.every(({ state }) => state !== "expired"),
@@ -29,7 +34,7 @@ export const clockRows: Row[] = [
   {
     id: "C3",
     fault: "the worker's clock is 10 min behind between approval and execution",
-    must: "what is too old stays too old",
+    must: "it takes no work; what is too old stays too old",
     unknown: "none",
     run: ({ seed }) =>
       onStage(
@@ -47,10 +52,18 @@ export const clockRows: Row[] = [
             kinds.filter((kind) => kind !== "vm stop"),
           );
           await new Promise((resolve) => setTimeout(resolve, 2000));
-          await stage.addBot("worker", { clockOffMs: -600_000 });
+          const behind = await stage.addBot("worker", { clockOffMs: -600_000 });
           stage.faults += 1;
+          await untilClocksDiffer(stage, 1);
+          const waiting = (await stage.journal()).map(({ state }) => state);
+          await stage.addBot("worker");
+          await behind.setClock(0);
           const journal = await stage.quiet();
           return judged(await stage.check(), [
+            [
+              `nothing was begun by its clock (${waiting.join(" ")})`,
+              waiting.every((state) => state === "draft" || state === "authorized"),
+            ],
             [
               `what is too old stays too old (${journal.map(({ state }) => state).join(" ")})`,
               journal.every(({ state }) => state === "expired"),

@@ -6,6 +6,7 @@ import { answersTo } from "../../people/hearing.ts";
 import { cannotLimitFiles, limitFiles } from "../../stage/limit-files.ts";
 import { looking } from "../../../support/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import { readiness } from "../../stage/readiness.ts";
 import type { Stage } from "../../stage/stage.ts";
 
 /** A Redis that takes a failed write for one: by default the signal that comes with it ends a process. */
@@ -41,16 +42,6 @@ const untilWrites = (stage: Stage, wanted: RegExp) =>
     10_000,
     async () => `Redis should say ${String(wanted)}; it says ${await writes(stage)}`,
   );
-
-/** What every gateway and worker says of itself. */
-async function readiness(stage: Stage): Promise<string[]> {
-  return Promise.all(
-    stage.bots.map(async ({ port }) => {
-      const response = await fetch(`http://127.0.0.1:${port}/readyz`);
-      return `${response.status} ${await response.text()}`;
-    }),
-  );
-}
 
 export const redisDiskRows: Row[] = [
   {

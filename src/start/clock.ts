@@ -1,0 +1,48 @@
+import type { Log } from "../log/log.ts";
+import { duration } from "../messages/message.ts";
+
+/**
+ * The most that the clock of a process may differ from that of Redis (ms). BullMQ delays jobs by the clocks of processes,
+ * and Gatehouse decides by that of Redis: a process whose clock differs more takes no jobs.
+ */
+export const mostClockOffMs = 2_000;
+
+/** How far a process's clock is from Redis's, in words: `3 h ahead of Redis's`. */
+export const offInWords = (offMs: number): string =>
+  `${duration(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} Redis's`;
+
+export const isClockOff = (offMs: number): boolean => Math.abs(offMs) > mostClockOffMs;
+
+export type Clock = ReturnType<typeof createClock>;
+
+/** This process's clock, as compared with that of Redis. */
+export function createClock(log: Log) {
+  let offMs = 0;
+  const listeners: ((isOff: boolean) => void)[] = [];
+
+  return {
+    /** By how much this clock is ahead, negative where it is behind (ms); 0 until they were compared. */
+    offMs: () => offMs,
+
+    /** Called when the clocks begin to differ too much, and when they agree again. */
+    onChange: (listener: (isOff: boolean) => void) => void listeners.push(listener),
+
+    /**
+     * Redis told `redisMs` at some time between `askedAt` and `answeredAt` by this clock, so only what lies outside of
+     * that is sure to be a difference: a slow answer is none.
+     */
+    compare(askedAt: number, redisMs: number, answeredAt: number): void {
+      const was = isClockOff(offMs);
+      offMs = Math.max(0, askedAt - redisMs) + Math.min(0, answeredAt - redisMs);
+      const is = isClockOff(offMs);
+      if (is === was) return;
+      if (is) log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });
+      else log.info("clock.agrees", { offMs });
+      for (const listener of listeners) listener(is);
+    },
+  };
+}
+
+/** Why this process takes no work, or undefined. */
+export const clockProblem = ({ offMs }: Pick<Clock, "offMs">): string | undefined =>
+  isClockOff(offMs()) ? `this machine's clock is ${offInWords(offMs())}` : undefined;
