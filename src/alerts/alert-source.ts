@@ -282,7 +282,7 @@ export function alertSource(options: {
     return vm?.status;
   }
 
-  return { kind: "alert", outbox: alerts.outbox, atOnce: 4, read };
+  return { kind: "alert", outbox: alerts.outbox, read };
 }
 
 /** What was told of a group and is held counts, once its time has come. It says nothing itself. */
@@ -290,5 +290,5 @@ export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
   const read: Source["read"] = async (id) => {
     return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };
   };
-  return { kind: "alert-held", outbox: alerts.held, atOnce: 4, read };
+  return { kind: "alert-held", outbox: alerts.held, read };
 }

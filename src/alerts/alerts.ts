@@ -288,7 +288,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const isSaid = !was || hasNewVms || !saysTheSame(was, group);
         // First: a process that dies in between leaves a look too many
         const heldUntil = nextHeldAt(group);
-        if (heldUntil !== undefined) await redis.zadd(held.list, heldUntil, id);
+        if (heldUntil !== undefined) await held.later(id, heldUntil - (await now()));
         const audit = isSaid ? auditOf(id, after) : undefined;
         if (!(await move(id, before, after, audit))) return false;
         return isSaid ? "said" : "noted";

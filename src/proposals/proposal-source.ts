@@ -98,5 +98,5 @@ export function proposalSource(options: {
     return { createdAt, revision, messages, waitMs };
   }
 
-  return { kind: "proposal", outbox, atOnce: 4, read };
+  return { kind: "proposal", outbox, read };
 }

@@ -1,4 +1,4 @@
-import { createDueList } from "./due-list.ts";
+import { createPending } from "./pending.ts";
 import { type Fields, type RedisClient, defineMark, defineScript, redisTimeLua } from "./redis.ts";
 
 /** KEYS list, hash   ARGV id, revision, due in (ms, 0 for never), else in (ms) → 1, or 0 when its hash has another revision */
@@ -10,17 +10,17 @@ return same and 1 or 0
 `;
 
 /**
- * Messages owed to Slack: a due list of IDs, and for each ID a hash that also says what Slack shows of it. Every script
+ * Messages owed to Slack: a pending list of IDs, and for each ID a hash that also says what Slack shows of it. Every script
  * that changes a hash puts its ID on the list.
  */
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
-  const due = createDueList(redis, list);
+  const pending = createPending(redis, list);
   const runSettle = defineScript(redis, "gatehouseDueSettle", settle);
   const runMark = defineMark(redis);
   return {
-    ...due,
+    ...pending,
     hashOf,
     get: (id: string): Promise<Fields> => redis.hgetall(hashOf(id)),
     /** Off the list (0), or due in `inMs`. False, and due in `elseInMs`, when its hash has another revision by now: read again. */

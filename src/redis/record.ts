@@ -53,7 +53,7 @@ export function createRecords(redis: RedisClient, key: Keys, open: string, outbo
   async function touch(id: string): Promise<void> {
     const at = await redisNow(redis);
     await redis.multi().hincrby(outbox.hashOf(id), "revision", 1).zadd(outbox.list, at, id).exec();
-    outbox.ring(id);
+    outbox.wake(id);
   }
 
   return {
@@ -71,7 +71,7 @@ export function createRecords(redis: RedisClient, key: Keys, open: string, outbo
       const moved = await run(keys, [...args, ...Object.entries(fields).flat()]);
       const [next, now] = moved as [number?, number?];
       if (next === undefined || now === undefined) return undefined;
-      outbox.ring(id);
+      outbox.wake(id);
       return { revision: next, now };
     },
   };

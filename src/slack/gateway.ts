@@ -3,7 +3,7 @@ import { noteGroupChange } from "../audit/policy-order.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
-import type { Queues } from "../jobs/queues.ts";
+import type { Queues } from "../queue/queues.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { type Spans, during, spanned, workOnInteraction } from "../log/traces.ts";
 import type { Watch } from "../outages/outages.ts";

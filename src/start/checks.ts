@@ -2,28 +2,27 @@ import type { StatusLine } from "../commands/context.ts";
 import { ComputeError } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
-import { proposerName } from "../proposals/proposals.ts";
+import { within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
-import { countWorkers } from "../jobs/queues.ts";
+import type { UnreadyReason } from "../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
-import { redisTrouble } from "../redis/redis.ts";
-import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { proposerName } from "../proposals/proposals.ts";
+import { countWorkers } from "../queue/heartbeat.ts";
+import { redisTrouble, whyNoWrites } from "../redis/redis.ts";
+import { clockProblem, isClockOff, offInWords } from "./clock.ts";
 import { callsInWords, judgeApi, offFinding } from "./doctor/api.ts";
-import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgeClock } from "./doctor/clock.ts";
 import { judgeCollector } from "./doctor/collector.ts";
+import { type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgePorts } from "./doctor/ports.ts";
-import { judgeFiles } from "./doctor/secrets.ts";
 import { judgeRedis, lookAtRedis, problemOfWriting } from "./doctor/redis.ts";
+import { judgeFiles } from "./doctor/secrets.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
-import { within } from "../deadline.ts";
-import type { UnreadyReason } from "../log/telemetry.ts";
-import { whyNoWrites } from "../redis/redis.ts";
-import { clockProblem, isClockOff, offInWords } from "./clock.ts";
 import { placeOf } from "./policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
@@ -257,16 +256,18 @@ export const checks: readonly Check[] = [
   {
     name: "Work",
     async forPeople({ store, queues, redis, key }) {
-      const [open, unsaid, jobs, workers] = await Promise.all([
+      const [open, unsaid, depths, workers] = await Promise.all([
         store.openCount(),
         store.outbox.depth(),
-        queues.depth(),
+        queues.depths(),
         countWorkers(redis, key),
       ]);
       const requests = `${counted(open, "request")} open`;
+      const { waiting = 0, delayed = 0 } = depths.find(({ queue }) => queue === "requests") ?? {};
+      const steps = waiting + delayed;
       if (workers === 0)
         return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
-      const what = `${counted(workers, "worker")}, ${requests}, ${counted(jobs.waiting + jobs.delayed, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      const what = `${counted(workers, "worker")}, ${requests}, ${counted(steps, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
       return unsaid < 100 ? well(what) : trouble(what);
     },
   },

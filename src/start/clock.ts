@@ -46,3 +46,12 @@ export function createClock(log: Log) {
 /** Why this process takes no work, or undefined. */
 export const clockProblem = ({ offMs }: Pick<Clock, "offMs">): string | undefined =>
   isClockOff(offMs()) ? `this machine's clock is ${offInWords(offMs())}` : undefined;
+
+/** Jobs are delayed by the clocks of processes: one whose clock differs would put them off for too long, or not at all. */
+export function onlyWhileClocksAgree(
+  clock: Clock,
+  worker: { take(): void; hold(): Promise<void> },
+): void {
+  clock.onChange((isOff) => void (isOff ? worker.hold() : worker.take()));
+  if (clockProblem(clock) === undefined) worker.take();
+}

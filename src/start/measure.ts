@@ -1,5 +1,5 @@
 import { createTrail } from "../audit/trail.ts";
-import type { QueueDepth } from "../jobs/queues.ts";
+import type { QueueDepth } from "../queue/queues.ts";
 import { problemOfWriting } from "./doctor/redis.ts";
 import type { Services } from "./services.ts";
 
@@ -24,8 +24,8 @@ const owedLists = [
  * figures remain.
  */
 export function createMeasure(
-  on: Pick<Services, "redis" | "key" | "store" | "polls" | "telemetry"> & {
-    queues: Pick<Services["queues"], "depth">;
+  on: Pick<Services, "redis" | "key" | "store" | "telemetry"> & {
+    queues: Pick<Services["queues"], "depths">;
     inventory: Pick<Services["inventory"], "state">;
   },
 ): () => Promise<void> {
@@ -83,12 +83,10 @@ export function createMeasure(
     shared.auditUnsealedAge.set(secondsSince([Number.parseInt(unsealed?.id ?? `${now}`, 10)], now));
   }
 
-  /** By the clock of processes, as BullMQ. Polls have the name of the queue that they once were. */
+  /** By the clock of processes, as BullMQ. */
   async function measureJobs(): Promise<void> {
-    const { overdue, waiting, oldestAt: since } = await on.polls.depth();
-    const polls = { queue: "watches", waiting: overdue, active: 0, delayed: waiting };
-    const all: readonly QueueDepth[] = [await on.queues.depth(), { ...polls, oldestAt: since }];
-    for (const { queue, oldestAt, ...states } of all) {
+    const depths: readonly QueueDepth[] = await on.queues.depths();
+    for (const { queue, oldestAt, ...states } of depths) {
       for (const [state, many] of Object.entries(states))
         shared.queueJobs.set({ queue, state }, many);
       const now = Date.now();

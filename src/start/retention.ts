@@ -59,7 +59,7 @@ const kinds: readonly Kind[] = [
   ["who is in which user group", /^user-groups(:|$)/, "a minute"],
   ["signs of life", /^(workers?|turn|probe)(:|$)/, "seconds"],
   ["processes, and what became of their last calls", /^processes$/, "a day after the last sign"],
-  ["the queues", /^(requests|watches):/, "while a job waits or runs"],
+  ["the queues", /^(requests|messages|polls):/, "while a job waits or runs"],
 ];
 
 /** Undefined: of no kind that is known. */

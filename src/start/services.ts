@@ -1,4 +1,6 @@
 import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
+import { alertSource, heldAlerts } from "../alerts/alert-source.ts";
+import { createAlerts } from "../alerts/alerts.ts";
 import {
   attestationInWords,
   createAppraiser,
@@ -19,20 +21,19 @@ import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.t
 import { renderFeed } from "../digests/render-feed.ts";
 import { createSubscriptions } from "../digests/subscriptions.ts";
 import { tellElsewhere } from "../digests/tell-elsewhere.ts";
-import { alertSource, heldAlerts } from "../alerts/alert-source.ts";
-import { createAlerts } from "../alerts/alerts.ts";
-import { proposalSource } from "../proposals/proposal-source.ts";
-import { createProposals } from "../proposals/proposals.ts";
 import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
-import { countWorkers, createQueues } from "../jobs/queues.ts";
 import type { Log } from "../log/log.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import type { Spans } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
 import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
+import { proposalSource } from "../proposals/proposal-source.ts";
+import { createProposals } from "../proposals/proposals.ts";
+import { countWorkers } from "../queue/heartbeat.ts";
+import { createQueues } from "../queue/queues.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { type Keys, type RedisClient, connectRedis, createKeys } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -51,7 +52,7 @@ import {
 } from "../requests/render/since-request.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { createFeeds, createNotices, startDelivery } from "../slack/deliver/deliver.ts";
+import { createFeeds, createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
@@ -64,9 +65,10 @@ import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { createSharedChannels } from "../slack/shared-channels.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import { startPendingWork } from "../queue/pending-work.ts";
+import { createClock, onlyWhileClocksAgree } from "./clock.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
-import { createClock } from "./clock.ts";
 import { type CallTallies, createTallies, startPresence } from "./presence.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
@@ -91,6 +93,8 @@ interface ServicesOptions extends Otherwise {
   opened<T extends { close(): Promise<unknown> }>(thing: T): T;
 }
 
+/** Messages under way at a time in one process: most of them wait for Slack's answer. */
+const messagesAtOnce = 20;
 /** How long messages may still be delivered while a process stops. */
 const lastMessagesMs = 3_000;
 
@@ -278,7 +282,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       if (request.record.cause) await alerts.note(request.record.cause, request.record.id);
     },
   });
-  const delivery = startDelivery(
+  const delivery = deliveryWork(
     [
       requests,
       sharedCardSource(posting),
@@ -295,11 +299,18 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
       now: store.now,
       us: identity.known,
-      everyMs: Math.min(1000, timing.pollFirstMs),
-      visibilityTimeoutMs: 10 * timing.heartbeatMs,
     },
   );
-  opened({ close: () => delivery.close(lastMessagesMs) });
+  const delivering = startPendingWork(delivery, {
+    queue: queues.messages,
+    connection: await connected("worker"),
+    prefix: key.prefix,
+    concurrency: messagesAtOnce,
+    heartbeatMs: timing.heartbeatMs,
+    relayEveryMs: timing.sweepMs / 2,
+    log,
+  });
+  opened({ close: () => delivering.close(lastMessagesMs) });
   const policyKeeper = opened(
     await keepPolicy({ ...on, telemetry, store, people, announce: notices.announce }),
   );
@@ -313,6 +324,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       beatMs: timing.heartbeatMs,
     }),
   );
+  onlyWhileClocksAgree(clock, delivering);
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { commands } from "../commands/index.ts";
-import { observeAlive, startHeartbeat, startQueueProbe, startWorkers } from "../jobs/queues.ts";
 import type { Message } from "../messages/message.ts";
-import { startDispatcher } from "../redis/dispatcher.ts";
+import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
+import { startQueueProbe } from "../queue/queue-probe.ts";
+import { startWorkers } from "../queue/workers.ts";
+import { startPendingWork } from "../queue/pending-work.ts";
 import { requestable } from "../registry/define.ts";
 import { createDurability } from "../requests/journal/durability.ts";
 import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
@@ -14,12 +16,14 @@ import { pollWork } from "../requests/perform/poll.ts";
 import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
-import { clockProblem } from "./clock.ts";
+import { clockProblem, onlyWhileClocksAgree } from "./clock.ts";
 import type { Services } from "./services.ts";
 import { roundsOf, startDigests } from "./start-digests.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
+/** Reads under way at a time, each for all requests that wait for it. */
+const pollsAtOnce = 10;
 /** What is left of the time to stop in, once no request is being worked on. */
 const pollsEndMs = 1500;
 
@@ -59,6 +63,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: queues.wake,
+    wakeIfIdle: queues.wakeIfIdle,
     unclearCallsOfThisWorker: new Set<string>(),
     calling: new Set<string>(),
     shares: createShares(concurrency),
@@ -87,8 +92,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     connection: await on.connected("worker"),
     prefix: key.prefix,
     concurrency,
-    // Its death is noticed later than that
-    lookMs: 2 * timing.heartbeatMs,
+    heartbeatMs: timing.heartbeatMs,
     advance: (id) =>
       id.startsWith("roll-")
         ? advanceRollout(id, { ...on, workerContext: contextNow() })
@@ -97,12 +101,18 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     log,
   });
   opened({ close: () => jobs.close(drainMs) });
-  // Jobs are delayed by the clocks of processes: one that differs runs them too early or too late
-  on.clock.onChange((isOff) => void (isOff ? jobs.hold() : jobs.take()));
-  if (clockProblem(on.clock) === undefined) jobs.take();
-  const everyMs = () => config.policy.timing.heartbeatMs;
-  const polling = startDispatcher([pollWork(contextNow)], { everyMs, log });
+  onlyWhileClocksAgree(on.clock, jobs);
+  const polling = startPendingWork([pollWork(contextNow)], {
+    queue: queues.polls,
+    connection: await on.connected("worker"),
+    prefix: key.prefix,
+    concurrency: pollsAtOnce,
+    heartbeatMs: timing.heartbeatMs,
+    relayEveryMs: timing.sweepMs / 2,
+    log,
+  });
   opened({ close: () => polling.close(pollsEndMs) });
+  onlyWhileClocksAgree(on.clock, polling);
   const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
     const { channelId, ts } = delivered.card ?? {};
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
@@ -110,7 +120,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   };
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
-    for (const id of await on.rollouts.openIds()) await queues.wake(id);
+    for (const id of await on.rollouts.openIds()) await queues.wakeIfIdle(id);
   }
   const every = roundsOf(on);
   const sweeping = every(timing.sweepMs, "sweep", sweepAll);

@@ -3,7 +3,7 @@ import { restart } from "../../src/commands/vm/restart.ts";
 import { commands } from "../../src/commands/index.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createQueues } from "../../src/jobs/queues.ts";
+import { createQueues } from "../../src/queue/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 import { startWorld, type World } from "../../sandbox/world.ts";
@@ -175,7 +175,8 @@ async function gather(world: World) {
     restartAll,
     until,
     changedAt: async ([id = ""]: readonly string[]) => (await store.get(id))?.changedAt ?? 0,
-    activeJobs: async () => (await queues.depth()).active,
+    activeJobs: async () =>
+      (await queues.depths()).find(({ queue }) => queue === "requests")?.active ?? 0,
     async [Symbol.asyncDispose]() {
       await queues.close();
       redis.disconnect();

@@ -4,6 +4,7 @@ import { inject } from "vitest";
 import { createDigests, createPostDue, type Digests } from "../../src/digests/create-digests.ts";
 import type { RequestSource } from "../../src/digests/request-facts.ts";
 import type { Inventory, InventoryState, KnownVm, Scope } from "../../src/inventory/inventory.ts";
+import { startDelivery } from "../support/start-delivery.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { type DigestRule, emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
@@ -16,7 +17,7 @@ import {
 } from "../../src/redis/redis.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
-import { createNotices, startDelivery } from "../../src/slack/deliver/deliver.ts";
+import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../src/slack/web.ts";
 
@@ -122,8 +123,8 @@ export async function startScene(scene: Partial<Scene> = {}) {
       rateLimiter,
       log,
       now: () => redisNow(own),
-      everyMs: 10,
-      visibilityTimeoutMs: 30_000,
+      redis: own,
+      key,
     });
     const now = () => set.now;
     const digests = createDigests({

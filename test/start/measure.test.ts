@@ -3,7 +3,6 @@ import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { createPolls } from "../../src/requests/journal/polls.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { createMeasure } from "../../src/start/measure.ts";
 import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.ts";
@@ -18,10 +17,9 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const store = createJournal(redis, key);
   const telemetry = createTelemetry();
   const requests = { queue: "requests", waiting: 2, active: 1, delayed: 0 };
-  const queues = { depth: async () => ({ ...requests, oldestAt: Date.now() - minuteMs }) };
-  const polls = createPolls(redis, key, store.getMany);
+  const queues = { depths: async () => [{ ...requests, oldestAt: Date.now() - minuteMs }] };
   const inventory = { state: async () => nothingRead };
-  const measure = createMeasure({ redis, key, store, queues, polls, inventory, telemetry });
+  const measure = createMeasure({ redis, key, store, queues, inventory, telemetry });
   async function figures(): Promise<Record<string, number>> {
     await measure();
     const { text } = await telemetry.render();

@@ -29,12 +29,12 @@ describe("the rule of imports", () => {
     const planted = new Map([
       [
         "src/policy/refusal.ts",
-        'import { a } from "./words.ts";\nimport type { B } from "../jobs/worker.ts";',
+        'import { a } from "./words.ts";\nimport type { B } from "../commands/vm/show.ts";',
       ],
       ["src/log/log.ts", 'import { c } from "../redis/keys.ts"'],
     ]);
     expect(orderProblems(planted)).toEqual([
-      "src/policy/refusal.ts imports src/jobs/worker.ts: jobs comes after policy",
+      "src/policy/refusal.ts imports src/commands/vm/show.ts: commands comes after policy",
       "src/log/log.ts imports src/redis/keys.ts: redis comes after log",
     ]);
   });

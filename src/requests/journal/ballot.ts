@@ -80,7 +80,7 @@ const maxPages = 50;
 const clockSlackMs = 1_000;
 
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
-export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) {
+export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string) => void) {
   const trail = createTrail(redis, key);
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
   const runReason = defineScript(redis, "gatehouseReason", reasonScript);
@@ -115,7 +115,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
       const args = [record.id, by, JSON.stringify({ by, reason }), audit];
       const given = (await runReason(keys, args)) === 1;
-      onVote();
+      onVote(record.id);
       return given;
     },
 
@@ -155,7 +155,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
           votes.filter((one) => one.vote === "approve").length,
         ],
       )) as [string, string | number | undefined];
-      onVote();
+      onVote(record.id);
       if (is === "denied" || is === "again") return { is };
       if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };

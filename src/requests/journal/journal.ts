@@ -120,7 +120,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         isAgain(interactionId) ? 0 : sameWithinMs,
       ],
     )) as [string, number];
-    outbox.ring(id);
+    outbox.wake(id);
     return { id, isNew: isNew === 1 };
   }
 
@@ -179,7 +179,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    outbox.ring(record.id);
+    outbox.wake(record.id);
     const at = Number(movedAt);
     return {
       is,
@@ -226,7 +226,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createThrottling(redis, key),
     ...createOnce(redis, key),
     ...createLimits(redis, key),
-    ...createBallot(redis, key, outbox.ring),
+    ...createBallot(redis, key, outbox.wake),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
     outbox,
@@ -266,7 +266,6 @@ export async function redraw(
 ): Promise<void> {
   for (const id of ids) {
     await outbox.later(id, 0);
-    outbox.ring(id);
   }
 }
 

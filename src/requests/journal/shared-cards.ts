@@ -101,8 +101,8 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
       const keys = [requests.hashOf(requestId), openKey(place), cardKey(id), outbox.list];
       const limits = [opensForMs, mostMembers, gatherMs, keptMs];
       const args = [requestId, id, JSON.stringify(place), ...limits, cardKey("")];
-      const joined = await runJoin(keys, args);
-      outbox.ring();
+      const joined = String(await runJoin(keys, args));
+      if (joined !== "") outbox.wake(joined);
       return joined !== "";
     },
 
@@ -112,7 +112,6 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
       if (!place) return;
       await redis.multi().hincrby(cardKey(id), "revision", 1).pexpire(cardKey(id), keptMs).exec();
       await (isEnd && mark ? outbox.later(id, 0) : outbox.expect(id));
-      outbox.ring(id);
     },
 
     /** No request joins it any more. False when it grew beyond `size`. */
@@ -125,7 +124,7 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
     /** The request gets messages of its own. */
     async leave(requestId: string, id: string): Promise<void> {
       await runLeave([requests.hashOf(requestId), requests.list], [requestId, id]);
-      requests.ring();
+      requests.wake(requestId);
     },
   };
 }

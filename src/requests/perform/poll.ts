@@ -9,7 +9,7 @@ import {
 } from "../../compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { during, workOnRequests } from "../../log/traces.ts";
-import type { DueWork } from "../../redis/dispatcher.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Effect, Seen, Target } from "../../registry/define.ts";
 import {
   type Look,
@@ -32,30 +32,20 @@ interface Polled {
   restMs: number;
 }
 
-/** Polls under way at a time. */
-const pollsAtOnce = 10;
-
 /** Polls what is due. Until when a key rests, each process knows of its own polls. */
-export function pollWork(contextNow: () => WorkerContext): DueWork {
+export function pollWork(contextNow: () => WorkerContext): PendingWork {
   const { polls } = contextNow();
   const restsUntil = new Map<string, number>();
   return {
-    name: "poll",
-    of: "pollKey",
-    due: polls.due,
-    atOnce: pollsAtOnce,
-    visibilityTimeoutMs: () => 2 * contextNow().policy.timing.heartbeatMs,
-    async handle(pollKey) {
+    kind: "poll",
+    pending: polls.pending,
+    async handle(pollKey, mark) {
       const restsMs = (restsUntil.get(pollKey) ?? 0) - performance.now();
-      if (restsMs > 0) {
-        await polls.next(pollKey, restsMs);
-        return restsMs;
-      }
+      if (restsMs > 0) return polls.next(pollKey, restsMs, mark);
       const next = await poll(pollKey, contextNow());
       if (next) restsUntil.set(pollKey, performance.now() + next.restMs);
       else restsUntil.delete(pollKey);
-      await polls.next(pollKey, next?.inMs ?? 0);
-      return next?.inMs;
+      await polls.next(pollKey, next?.inMs ?? 0, mark);
     },
   };
 }

@@ -42,13 +42,13 @@ async function sweepOne(
   const { record, state } = request;
   switch (state) {
     case "authorized":
-      return by.wake(record.id);
+      return by.wakeIfIdle(record.id);
     case "sending":
     case "unclear":
     case "accepted":
       if (state !== "accepted" && (await returnLeftBehind(request, by))) return;
       pollKeys.add(pollKeyOf(record));
-      return state === "sending" ? by.wake(record.id) : undefined;
+      return state === "sending" ? by.wakeIfIdle(record.id) : undefined;
     case "not-applied":
       return giveUpResend(request, by);
     case "draft":

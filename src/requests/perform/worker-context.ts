@@ -32,6 +32,8 @@ export interface WorkerContext {
   isAlive(workerId: string): Promise<boolean>;
   /** Enqueues a wake-up for a request. */
   wake(id: string): Promise<void>;
+  /** The same where it has no job. */
+  wakeIfIdle(id: string): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: ReturnType<typeof createShares>;

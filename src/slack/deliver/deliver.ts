@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Work, during, workOnRequests } from "../../log/traces.ts";
 import { type ButtonSpec, Markdown, type Message, answered } from "../../messages/message.ts";
-import { type Dispatcher, startDispatcher } from "../../redis/dispatcher.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
 import { type Outbox, createOutbox } from "../../redis/outbox.ts";
 import {
   type Fields,
@@ -16,8 +16,6 @@ import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts"
 /** What messages are about: requests, shared cards, rollouts or notices. */
 export interface Source extends Pick<Subject, "kind" | "at"> {
   outbox: Outbox;
-  /** How many at a time. */
-  atOnce: number;
   /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
   read(id: string, fields: Fields): Promise<Owes | undefined>;
 }
@@ -39,27 +37,25 @@ export interface Owes {
 const notOursMs = 1000;
 
 /**
- * Outbox dispatcher: posts what Slack lacks. Each source has an outbox of ids whose messages may be behind, each due at a
- * Redis time.
+ * Posts what Slack lacks. Each source has an outbox of IDs whose messages may be behind, each due at a Redis time; a job of the queue
+ * `messages` takes one.
  *
- *     due ──► claimed, under a visibility timeout ──► read ──► the first message owed is posted, and all is read again
- *                                                        └────► nothing owed: done, or read again when it changed meanwhile
+ *     due ──► taken ──► read ──► the first message owed is posted, and all is read again
+ *                          └───► nothing owed: done, or read again when it changed meanwhile
  *     due again   later, when Slack limits, an answer was lost, or another process has it
- *                 after the visibility timeout, when the process died
+ *                 once BullMQ or the relay notice that its process died
  *
- * So two processes may work on one id, and any may stop anywhere: the marks of `createPostOnce` keep them apart.
- * `everyMs`: how often it looks for what other processes left. What this one puts on an outbox, it knows at once.
+ * Any process may stop anywhere, and a stalled job may run twice: the marks of `createPostOnce` keep them apart.
  */
-export function startDelivery(
+export function deliveryWork(
   sources: readonly Source[],
-  options: Parameters<typeof createPostOnce>[0] & { everyMs: number; visibilityTimeoutMs: number },
-): Dispatcher {
-  const { visibilityTimeoutMs } = options;
+  options: Parameters<typeof createPostOnce>[0],
+): PendingWork[] {
   const postOnce = createPostOnce(options);
 
-  async function deliver(source: Source, id: string): Promise<number | undefined> {
+  async function deliver(source: Source, id: string): Promise<void> {
     const { outbox } = source;
-    for (;;) {
+    for (let isSettled = false; !isSettled;) {
       const fields = await outbox.get(id);
       const owes = await source.read(id, fields);
       const isOthers = !owes && Object.keys(fields).length > 0;
@@ -67,7 +63,7 @@ export function startDelivery(
       if (posted !== undefined && posted <= 0) continue;
       const inMs = posted ?? owes?.waitMs ?? (isOthers ? notOursMs : 0);
       const revision = owes?.revision ?? Number(fields["revision"]);
-      if (await outbox.settle(id, revision, inMs, visibilityTimeoutMs)) return inMs || undefined;
+      isSettled = await outbox.settle(id, revision, inMs, 0);
     }
   }
 
@@ -83,17 +79,11 @@ export function startDelivery(
     });
   }
 
-  return startDispatcher(
-    sources.map((source) => ({
-      name: "delivery",
-      of: source.kind,
-      due: source.outbox,
-      atOnce: source.atOnce,
-      visibilityTimeoutMs: () => visibilityTimeoutMs,
-      handle: (id) => deliver(source, id),
-    })),
-    { everyMs: () => options.everyMs, log: options.log },
-  );
+  return sources.map((source) => ({
+    kind: source.kind,
+    pending: source.outbox,
+    handle: (id) => deliver(source, id),
+  }));
 }
 
 /** What is said first comes before what is shown: an edit that waits must not hold up a result. */
@@ -113,11 +103,11 @@ const linesAtOnce = 200;
 
 /**
  * KEYS told, open, feeds   ARGV channel, new ID, prefix of feeds, kept for (ms), then of each line its key and itself
- * → how many were new
+ * → for each that was new the ID of its feed
  */
 const join = `${redisTimeLua}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[4])
-local new = 0
+local joined = {}
 for n = 5, #ARGV, 2 do
   if redis.call('ZADD', KEYS[1], 'NX', now, ARGV[n]) == 1 then
     local id = redis.call('GET', KEYS[2])
@@ -130,11 +120,11 @@ for n = 5, #ARGV, 2 do
     end
     local count = redis.call('HINCRBY', ARGV[3] .. id, 'count', 1)
     redis.call('HSET', ARGV[3] .. id, 'line:' .. count, ARGV[n + 1])
-    new = new + 1
+    joined[#joined + 1] = id
   end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return new
+return joined
 `;
 
 /**
@@ -187,14 +177,13 @@ export function createFeeds<Line extends object>(options: {
       for (let from = 0; from < lines.length; from += linesAtOnce) {
         const some = lines.slice(from, from + linesAtOnce);
         const args = some.flatMap(({ key: one, ...line }) => [one, JSON.stringify(line)]);
-        await runJoin(keys, [channelId, randomUUID(), feedKey(""), keptMs, ...args]);
+        const joined = await runJoin(keys, [channelId, randomUUID(), feedKey(""), keptMs, ...args]);
+        for (const id of new Set(joined as string[])) outbox.wake(id);
       }
-      outbox.ring();
     },
     source: {
       kind: "feed",
       outbox,
-      atOnce: 4,
       read,
       at: async (point) => options.at?.(point, "feed"),
     } satisfies Source,
@@ -287,7 +276,7 @@ export function createNotices(options: {
       if (ts !== undefined) await outbox.remember(notice.id, { "said:notice": ts });
       const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
       const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
-      outbox.ring();
+      outbox.wake(notice.id);
       return isNew;
     },
     async answer(ids, { action, value }, words, asks) {
@@ -306,9 +295,9 @@ export function createNotices(options: {
           .pexpire(noticeKey(id), noticeKeptMs)
           .zadd(outbox.list, 0, id)
           .exec();
+        outbox.wake(id);
       }
-      outbox.ring();
     },
-    source: { kind: "notice", outbox, atOnce: 1, read },
+    source: { kind: "notice", outbox, read },
   };
 }

@@ -336,7 +336,7 @@ export function requestSource(options: {
     await endUnsent(request, "cancelled", why, { store }, hint);
   }
 
-  return { kind: "request", outbox, atOnce: 8, read, at: options.at };
+  return { kind: "request", outbox, read, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */

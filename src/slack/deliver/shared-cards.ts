@@ -122,7 +122,6 @@ export function sharedCardSource(
   return {
     kind: "shared-card",
     outbox: sharedCards.outbox,
-    atOnce: 4,
     read,
     at: async (point, id) => options.at?.(`shared-${point}`, id),
   };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { observeAlive } from "../../../src/queue/heartbeat.ts";
 import { advance } from "../../../src/requests/perform/perform.ts";
-import { observeAlive } from "../../../src/jobs/queues.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { claimedBy, interaction, restartOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";

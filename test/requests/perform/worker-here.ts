@@ -83,6 +83,7 @@ export async function workerHere(
     workerId,
     isAlive: async () => true,
     wake: async () => undefined,
+    wakeIfIdle: async () => undefined,
     polls: createPolls(redis, key, store.getMany),
     unclearCallsOfThisWorker: new Set(),
     calling: new Set(),

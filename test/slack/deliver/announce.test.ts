@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
@@ -6,7 +7,6 @@ import {
   type Announce,
   type AnswerNotices,
   createNotices,
-  startDelivery,
 } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
@@ -56,8 +56,8 @@ async function announcing() {
         rateLimiter: rateLimiter(usual),
         log,
         now: () => redisNow(redis),
-        everyMs: 10,
-        visibilityTimeoutMs: 30_000,
+        redis,
+        key,
       });
       const one = { announce, answer, close: () => delivery.close(5000) };
       started.push(one);
@@ -155,7 +155,7 @@ describe("a notice", () => {
     const words = md`✅ Signed by amir: “${"<!here> it was *right*"}”`;
     await Promise.all([1, 2].map(() => answer(["n-1", "n-2", "n-gone"], sign, words)));
     await here.empty();
-    const [frozen, signed] = here.said();
+    const [frozen, signed] = here.said().toSorted((a, b) => a.blocks.length - b.blocks.length);
     expect(JSON.stringify(frozen)).not.toContain("Signed");
     expect(signed?.blocks.map(({ type }) => type)).toEqual(["section", "section", "actions"]);
     expect(JSON.stringify(signed?.blocks)).toContain(

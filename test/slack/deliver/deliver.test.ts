@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createOutbox } from "../../../src/redis/outbox.ts";
 import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { type Source, startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { type Source } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt } from "../../../src/slack/json.ts";
@@ -70,8 +71,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: store.now,
-    everyMs: 20,
-    visibilityTimeoutMs: longMs,
+    redis,
+    key,
   });
   return {
     store,
@@ -130,17 +131,17 @@ describe("the delivery of messages", () => {
     await here.tells("slow");
   });
 
-  it("has at most eight under way, and takes the ninth when one has ended", async () => {
-    const gates = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
+  it("has at most twenty under way, and takes another when one has ended", async () => {
+    const gates = Array.from({ length: 22 }, () => Promise.withResolvers<void>());
     await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
     for (const n of gates.keys()) await interaction(here.store, named(String(n)));
-    await expect.poll(() => here.begun.length).toBe(8);
+    await expect.poll(() => here.begun.length).toBe(20);
     gates[3]?.resolve();
     await here.tells("3");
-    await expect.poll(() => here.begun.length).toBe(9);
+    await expect.poll(() => here.begun.length).toBe(21);
     expect(here.told).toEqual(["3"]);
     for (const gate of gates) gate.resolve();
-    await here.tells("9");
+    await here.tells("21");
   });
 
   it("never has two of one request under way, and tells at once what moved meanwhile", async () => {
@@ -223,11 +224,10 @@ describe("the delivery of messages", () => {
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
     await move(0);
     const read: number[] = [];
-    const deaf = { ...mine, onRing: () => undefined };
+    const deaf = { ...mine, onWake: () => undefined };
     const source: Source = {
       kind: "thing",
       outbox: deaf,
-      atOnce: 1,
       read: async (_id, fields) => {
         const revision = Number(fields["revision"]);
         read.push(revision);
@@ -242,8 +242,8 @@ describe("the delivery of messages", () => {
       refusal: async () => undefined,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       now: here.store.now,
-      everyMs: 20,
-      visibilityTimeoutMs: longMs,
+      redis: here.redis,
+      key: here.key,
     });
     await expect.poll(() => read).toEqual([1, 2, 3]);
     await delivery.close(2000);

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { renderFeed } from "../../../src/digests/render-feed.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
-import { createFeeds, startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { createFeeds } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";
@@ -37,8 +38,8 @@ async function feeding(interval = 1) {
             rateLimiter: createRateLimiter(redis, key, limits(interval)),
             log,
             now: () => redisNow(redis),
-            everyMs: 10,
-            visibilityTimeoutMs: 30_000,
+            redis,
+            key,
           }),
         );
       return feeds;

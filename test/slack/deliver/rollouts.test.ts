@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { commands } from "../../../src/commands/index.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { newRolloutId, type RolloutState } from "../../../src/rollouts/rollout.ts";
 import { createRollouts } from "../../../src/rollouts/rollouts.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
-import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { rolloutSource } from "../../../src/slack/deliver/rollouts.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { vmTarget } from "../../requests/asking.ts";
@@ -62,8 +62,8 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
         rateLimiter: rateLimiter(usual),
         log,
         now: rollouts.now,
-        everyMs: 10,
-        visibilityTimeoutMs: 30_000,
+        redis,
+        key,
       });
       const one = { close: () => delivery.close(5000) };
       started.push(one);

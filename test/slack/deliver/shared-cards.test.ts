@@ -1,11 +1,11 @@
 import { describe, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { sharedBy } from "../../../src/redis/shown.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
@@ -102,8 +102,8 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
         refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         now: store.now,
-        everyMs: 20,
-        visibilityTimeoutMs: 60_000,
+        redis,
+        key,
       },
     );
   const started: ReturnType<typeof start>[] = [];

@@ -94,7 +94,7 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R9",
-    fault: "the queue and the list of polls are wiped by hand while requests are open",
+    fault: "every queue and the list of polls are wiped by hand while requests are open",
     must: "every request is done",
     unknown: "no trace",
     run: ({ seed }) =>
@@ -104,10 +104,12 @@ export const redisTroubleRows: Row[] = [
           await askEach(stage, take);
           await sleep(100);
           const prefix = `{${stage.namespace}}`;
-          const queue = new Queue("requests", { connection: stage.redis, prefix });
-          await queue.obliterate({ force: true });
+          for (const name of ["requests", "polls", "messages"]) {
+            const queue = new Queue(name, { connection: stage.redis, prefix });
+            await queue.obliterate({ force: true });
+          }
           await stage.redis.del(`${prefix}:polls`);
-          stage.faults += 2;
+          stage.faults += 4;
         }
         const journal = await stage.quiet();
         return judged(await stage.check(), [
@@ -136,7 +138,7 @@ export const redisTroubleRows: Row[] = [
             await queue.add(
               "advance",
               { request: id },
-              { jobId: `request-${id}`, removeOnComplete: true },
+              { deduplication: { id }, removeOnComplete: true },
             );
             await queue.add("advance", { request: id }, { removeOnComplete: true });
             stage.faults += 2;

@@ -1,6 +1,8 @@
 import { describe, expect, inject, it, vi } from "vitest";
-import { createQueues, startQueueProbe, startWorkers } from "../../src/jobs/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
+import { startQueueProbe } from "../../src/queue/queue-probe.ts";
+import { createQueues } from "../../src/queue/queues.ts";
+import { startWorkers } from "../../src/queue/workers.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { startRounds } from "../../src/redis/rounds.ts";
 import { testRedis } from "../support/with-redis.ts";
@@ -97,7 +99,7 @@ it("tells a probe that waits from one that another worker took", async () => {
     connection: blocking,
     prefix: at.key.prefix,
     concurrency: 1,
-    lookMs: 1_000,
+    heartbeatMs: 500,
     heard: took.resolve,
     advance: async () => ({ is: "ended" }),
     log: silentLog(),
@@ -145,7 +147,7 @@ it("gives back the job that a held worker was waiting for, and takes none until 
       connection: blocking,
       prefix: at.key.prefix,
       concurrency: 1,
-      lookMs: 10_000,
+      heartbeatMs: 500,
       heard: () => undefined,
       async advance(id) {
         took.push(`${name} ${id}`);

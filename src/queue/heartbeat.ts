@@ -1,0 +1,71 @@
+import type { Log } from "../log/log.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+
+/** After this many missed beats, a worker counts as gone. */
+const missedBeats = 3;
+
+/** Publishes this process's heartbeat. Without one, its sends are reconciled. */
+export async function startHeartbeat(options: {
+  redis: RedisClient;
+  key: Keys;
+  workerId: string;
+  beatMs: number;
+  log: Log;
+}) {
+  const { redis, key, workerId, beatMs, log } = options;
+  const beat = async () => {
+    const isSet = redis.set(key("worker", workerId), "1", "PX", beatMs * missedBeats);
+    await Promise.all([isSet, redis.sadd(key("workers"), workerId)]);
+  };
+  await beat();
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => log.warn("heart.missed", { error }));
+  }, beatMs);
+
+  return {
+    isAlive: async (other: string): Promise<boolean> =>
+      (await redis.exists(key("worker", other))) === 1,
+    async close() {
+      clearInterval(timer);
+      await redis.del(key("worker", workerId)).catch(() => undefined);
+      await redis.srem(key("workers"), workerId).catch(() => undefined);
+    },
+  };
+}
+
+/** How many workers have a heartbeat. Those that died are forgotten with it. */
+export async function countWorkers(redis: RedisClient, key: Keys): Promise<number> {
+  const ids = await redis.smembers(key("workers"));
+  const beats = await Promise.all(ids.map((id) => redis.exists(key("worker", id))));
+  const dead = ids.filter((_, index) => beats[index] === 0);
+  if (dead.length > 0) await redis.srem(key("workers"), ...dead);
+  return ids.length - dead.length;
+}
+
+/** After this many samples' worth of silence, what was seen says nothing of now. */
+const staleBeats = 10;
+/** A live worker renews its heartbeat within one beat. */
+const missingBeats = 2;
+
+/**
+ * Whether a worker lives, judged by this process's own monotonic clock: a heartbeat expires by Redis' clock, which a step
+ * ahead makes expire for every worker at once. One that stays missing for longer than it takes to renew it is gone.
+ */
+export function observeAlive(
+  hasHeartbeat: (workerId: string) => Promise<boolean>,
+  beatMs: number,
+  now: () => number = () => performance.now(),
+): (workerId: string) => Promise<boolean> {
+  const missing = new Map<string, { since: number; last: number }>();
+  return async (workerId) => {
+    if (await hasHeartbeat(workerId)) {
+      missing.delete(workerId);
+      return true;
+    }
+    const at = now();
+    const seen = missing.get(workerId);
+    const since = seen && at - seen.last < staleBeats * beatMs ? seen.since : at;
+    missing.set(workerId, { since, last: at });
+    return at - since < missingBeats * beatMs;
+  };
+}

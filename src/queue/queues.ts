@@ -1,0 +1,78 @@
+import { Queue } from "bullmq";
+import type { RedisClient } from "../redis/redis.ts";
+
+export type Queues = ReturnType<typeof createQueues>;
+
+export type QueueDepth = Awaited<ReturnType<typeof depthOf>>;
+
+export const requestQueue = "requests";
+
+/** One ID of a pending list. */
+export interface PendingJob {
+  kind: string;
+  id: string;
+}
+
+export interface RequestJob {
+  /** Of a request or a rollout. */
+  request?: string;
+  queueProbe?: string;
+}
+
+/** What has ended is of no use to anybody: the journal has it. */
+const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
+
+/** Nobody reads these events, of which BullMQ keeps 10,000 by default. */
+const streams = { events: { maxLen: 100 } } as const;
+
+/**
+ * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
+ * without harm: the sweep enqueues it again.
+ */
+export function createQueues(connection: RedisClient, prefix: string) {
+  const options = { connection, prefix, defaultJobOptions, streams };
+  const requests = new Queue<RequestJob>(requestQueue, options);
+  /** What Slack lacks of a request, a rollout, an alert, a notice. */
+  const messages = new Queue<PendingJob>("messages", options);
+  /** One read of a project or a VM, for all requests that wait for it. */
+  const polls = new Queue<PendingJob>("polls", options);
+  const all = [requests, messages, polls];
+  for (const queue of all) queue.on("error", () => undefined); // the connection logs it
+
+  return {
+    messages,
+    polls,
+    /** Enqueues a step of a request or a rollout: now, also where one is put off, and once more after one that runs. */
+    async wake(id: string): Promise<void> {
+      const deduplication = { id, keepLastIfActive: true, reschedule: true };
+      await requests.add("advance", { request: id }, { deduplication });
+    },
+    /** Enqueues a step where there is none: its job was lost. */
+    async wakeIfIdle(id: string): Promise<void> {
+      await requests.add("advance", { request: id }, { deduplication: { id } });
+    },
+    /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
+    async queueProbe(workerId: string): Promise<boolean> {
+      const jobId = `canary-${workerId}`;
+      const last = await requests.getJob(jobId);
+      const waits = last !== undefined && !(await last.isActive());
+      await requests.add("canary", { queueProbe: workerId }, { jobId });
+      return waits;
+    },
+    ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
+    /** For each queue how many jobs wait, run, and are put off. */
+    depths: () => Promise.all(all.map(depthOf)),
+    close: (): Promise<unknown> => Promise.all(all.map((queue) => queue.close())),
+  };
+}
+
+async function depthOf(queue: Queue) {
+  const [counts, [oldest]] = await Promise.all([
+    queue.getJobCounts("waiting", "active", "delayed"),
+    queue.getJobs(["waiting"], 0, 0, true),
+  ]);
+  const { waiting = 0, active = 0, delayed = 0 } = counts;
+  /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
+  const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
+  return { queue: queue.name, waiting, active, delayed, oldestAt };
+}

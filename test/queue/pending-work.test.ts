@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { createQueues } from "../../src/queue/queues.ts";
+import { createPending } from "../../src/redis/pending.ts";
+import { startWork } from "../support/start-delivery.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+/** A pending list, and a process that works on it. */
+async function working(handle: (id: string) => Promise<void>, relayEveryMs = 10_000) {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const pending = createPending(redis, key("list"));
+  const place = { redis, key, relayEveryMs };
+  const work = startWork("messages", [{ kind: "thing", pending, handle }], place);
+  const queues = createQueues(redis, work.prefix);
+  await work.started;
+  return {
+    redis,
+    pending,
+    queue: queues.messages,
+    close: work.close,
+    async [Symbol.asyncDispose]() {
+      await work.close();
+      await queues.close();
+      await dispose();
+    },
+  };
+}
+
+it("does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
+  const hang = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  await using here = await working(async (id) => {
+    begun.push(id);
+    const isFirst = begun.filter((one) => one === id).length === 1;
+    await hang.promise;
+    if (id !== "a" || !isFirst) await here.pending.remove(id);
+    else await here.pending.later(id, 0);
+  });
+  for (const id of ["a", "b", "c"]) await here.pending.later(id, 0);
+  await expect.poll(() => begun.toSorted()).toEqual(["a", "b", "c"]);
+  await here.pending.later("a", 0);
+  await sleep(50);
+  expect(begun).toHaveLength(3);
+  hang.resolve();
+  await expect.poll(() => begun.toSorted()).toEqual(["a", "a", "b", "c"]);
+  await expect.poll(() => here.pending.depth()).toBe(0);
+});
+
+it("puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
+  const done: string[] = [];
+  let again = 0;
+  await using here = await working(async (id) => {
+    done.push(id);
+    if (id === "again" && ++again < 3) await here.pending.later(id, again === 1 ? 60_000 : 0);
+    else await here.pending.remove(id);
+  });
+  await here.pending.later("soon", 300);
+  await sleep(100);
+  expect(done).toEqual([]);
+  await expect.poll(() => done).toEqual(["soon"]);
+  await here.pending.later("again", 0);
+  await expect.poll(() => done).toEqual(["soon", "again"]);
+  await expect.poll(() => here.queue.getDelayedCount()).toBe(1);
+  await here.pending.later("again", 0);
+  await expect.poll(() => done).toEqual(["soon", "again", "again", "again"]);
+});
+
+it("comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
+  const done: string[] = [];
+  await using here = await working(async (id) => {
+    done.push(id);
+    if (id === "fails" && done.filter((one) => one === id).length === 1) throw new Error("broken");
+    await here.pending.remove(id);
+  }, 200);
+  await here.pending.later("fails", 0);
+  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails"]);
+  // As a process that died right after its script
+  await here.redis.zadd(here.pending.list, Date.now() - 1_000, "nobody's");
+  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails", "nobody's"]);
+  await here.pending.later("removed", 400);
+  await expect.poll(() => here.queue.getDelayedCount()).toBe(1);
+  for (const job of await here.queue.getDelayed()) await job.remove();
+  await expect.poll(() => done, { timeout: 3_000 }).toContain("removed");
+});
+
+it("waits for what is in hand when it closes, and takes nothing more", async () => {
+  const hang = Promise.withResolvers<void>();
+  const [begun, ended]: [string[], string[]] = [[], []];
+  await using here = await working(async (id) => {
+    begun.push(id);
+    await hang.promise;
+    await here.pending.remove(id);
+    ended.push(id);
+  });
+  await here.pending.later("a", 0);
+  await expect.poll(() => begun).toEqual(["a"]);
+  const closed = here.close();
+  await here.pending.later("b", 0);
+  hang.resolve();
+  await closed;
+  expect([begun, ended]).toEqual([["a"], ["a"]]);
+});

@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { createOutbox } from "../../src/redis/outbox.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+it("settles what has not moved since; what has is still owed, and what is gone is settled", async () => {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const outbox = createOutbox(redis, key("list"), (id) => key("thing", id));
+  await redis.hset(key("thing", "a"), "revision", 3);
+  await outbox.later("a", 0);
+  for (const inMs of [0, 60_000]) {
+    expect(await outbox.settle("a", 2, inMs, 0)).toBe(false);
+    expect(await outbox.dueInMs("a")).toBe(0);
+  }
+  expect(await outbox.settle("a", 3, 0, 0)).toBe(true);
+  expect(await outbox.depth()).toBe(0);
+  expect(await outbox.settle("a", 3, 60_000, 0)).toBe(true);
+  expect(await outbox.dueInMs("a")).toBeGreaterThan(50_000);
+  await redis.del(key("thing", "a"));
+  expect(await outbox.settle("a", 3, 0, 0)).toBe(true);
+  expect(await outbox.depth()).toBe(0);
+  await dispose();
+});
+
+it("sets a mark only where it is as it was read", async () => {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const outbox = createOutbox(redis, key("list"), (id) => key("thing", id));
+  const marked = await Promise.all([1, 2, 3].map((n) => outbox.mark("a", "said:card", "", `${n}`)));
+  expect(marked.filter(Boolean)).toHaveLength(1);
+  expect(await outbox.mark("a", "said:card", "7", "8")).toBe(false);
+  await dispose();
+});
