@@ -241,8 +241,6 @@ export interface Effect<S extends Seen, Args> {
   needsMark?: boolean;
   /** No effect, when two stable reads agree. Absent: it can't be proven. */
   untouched?(now: S | undefined, before: S | undefined, args: Args): boolean;
-  /** Whether it may be resent after proof of no effect. */
-  again: "once" | "never";
   /** The answer itself is proof, as a snapshot's ID is: no reads needed. */
   provenBy?(answer: Accepted): boolean;
 }

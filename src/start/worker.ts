@@ -13,7 +13,8 @@ import type { StoredRequest } from "../requests/journal/record.ts";
 import { createShares } from "../requests/perform/fair-shares.ts";
 import { advance } from "../requests/perform/perform.ts";
 import { pollWork } from "../requests/perform/poll.ts";
-import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
+import { lateLookWork } from "../requests/perform/late-look.ts";
+import { sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
 import { clockProblem, onlyWhileClocksAgree } from "./clock.ts";
@@ -64,7 +65,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: queues.wake,
     wakeIfIdle: queues.wakeIfIdle,
-    unclearCallsOfThisWorker: new Set<string>(),
     calling: new Set<string>(),
     shares: createShares(concurrency),
     sendingSince: new Map<string, number>(),
@@ -102,7 +102,12 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   });
   opened({ close: () => jobs.close(drainMs) });
   onlyWhileClocksAgree(on.clock, jobs);
-  const polling = startPendingWork([pollWork(contextNow)], {
+  const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
+    const { channelId, ts } = delivered.card ?? {};
+    const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
+    await on.announce({ id: `late-effect:${record.id}`, ...place, message });
+  };
+  const polling = startPendingWork([pollWork(contextNow), lateLookWork(contextNow, tellOf)], {
     queue: queues.polls,
     connection: await on.connected("worker"),
     prefix: key.prefix,
@@ -113,11 +118,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   });
   opened({ close: () => polling.close(pollsEndMs) });
   onlyWhileClocksAgree(on.clock, polling);
-  const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
-    const { channelId, ts } = delivered.card ?? {};
-    const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
-    await on.announce({ id: `late-effect:${record.id}`, ...place, message });
-  };
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
     for (const id of await on.rollouts.openIds()) await queues.wakeIfIdle(id);
@@ -128,7 +128,5 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   on.policyKeeper.onChanged(() => void sweeping.now());
   // Redis may be emptied without a reconnect
   every(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
-  every(timing.stableGapMs, "resend", () => resendOwn(contextNow()));
-  every(timing.stableGapMs, "late-effects", () => lookForLateEffects(contextNow(), tellOf));
   startDigests(on);
 }

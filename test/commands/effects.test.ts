@@ -83,25 +83,23 @@ describe("vm start and vm stop", () => {
     expect(stop.effect.already?.(running, {})).toBe(false);
   });
 
-  it("are proven by the state that was asked for, disproven by the old one, and may be sent once more", () => {
+  it("are proven by the state that was asked for, disproven by the old one", () => {
     expect(start.effect.wanted(running, stopped, {})).toBe(true);
     expect(start.effect.wanted(stopped, stopped, {})).toBe(false);
     expect(start.effect.wanted(undefined, stopped, {})).toBe(false);
     expect(start.effect.untouched?.(stopped, stopped, {})).toBe(true);
     expect(start.effect.untouched?.(vm("ERROR"), stopped, {})).toBe(false);
     expect(start.effect.untouched?.(undefined, stopped, {})).toBe(false);
-    expect(start.effect.again).toBe("once");
     expect(stop.effect.wanted(stopped, running, {})).toBe(true);
     expect(stop.effect.untouched?.(running, running, {})).toBe(true);
-    expect(stop.effect.again).toBe("once");
   });
 });
 
 describe("vm restart", () => {
-  it("ends as it began, so only a mark proves it, and it is never sent again", () => {
+  it("ends as it began, so only a mark proves it", () => {
     const { effect } = restart;
     expect(effect.wanted(running, running, {})).toBe(true);
-    expect(effect).toMatchObject({ needsMark: true, again: "never" });
+    expect(effect.needsMark).toBe(true);
     expect(effect.already).toBeUndefined();
     expect(effect.mark?.(running, running)).toBe(false);
     expect(effect.mark?.(vm("REBOOTING"), running)).toBe(true);
@@ -129,7 +127,6 @@ describe("vm resize", () => {
     expect(effect.wanted({ ...resized, status: "ERROR" }, running, args)).toBe(false);
     expect(effect.untouched?.(running, running, args)).toBe(true);
     expect(effect.untouched?.(resized, running, args)).toBe(false);
-    expect(effect.again).toBe("once");
   });
 
   it("is not disproven by specs that the service does not show", () => {
@@ -140,11 +137,10 @@ describe("vm resize", () => {
 });
 
 describe("vm snapshot and vm restore", () => {
-  it("are never sent again", () => {
-    expect(snapshot.effect).toMatchObject({ again: "never" });
+  it("are never disproven by reads", () => {
     expect(snapshot.effect.untouched).toBeUndefined();
     expect(snapshot.effect.wanted(running, running, {})).toBe(false);
-    expect(restore.effect).toMatchObject({ again: "never", needsMark: true });
+    expect(restore.effect.needsMark).toBe(true);
     expect(restore.effect.untouched).toBeUndefined();
   });
 
@@ -174,7 +170,7 @@ describe("project create", () => {
   });
 
   it("is proven by exactly one project of that name, and disproven by none", () => {
-    const { wanted, untouched, mark, again } = create.effect;
+    const { wanted, untouched, mark } = create.effect;
     expect(wanted([project()], [], {})).toBe(true);
     expect(wanted([project(), project({ id: "p-2" })], [], {})).toBe(false);
     expect(wanted([], [], {})).toBe(false);
@@ -183,14 +179,13 @@ describe("project create", () => {
     expect(untouched?.([], [], {})).toBe(true);
     expect(untouched?.([project()], [], {})).toBe(false);
     expect(untouched?.(undefined, [], {})).toBe(false);
-    expect(again).toBe("never");
   });
 });
 
 describe("project update", () => {
   const before = project({ specs: { cpu: 2, memory: 4 } });
 
-  it("is proven by the fields, and may be sent once more", () => {
+  it("is proven by the fields", () => {
     const { effect } = update;
     const renamed = project({ name: "store", specs: { cpu: 2, memory: 4 } });
     expect(effect.already?.(renamed, { name: "store" })).toBe(true);
@@ -198,7 +193,6 @@ describe("project update", () => {
     expect(effect.wanted(before, before, { name: "store" })).toBe(false);
     expect(effect.untouched?.(before, before, { name: "store", cpu: 4 })).toBe(true);
     expect(effect.untouched?.(renamed, before, { name: "store", cpu: 4 })).toBe(false);
-    expect(effect.again).toBe("once");
   });
 
   it("is not disproven by specs that the service does not show", () => {
@@ -208,14 +202,13 @@ describe("project update", () => {
 });
 
 describe("project delete", () => {
-  it("is proven by absence, begun by DELETING, never sent again", () => {
-    const { wanted, mark, untouched, again } = deleteProject.effect;
+  it("is proven by absence, begun by DELETING", () => {
+    const { wanted, mark, untouched } = deleteProject.effect;
     expect(wanted(undefined, project(), {})).toBe(true);
     expect(wanted(project({ status: "DELETING" }), project(), {})).toBe(false);
     expect(mark?.(project({ status: "DELETING" }), project())).toBe(true);
     expect(untouched?.(project(), project(), {})).toBe(true);
     expect(untouched?.(undefined, project(), {})).toBe(false);
-    expect(again).toBe("never");
   });
 
   it("is refused while the project is being deleted, or is in a status that we don't know", () => {

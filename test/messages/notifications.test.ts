@@ -13,7 +13,7 @@ import { renderRecap } from "../../src/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
 import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
-import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
+import { renderLateEffect } from "../../src/requests/perform/late-look.ts";
 import {
   renderAsked,
   renderCard,
@@ -303,7 +303,7 @@ const kinds: readonly [
     "an effect that came late",
     "requester",
     (about) => renderLateEffect(done(about), seen(about.vm, "REBOOTING")),
-    "🚨 db-1 is REBOOTING, and no request explains it.",
+    "⚠️ db-1 is REBOOTING by now: vm restore took effect late.",
   ],
   [
     "a rollout",

@@ -10,7 +10,7 @@ export const pinRequest = {
   protect: false,
   minApprovals: 1,
   attestAfter: false,
-  effect: { wanted: () => false, again: "never" },
+  effect: { wanted: () => false },
   perform: () => Promise.reject(new Error("a pin is kept, not sent")),
 } as const;
 

@@ -78,7 +78,6 @@ export const create = defineCommand({
     mark: (now) => (now?.length ?? 0) > 0,
     // The list is its own control read: it is returned, without the name
     untouched: (now) => now?.length === 0,
-    again: "never",
   },
   perform: (_project, given, { compute }) => compute.projects.create(newProject(given)),
   tell: (_before, after) =>

@@ -45,7 +45,6 @@ export const deleteProject = defineCommand({
     wanted: (now) => now === undefined,
     mark: (now) => now?.status === "DELETING",
     untouched: (now, before) => now !== undefined && now.status === before?.status,
-    again: "never",
   },
   perform: (project, _args, { compute }) => compute.projects.delete(project.id),
 });

@@ -47,7 +47,6 @@ export const update = defineCommand({
       now !== undefined &&
       now.name === before?.name &&
       (hidesSpecs(now) ? isUnmoved(now, before) : keepsSpecs(now.specs, before.specs, given)),
-    again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) => {
     const specs = isResize({ cpu, memory }) ? { cpu, memory } : undefined;

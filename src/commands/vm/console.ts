@@ -34,7 +34,7 @@ const asRequest = defineCommand({
   say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
   risk: ({ target: vm }) => [md`⚠️ *Anyone with this console controls ${vm.name}.*`],
   // Only the answer tells: after a lost one, a person does
-  effect: { wanted: () => false, again: "never" },
+  effect: { wanted: () => false },
   perform: () => Promise.reject(new Error("a console is opened by its requester, not by a worker")),
 });
 

@@ -49,7 +49,6 @@ export const resize = defineCommand({
       now !== undefined &&
       isSettledVmStatus(now.status) &&
       keepsSpecs(now.specs, before?.specs, args),
-    again: "once",
   },
   perform: (vm, { cpu, memory }, { compute }) => compute.vms.resize(vm.id, { cpu, memory }),
   told: (what, before, after) => {

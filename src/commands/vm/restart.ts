@@ -30,7 +30,6 @@ export const restart = defineCommand({
     needsMark: true,
     mark: (now, before) => now?.status === "REBOOTING" || hasMoved(now, before),
     untouched: (now, before) => isUnmoved(now, before),
-    again: "never",
   },
   perform: (vm, _args, { compute }) => compute.vms.restart(vm.id),
 });

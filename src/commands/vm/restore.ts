@@ -69,7 +69,6 @@ export const restore = defineCommand({
     // A newer timestamp proves nothing: the safety snapshot may have caused it
     mark: (now, before) =>
       (now?.status === "REBOOTING" || now?.status === "CREATING") && now.status !== before?.status,
-    again: "never",
   },
   perform: (vm, { snapshot }, { compute }) => compute.vms.restore(vm.id, snapshot),
   tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,

@@ -36,7 +36,6 @@ export const snapshot = defineCommand({
     // The compute service can't list snapshots: its answer is the only proof
     provenBy: () => true,
     wanted: () => false,
-    again: "never",
   },
   tell(_before, _after, { name }, { snapshotId, claimed }) {
     if (snapshotId !== undefined) return md`Its ID is ${code(snapshotId)}.`;

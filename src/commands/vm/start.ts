@@ -24,7 +24,6 @@ export const start = defineCommand({
       }),
     wanted: (now) => now?.status === "RUNNING",
     untouched: (now, before) => now !== undefined && now.status === before?.status,
-    again: "once",
   },
   perform: (vm, _args, { compute }) => compute.vms.start(vm.id),
 });

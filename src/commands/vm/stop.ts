@@ -30,7 +30,6 @@ export const stop = defineCommand({
       }),
     wanted: (now) => now?.status === "STOPPED",
     untouched: (now, before) => now !== undefined && now.status === before?.status,
-    again: "once",
   },
   perform: (vm, _args, { compute }) => compute.vms.stop(vm.id),
 });

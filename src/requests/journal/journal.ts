@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
 import { replicasIn } from "../../redis/check.ts";
-import { createDueList } from "../../redis/due-list.ts";
+import { createPending } from "../../redis/pending.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { type Keys, type RedisClient, defineScript, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
@@ -139,7 +139,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     }
     const attempt = to.attempt ?? request.attempt;
     const owner = to.owner ?? request.owner ?? "";
-    const final = isFinal(to.state, to.progress);
+    const final = finalStates.includes(to.state);
     const locks = locksOf(record, to.claim?.vmIds);
     const nonce = to.claim?.nonce ?? request.nonce;
     const pin = to.keep && { vm: to.keep.vmId, values: to.keep.pin?.values ?? null };
@@ -230,8 +230,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
     outbox,
-    /** Requests that were resent: their first call may still take effect. */
-    lates: createDueList(redis, key("lates")),
+    /** Requests that weren't applied, each until its late look. */
+    lates: createPending(redis, key("lates")),
     sharedCards: createSharedCards(redis, key, outbox),
     now,
     create,
@@ -283,8 +283,12 @@ export async function keepSignature(
 /** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */
 const isAgain = (interactionId: string) => /^after:.*:again$/.test(interactionId);
 
-/** `not-applied` is final unless its owner may still resend it. */
-function isFinal(state: State, progress: Progress): boolean {
-  if (state === "not-applied") return progress.mayResend !== true;
-  return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
-}
+const finalStates: readonly State[] = [
+  "done",
+  "failed",
+  "rejected",
+  "not-applied",
+  "denied",
+  "expired",
+  "cancelled",
+];

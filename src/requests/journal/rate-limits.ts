@@ -59,7 +59,7 @@ export function limitWords(hourly: Hourly, most: number): string {
   return `Limit reached: ${most} ${what} an hour in total`;
 }
 
-/** States without an effect. What may be resent takes its place again. */
+/** States without an effect. */
 const harmless = ["denied", "expired", "cancelled", "rejected", "not-applied"];
 
 /** Limits of policy (decision 020). */

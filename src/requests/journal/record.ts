@@ -117,12 +117,9 @@ export interface Progress {
   throttled?: number | undefined;
   /** Claims returned before their call left. */
   returned?: number;
-  resent?: number;
   stepErrors?: number;
   /** Not before this time (Redis, ms). */
   notBefore?: number;
-  /** Only this worker may claim it: it saw its call end. */
-  reservedFor?: string;
   /** The request that holds the target. */
   waitsFor?: {
     request: string;
@@ -140,8 +137,6 @@ export interface Progress {
   wasFrozen?: boolean;
   /** The target was already in the wanted state, found by the preflight check or after a 409. */
   already?: boolean;
-  /** Its owner may resend it (state not-applied only). */
-  mayResend?: boolean;
   /** The safety snapshot: its request, and its ID once known. */
   safety?: { request: string; snapshotId?: string };
   /** Who resolved an unknown outcome, or canceled. */
@@ -241,9 +236,8 @@ export function lasts({ sentAt, lastLook }: Pick<Progress, "sentAt" | "lastLook"
   return sentAt !== undefined && lastLook !== undefined && lastLook.at - sentAt >= lastsMs;
 }
 
-/** The promise for a request that ends before its next call: only a 429 or a proven no-effect precedes that one. */
-export function sentWords({ resent, throttled }: Progress): string {
-  if (resent) return "nothing was resent";
+/** The promise for a request that ends before its next call: only a 429 precedes that one. */
+export function sentWords({ throttled }: Progress): string {
   return throttled ? "the earlier call was not applied" : "nothing was sent";
 }
 
@@ -291,9 +285,8 @@ export function approvableOf(
  * The life of a request. Each move is one compare-and-set in Redis, with its audit record and its outbox entry.
  *
  *     draft ──► authorized ──► sending ──► accepted ──► done | failed | unclear
- *       │            ▲  ▲          │  ├──► rejected
- *       │            │  └──────────┘  └──► unclear ──► done | not-applied | unknown
- *       │            └── not-applied (a second send, where the effect allows it)
+ *       │            ▲             │  ├──► rejected
+ *       │            └─────────────┘  └──► unclear ──► done | not-applied | unknown
  *       └──► denied | expired | cancelled                    unknown ──► done | not-applied, by a named person
  *
  * - `draft`        waits for approvals
@@ -301,7 +294,7 @@ export function approvableOf(
  * - `sending`      claimed: the call may have left; only the owner may send, once
  * - `accepted`     the service said 2xx: the change is running, not done
  * - `unclear`      it may have happened; reads decide, after a quiet period
- * - `not-applied`  two stable reads show no effect
+ * - `not-applied`  two stable reads show no effect; one late look may find it after all
  * - `unknown`      a person must check; the target stays locked for changes
  */
 const moves = {
@@ -310,7 +303,7 @@ const moves = {
   sending: ["accepted", "rejected", "unclear", "authorized", "done"],
   accepted: ["done", "failed", "unclear"],
   unclear: ["done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
-  "not-applied": ["authorized", "not-applied", "accepted", "rejected", "unclear", "done"],
+  "not-applied": ["done"],
   unknown: ["done", "not-applied", "failed"],
   done: [],
   failed: [],

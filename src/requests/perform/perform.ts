@@ -54,18 +54,12 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
     store.freezeState(),
     store.throttledMs(),
   ]);
-  const { timing } = by.policy;
   const { record, progress } = request;
   if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
     const hint = `${promise(progress)} Request again if it is still wanted.`;
     return endUnsent(request, "expired", why, by, hint);
-  }
-  if (progress.reservedFor && progress.reservedFor !== by.workerId) {
-    if (await by.isAlive(progress.reservedFor)) return waitFor(2 * timing.heartbeatMs);
-    const why = "it had no effect, and the worker that may resend it is gone";
-    return endUnsent(request, "cancelled", why, by);
   }
   if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
   if (by.standstill() !== undefined)

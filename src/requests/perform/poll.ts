@@ -23,7 +23,7 @@ import {
   statusOf,
 } from "../journal/record.ts";
 import { readTarget } from "./read-target.ts";
-import { changeOf, maxStepErrors } from "./step.ts";
+import { changeOf, lateLookMs, maxStepErrors } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
@@ -171,6 +171,9 @@ async function judgeOne(
   const isShown = lasts(judged.progress) && !lasts(before);
   const isSame = before.lastLook?.print === judged.progress.lastLook?.print;
   if (isSame && !isShown && decidesNothing(request, judged)) return judged.progress;
+  // Before the move: a crash in between costs one look too many, not one too few
+  if (judged.state === "not-applied")
+    await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
   const moved = await by.store.move(request, {
     state: judged.state,
     progress: judged.progress,
@@ -350,7 +353,6 @@ export function judge(input: {
 
   if (isStable && isQuiet) {
     if (!wasAccepted && effect.untouched?.(seen, before, args)) {
-      progress.mayResend = effect.again === "once" && !progress.resent;
       return ended("not-applied", `read ${look.status} twice: no effect`);
     }
     if (!began || isLate)

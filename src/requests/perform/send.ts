@@ -144,10 +144,7 @@ async function claimOnce(
   await by.at?.("send", record.id);
   call.mayHaveLeft = true;
   const answer = await send(claimed, change, { ...by, compute: by.compute.onlyWhile(mayGoOn) });
-  if (answer instanceof ComputeError) {
-    call.mayHaveLeft = answer.kind !== "unreachable";
-    by.unclearCallsOfThisWorker.add(record.id);
-  }
+  if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
   await by.at?.("answer", record.id);
   if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
   // The answer is nowhere else: a Redis that is slow or fails over must not make it unknown
@@ -280,11 +277,6 @@ async function refused(
       const all = { ...learned, after: read.seen, already: true };
       return moveIfStillOurs(claimed, "done", all, "already in that state", by);
     }
-    // The conflict may be with the first call, taking effect late: reads decide
-    if ((claimed.progress.resent ?? 0) > 0) {
-      const why = "it was resent, and the compute service refused it in this state";
-      return moveIfStillOurs(claimed, "unclear", learned, why, by);
-    }
   }
   const why = answer.serviceMessage
     ? `the compute service refused: ${answer.serviceMessage}`
@@ -309,7 +301,7 @@ async function returnToAuthorized(
 
 /**
  * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
- * (`unclear`, `not-applied`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
+ * (`unclear`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
  */
 async function moveIfStillOurs(
   claimed: StoredRequest,
@@ -322,10 +314,10 @@ async function moveIfStillOurs(
   for (let tries = 0; tries < 20 && now; tries++) {
     const isOurs =
       now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
-    const mayMove = ["sending", "unclear", "not-applied"].includes(now.state) && !now.final;
+    const mayMove = ["sending", "unclear"].includes(now.state);
     if (!isOurs || !mayMove) break;
     const mark = learned.mark ?? now.progress.mark;
-    const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
+    const { quietSince: _early, quietLooks: _few, ...noted } = now.progress;
     const progress = { ...noted, ...learned, ...(mark ? { mark } : {}) };
     if ((await by.store.move(now, { state, progress, why })).is !== "changed") break;
     now = await by.store.get(claimed.record.id);

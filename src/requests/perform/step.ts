@@ -26,6 +26,9 @@ export function changeOf(
 /** A request whose step or judging has thrown so often is left to a person. */
 export const maxStepErrors = 5;
 
+/** From the end of a request that wasn't applied until its target is looked at once more: three quiet periods (ms). */
+export const lateLookMs = ({ quiesceMs }: { quiesceMs: number }): number => 3 * quiesceMs;
+
 export const throttledWhy = "the compute service asked Gatehouse to slow down";
 
 /** What the queue does next with this request. */

@@ -37,8 +37,6 @@ export interface WorkerContext {
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: ReturnType<typeof createShares>;
-  /** Requests whose call this process saw end without a clear answer: only it may resend them. */
-  unclearCallsOfThisWorker: Set<string>;
   /** Claims (`claimId`) under way in this process; undecided until they end. */
   calling: Set<string>;
   /** Claims (`claimId`) of any worker seen under way, since when by this process's monotonic clock. */

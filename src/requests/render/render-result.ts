@@ -250,7 +250,7 @@ function deniedBy(request: StoredRequest): Markdown {
 /** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
 function alreadyWords(progress: StoredRequest["progress"]): string {
   return progress.answer?.class === "conflict"
-    ? `the compute service refused the ${progress.resent ? "resent " : ""}call (409)`
+    ? "the compute service refused the call (409)"
     : sentWords(progress);
 }
 
@@ -292,7 +292,7 @@ export function symbolOf(request: StoredRequest, command: ChangeCommand): string
 /** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
 function isIdle({ state, progress }: StoredRequest): boolean {
   if (state === "cancelled") return progress.instead !== undefined || !!progress.decidedBy;
-  return progress.already === true && !progress.resent;
+  return progress.already === true;
 }
 
 /** Which view the card shows. A move within a view costs no edit of the message. */

@@ -98,7 +98,7 @@ function madeWords(
   const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
   switch (state) {
     case "done":
-      if (progress.already && !progress.resent) return undefined;
+      if (progress.already) return undefined;
       if (isUnconfirmed(other, command)) return md`${noun} was accepted, not confirmed, ${at}`;
       return md`${requester.name} ${deed}${emergency}${progress.decidedBy ? `, says ${progress.decidedBy.name}` : ""}, ${at}`;
     case "failed":

@@ -103,7 +103,7 @@ export const mechanismRows: Row[] = [
   {
     id: "M4",
     fault: "the answer is lost at once; the effect comes within the quiet period",
-    must: "nothing is resent; both are done",
+    must: "both are done, each by one call",
     unknown: "none",
     alone: "an effect some 300 ms before the quiet period ends",
     run: ({ seed }) =>

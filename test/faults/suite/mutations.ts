@@ -128,10 +128,10 @@ export const mutations: readonly Mutation[] = [
     rows: "M7",
   },
   {
-    name: "the first call of what was sent twice is forgotten",
-    file: "src/requests/perform/sweep.ts",
-    was: "await by.store.lates.later(id, 0);",
-    is: "",
+    name: "what wasn't applied is never looked at again",
+    file: "src/requests/perform/poll.ts",
+    was: "await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));",
+    is: "void lateLookMs(by.policy.timing);",
     rows: "A7b",
   },
   {

@@ -18,7 +18,6 @@ const vm = (status: string, more: Partial<Vm> = {}): Vm => ({
 const stop: Effect<Vm, never> = {
   wanted: (now) => now?.status === "STOPPED",
   untouched: (now, before) => now?.status === before?.status,
-  again: "once",
 };
 const restart: Effect<Vm, never> = {
   wanted: (now) => now?.status === "RUNNING",
@@ -26,7 +25,6 @@ const restart: Effect<Vm, never> = {
     now?.status === "REBOOTING" ||
     (now?.updatedAt !== undefined && now.updatedAt !== before?.updatedAt),
   needsMark: true,
-  again: "never",
 };
 
 /** Feeds reads, each `[at, status]`, and returns the verdict of the last, or of the first that moves. */
@@ -120,16 +118,6 @@ describe("judging what became of a request", () => {
     expect(judgeAll(stop, "unclear", progress, early).state).toBe("unclear");
     const quiet = judgeAll(stop, "unclear", progress, [...early, [1200, vm("RUNNING")]]);
     expect(quiet.state).toBe("not-applied");
-    expect(quiet.progress.mayResend).toBe(true);
-  });
-
-  it("lets it be sent again once, not twice", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, resent: 1 };
-    const reads = [
-      [1050, vm("RUNNING")],
-      [1200, vm("RUNNING")],
-    ] as const;
-    expect(judgeAll(stop, "unclear", progress, reads).progress.mayResend).toBe(false);
   });
 
   it("calls a restart without a mark unknown after the time of quiet", () => {

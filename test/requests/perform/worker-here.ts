@@ -85,7 +85,6 @@ export async function workerHere(
     wake: async () => undefined,
     wakeIfIdle: async () => undefined,
     polls: createPolls(redis, key, store.getMany),
-    unclearCallsOfThisWorker: new Set(),
     calling: new Set(),
     shares: createShares(20),
     sendingSince: new Map(),

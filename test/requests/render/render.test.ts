@@ -430,7 +430,6 @@ describe("a result that sent nothing, or can't be confirmed", () => {
     expect(already({ answer: { class: "conflict", status: 409 } })).toContain(
       "is already STOPPED; the compute service refused the call (409).",
     );
-    expect(already({ resent: 1 })).toContain("is already STOPPED; nothing was resent.");
     expect(already({ throttled: 1 })).toContain("the earlier call was not applied.");
   });
 

@@ -53,11 +53,5 @@ const isRestart = ({ command }: Journalled) => command === "vm restart";
 export const found = (request: Journalled) =>
   request.state === "done" || (isRestart(request) && request.state === "unknown");
 
-/** Not applied: that is proven, and it may be sent again; a restart is unknown. */
-export const notFoundOrAgain = (request: Journalled) =>
-  isRestart(request)
-    ? request.state === "unknown"
-    : request.state === "done" || request.state === "not-applied";
-
 export const notFound = (request: Journalled) =>
   request.state === (isRestart(request) ? "unknown" : "not-applied");

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import type { Message } from "../../../src/messages/message.ts";
+import { lateLookWork } from "../../../src/requests/perform/late-look.ts";
+import { commands } from "../../../src/commands/index.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { interaction, member, restartOf } from "../asking.ts";
+import { type WorkerHere, workerHere } from "./worker-here.ts";
+
+/** A stop of web-2 that two reads after the quiet period found without effect. */
+async function notApplied(here: WorkerHere) {
+  const { store } = here.by;
+  here.by.commands = commands.filter(isChange);
+  const target = await here.vm("payments/web-2");
+  const { approval: _none, ...submission } = restartOf(target, { person: member("U0OLIVIA") });
+  const command = here.by.commands.find(({ name }) => name === "vm stop");
+  if (!command) throw new Error("no such command");
+  const asked = await interaction(store, { ...submission, command });
+  const before = await here.by.compute.vms.get(target.id);
+  const progress = { sentAt: await store.now(), before };
+  for (const state of ["sending", "unclear", "not-applied"] as const) {
+    const request = await store.get(asked.record.id);
+    if (!request) throw new Error("it is gone");
+    await store.move(request, { state, progress, why: state });
+  }
+  await store.lates.later(asked.record.id, 0);
+  return { id: asked.record.id, target };
+}
+
+/** What is told in one look. */
+async function look(here: WorkerHere, id: string): Promise<Message[]> {
+  const told: Message[] = [];
+  const work = lateLookWork(
+    () => here.by,
+    async (_request, message) => void told.push(message),
+  );
+  await work.handle(id, "");
+  return told;
+}
+
+const stateOf = async (here: WorkerHere, id: string) => (await here.by.store.get(id))?.state;
+
+describe("a late look at what wasn't applied", () => {
+  it("says nothing where it stayed so, and looks no more", async () => {
+    await using here = await workerHere();
+    const { id } = await notApplied(here);
+    expect(await look(here, id)).toEqual([]);
+    expect([await stateOf(here, id), await here.by.store.lates.depth()]).toEqual([
+      "not-applied",
+      0,
+    ]);
+  });
+
+  it("tells once what took effect after all, in the trail too, and its card is right from then on", async () => {
+    await using here = await workerHere();
+    const { id } = await notApplied(here);
+    here.compute.edit.setStatus({ vm: "payments/web-2", status: "STOPPED" });
+    const told = await look(here, id);
+    expect(told.map(({ text }) => text)).toEqual([
+      "⚠️ web-2 is STOPPED by now: vm stop took effect late.",
+    ]);
+    expect(JSON.stringify(told)).toContain(id);
+    expect(await here.audit()).toContainEqual(
+      expect.objectContaining({ what: "late-effect", request: id, status: "STOPPED" }),
+    );
+    expect(await stateOf(here, id)).toBe("done");
+    expect(await look(here, id)).toEqual([]);
+  });
+
+  it("waits while the target is under way, and while the service can't be read", async () => {
+    await using here = await workerHere();
+    const { id } = await notApplied(here);
+    here.compute.edit.setStatus({ vm: "payments/web-2", status: "REBOOTING" });
+    expect(await look(here, id)).toEqual([]);
+    here.compute.weather({ match: "reads", status: 503 });
+    expect(await look(here, id)).toEqual([]);
+    expect([await stateOf(here, id), await here.by.store.lates.depth()]).toEqual([
+      "not-applied",
+      1,
+    ]);
+  });
+
+  it("claims nothing that a later request may have done", async () => {
+    await using here = await workerHere();
+    const { id, target } = await notApplied(here);
+    const { approval: _none, ...submission } = restartOf(target, { person: member("U0ADA") });
+    const other = await interaction(here.by.store, submission);
+    const progress = { sentAt: (await here.by.store.now()) + 1 };
+    await here.by.store.move(other, { state: "sending", progress, why: "claimed" });
+    here.compute.edit.setStatus({ vm: "payments/web-2", status: "STOPPED" });
+    expect(await look(here, id)).toEqual([]);
+    expect([await stateOf(here, id), await here.by.store.lates.depth()]).toEqual([
+      "not-applied",
+      0,
+    ]);
+  });
+});
