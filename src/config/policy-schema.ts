@@ -135,6 +135,8 @@ export const usualPace = {
   pollMostMs: 10_000,
   /** Equal reads this far apart are stable: short compared with a reboot, which must not go unseen between them. */
   stableGapMs: 2_000,
+  /** The same after a transition was read, such as REBOOTING: that is the proof, and a status that flaps doesn't stand for so long. */
+  transitionGapMs: 500,
   /** Longest time from claim to send: past it, what the gate found may no longer be so. */
   claimWindowMs: 2_000,
   /** Heartbeat interval: a worker that dies must be missed while its claim is young. */

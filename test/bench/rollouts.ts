@@ -21,6 +21,7 @@ const pace: Pace = {
   pollFirstMs: 100,
   pollMostMs: 1_000,
   stableGapMs: 200,
+  transitionGapMs: 200,
   inventoryRefreshMs: 3_600_000,
 };
 

@@ -105,6 +105,7 @@ describe("gatehouse.yml", () => {
       pollFirstMs: 1_000,
       pollMostMs: 10_000,
       stableGapMs: 2_000,
+      transitionGapMs: 500,
       claimWindowMs: 2_000,
       heartbeatMs: 3_000,
       sweepMs: 10_000,

@@ -36,6 +36,7 @@ const quickPace: Pace = {
   pollFirstMs: 20,
   pollMostMs: 100,
   stableGapMs: 30,
+  transitionGapMs: 30,
   sweepMs: 1_000,
 };
 

@@ -38,6 +38,7 @@ export const testPace: Pace = {
   pollFirstMs: 20,
   pollMostMs: 100,
   stableGapMs: 30,
+  transitionGapMs: 30,
   claimWindowMs: 600,
   heartbeatMs: 200,
   sweepMs: 200,

@@ -107,6 +107,12 @@ const crowd = 70;
 
 type Waiting = Pick<StoredRequest, "state" | "progress" | "changedAt">;
 
+type Gap = "stableGapMs" | "transitionGapMs";
+
+/** How far apart two equal reads must be for an end (ms). */
+const gapOf = ({ mark }: Pick<Progress, "mark">, timing: Pick<Policy["timing"], Gap>): number =>
+  mark && isTransitional(mark.status) ? timing.transitionGapMs : timing.stableGapMs;
+
 /**
  * In how many milliseconds a poll may decide about a request, where that is foreseeable: when its settled target has stood for
  * long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise `delay`.
@@ -115,12 +121,12 @@ export function soonest(
   { state, progress, changedAt }: Waiting,
   seen: Seen | undefined,
   at: number,
-  timing: Pick<Policy["timing"], "pollFirstMs" | "pollMostMs" | "stableGapMs"> & { delay: number },
+  timing: Pick<Policy["timing"], "pollFirstMs" | "pollMostMs" | Gap> & { delay: number },
 ): number {
-  const { pollFirstMs, pollMostMs, stableGapMs, delay } = timing;
+  const { pollFirstMs, pollMostMs, delay } = timing;
   const isSettled = state === "accepted" && !isUnsettled(seen);
   const isSame = progress.lastLook?.print === lookAt(seen, at).print;
-  const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + stableGapMs - at;
+  const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + gapOf(progress, timing) - at;
   if (isSettled && progress.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
   const ageMs = Math.max(0, at - (progress.sentAt ?? changedAt));
   const youngMs = Math.round(pollFirstMs / 3);
@@ -275,10 +281,7 @@ export function judge(input: {
   args: unknown;
   seen: Seen | undefined;
   at: number;
-  timing: Pick<
-    Policy["timing"],
-    "quiesceMs" | "stableGapMs" | "settleDeadlineMs" | "restartMarkMs"
-  >;
+  timing: Pick<Policy["timing"], "quiesceMs" | Gap | "settleDeadlineMs" | "restartMarkMs">;
 }): Judged {
   const { state, effect, at, timing } = input;
   const args = input.args as never;
@@ -307,6 +310,7 @@ export function judge(input: {
   if (at >= quietAt) progress.quietLooks = (progress.quietLooks ?? 0) + 1;
   const sameFor = isSame ? at - (progress.sameSince ?? at) : 0;
   const isStable = sameFor >= timing.stableGapMs && !isUnsettled(seen);
+  const hasSettled = sameFor >= gapOf(progress, timing) && !isUnsettled(seen);
   const isQuiet =
     progress.quietSince !== undefined && at - progress.quietSince >= timing.stableGapMs;
   const isLate = at >= sentAt + timing.settleDeadlineMs;
@@ -327,11 +331,11 @@ export function judge(input: {
     const next = state === "accepted" ? "unclear" : "unknown";
     return ended(next, "the target was replaced while this ran");
   }
-  if (isStable && effect.wanted(seen, before, args) && (began || !effect.needsMark)) {
+  if (hasSettled && effect.wanted(seen, before, args) && (began || !effect.needsMark)) {
     return ended("done", `read ${look.status}`);
   }
   if (
-    isStable &&
+    hasSettled &&
     statusFacts(look.status).isAlarming &&
     (began || (wasAccepted && !statusFacts(statusOf(before)).isAlarming))
   ) {

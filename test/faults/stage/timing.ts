@@ -60,6 +60,7 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat, canary }: Timing):
   pollFirstMs: 25,
   pollMostMs: 200,
   stableGapMs: 50,
+  transitionGapMs: 50,
   sweepMs: 250,
   inventoryRefreshMs: 5_000,
   peopleCacheMs: 1_000,

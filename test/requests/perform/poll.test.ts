@@ -188,7 +188,13 @@ describe("the poll that requests of a project share", () => {
 
 describe("the next poll of a request", () => {
   const delay = 4_000;
-  const timing = { pollFirstMs: 1_000, pollMostMs: 10_000, stableGapMs: 2_000, delay };
+  const timing = {
+    pollFirstMs: 1_000,
+    pollMostMs: 10_000,
+    stableGapMs: 2_000,
+    transitionGapMs: 500,
+    delay,
+  };
   const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
   const rebooting = { ...vm, status: "REBOOTING" };
   const mark = { status: "REBOOTING", at: 10_050 };
@@ -197,14 +203,22 @@ describe("the next poll of a request", () => {
   it.each([
     ["soon, right after the send", "sending", sent, vm, 10_010, 323],
     ["soon, while it is young and not settled", "accepted", sent, rebooting, 10_400, 266],
-    ["when it will have stood for long enough", "accepted", sent, vm, 10_400, 2_000],
+    ["when it will have stood for long enough", "accepted", sent, vm, 10_400, 500],
+    [
+      "later where a newer timestamp is the only sign",
+      "accepted",
+      { sentAt: 10_000, mark: { status: "RUNNING", at: 10_050 } },
+      vm,
+      10_400,
+      2_000,
+    ],
     [
       "counted from the first of equal reads",
       "accepted",
-      { ...sent, lastLook: lookAt(vm, 11_000), sameSince: 10_400 },
+      { ...sent, lastLook: lookAt(vm, 10_700), sameSince: 10_400 },
       vm,
-      11_000,
-      1_400,
+      10_700,
+      200,
     ],
     [
       "at the usual pace without a sign that it began",

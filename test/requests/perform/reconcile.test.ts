@@ -4,7 +4,13 @@ import type { Effect } from "../../../src/registry/define.ts";
 import { type Judged, judge } from "../../../src/requests/perform/poll.ts";
 import type { Progress } from "../../../src/requests/journal/record.ts";
 
-const timing = { quiesceMs: 1000, stableGapMs: 100, settleDeadlineMs: 10_000, restartMarkMs: 3000 };
+const timing = {
+  quiesceMs: 1000,
+  stableGapMs: 100,
+  transitionGapMs: 25,
+  settleDeadlineMs: 10_000,
+  restartMarkMs: 3000,
+};
 
 const vm = (status: string, more: Partial<Vm> = {}): Vm => ({
   id: "vm-1",
@@ -95,6 +101,21 @@ describe("judging what became of a request", () => {
       [350, vm("RUNNING")],
     ]);
     expect(after.state).toBe("done");
+  });
+
+  it("needs less time between two equal reads after REBOOTING was read, and starts anew when it flaps", () => {
+    const progress = { before: vm("RUNNING"), sentAt: 0, answer: { class: "accepted" } };
+    const flaps = [
+      [10, vm("REBOOTING")],
+      [20, vm("RUNNING")],
+      [40, vm("RUNNING")],
+      [42, vm("REBOOTING")],
+      [50, vm("RUNNING")],
+      [70, vm("RUNNING")],
+    ] as const;
+    expect(judgeAll(restart, "accepted", progress, flaps).state).toBe("accepted");
+    const stands = judgeAll(restart, "accepted", progress, [...flaps, [76, vm("RUNNING")]]);
+    expect([stands.state, stands.at]).toEqual(["done", 76]);
   });
 
   it("takes a moved updated_at for a mark where the service gives one", () => {
