@@ -18,7 +18,6 @@ import { isChange, usageOf } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { at, textAt } from "../slack/json.ts";
-import { isSignedBy, readSignature } from "../slack/receive/signature.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { mayPropose } from "../proposals/proposals.ts";
 import type { Behind } from "./api-context.ts";
@@ -34,6 +33,7 @@ import {
 import { type Call, type Handle, Problem, type Route, jsonOf, unauthorized } from "./server.ts";
 import { propose, stateOf } from "./propose.ts";
 import { readFor, readsOf, wordsOf } from "./reads.ts";
+import { isSignedBy, readSignature } from "./slack-signature.ts";
 
 /** Slackbot makes a few calls for each question. */
 const perPersonMinute = 120;

@@ -4,10 +4,9 @@ import { messageOf } from "../errors.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { CannotTell } from "../slack/people/cannot-tell.ts";
-import { readBody } from "../slack/receive/read-body.ts";
-import { createUnverified } from "../slack/receive/unverified.ts";
 import { parseJson } from "../text/parse-json.ts";
 import type { Behind } from "./api-context.ts";
+import { readBody } from "./read-body.ts";
 
 /** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
 export interface Call {
@@ -90,7 +89,6 @@ interface ApiOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
 
 /** Answers what comes through the API: one route for each kind of caller, and problems in one form. */
 export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
-  const unverified = createUnverified();
   const stopping = new AbortController();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
@@ -117,7 +115,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
     try {
       if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
       if (!route) throw notAllowed(fitting);
-      const body = await bodyOf(request, unverified);
+      const body = await bodyOf(request);
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const signal = AbortSignal.any([gone.signal, stopping.signal]);
@@ -180,20 +178,14 @@ function notAllowed(fitting: readonly Route[]): Problem {
 const bodyProblems = {
   "too-large": [413, "The body is larger than 256 KB."],
   slow: [408, "The body took too long to arrive."],
-  crowded: [503, "Too many calls at once; repeat it."],
 } as const;
 
-async function bodyOf(
-  request: IncomingMessage,
-  unverified: ReturnType<typeof createUnverified>,
-): Promise<Buffer> {
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const [status, title] = bodyProblems["too-large"];
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new Problem(status, title);
-  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes, unverified }).catch(
-    () => {
-      throw new Problem(400, "The body was cut.");
-    },
-  );
+  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes }).catch(() => {
+    throw new Problem(400, "The body was cut.");
+  });
   if (typeof body !== "string") return body;
   const [code, why] = bodyProblems[body];
   throw new Problem(code, why);

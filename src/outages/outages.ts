@@ -30,6 +30,8 @@ export interface RefusedInteraction {
   words?: string | undefined;
   /** What the person is called, where Slack says it. */
   name?: string | undefined;
+  /** Nobody knows whether Redis stored it: then it ran once Redis was back. */
+  mayRun?: boolean | undefined;
 }
 
 /** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
@@ -190,7 +192,7 @@ export function createDependencyMonitor(
       if (what === "silence") failed(part, now);
       if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
     },
-    /** Redis didn't take it, and the person read that nothing was done. */
+    /** Redis didn't take it, or didn't say so, and the person read that. */
     refused(interaction: RefusedInteraction): void {
       if (refused.size >= maxRefused) return;
       const words = interaction.words?.slice(0, maxWords);

@@ -110,8 +110,10 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
   return dotted(md`${symbolOf(request, command)} ${words}`, who, id);
 }
 
-function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Markdown {
+function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteraction): Markdown {
   const what = words === undefined ? md`A button or form` : name(words);
+  if (mayRun)
+    return md`${signs.unknown} ${what} from ${person ?? name(userId)} may not have been stored: where no card appeared, nothing was done.`;
   return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 

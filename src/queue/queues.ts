@@ -13,6 +13,16 @@ export interface PendingJob {
   id: string;
 }
 
+/** An act in Slack that was acknowledged, or is about to be, as it is stored. */
+export interface Kept {
+  readonly id: string;
+  readonly kind: string;
+}
+
+export interface InteractionJob {
+  interaction: Kept;
+}
+
 export interface RequestJob {
   /** Of a request or a rollout. */
   request?: string;
@@ -36,10 +46,13 @@ export function createQueues(connection: RedisClient, prefix: string) {
   const messages = new Queue<PendingJob>("messages", options);
   /** One read of a project or a VM, for all requests that wait for it. */
   const polls = new Queue<PendingJob>("polls", options);
-  const all = [requests, messages, polls];
+  /** What people did in Slack, until it is handled: due only where its gateway died. */
+  const interactions = new Queue<InteractionJob>("interactions", options);
+  const all = [interactions, requests, messages, polls];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
   return {
+    interactions,
     messages,
     polls,
     /** Enqueues a step of a request or a rollout: now, also where one is put off, and once more after one that runs. */

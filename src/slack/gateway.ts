@@ -3,14 +3,15 @@ import { noteGroupChange } from "../audit/policy-order.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
+import { createInteractions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import { type Spans, during, spanned, workOnInteraction } from "../log/traces.ts";
+import { type Spans, spanned, workOnInteraction } from "../log/traces.ts";
 import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/access.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { createConversation } from "./conversation/conversation.ts";
+import { createConversation, listenedTo } from "./conversation/conversation.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
 import { groupNews, readGroupChange } from "./people/group-news.ts";
 import type { BotIdentity } from "./people/identity.ts";
@@ -18,7 +19,6 @@ import { createNames } from "./people/names.ts";
 import type { People } from "./people/people.ts";
 import { groupsNamedIn } from "./people/user-groups.ts";
 import { createSlackApp } from "./receive/app.ts";
-import { createIntake } from "./receive/intake.ts";
 import { createLostReplies } from "./receive/lost-replies.ts";
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
@@ -46,13 +46,14 @@ export async function startGateway(
     redis: RedisClient;
     key: Keys;
     people: People;
-    queues: Pick<Queues, "wake">;
+    queues: Pick<Queues, "wake" | "interactions">;
+    connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<Watch, "refused" | "taken">;
     telemetry: Telemetry;
     spans: Spans | undefined;
     /** Failpoints between an interaction and its request. */
     at:
-      | ((point: "intake" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
+      | ((point: "stored" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
       | undefined;
   } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
@@ -93,12 +94,12 @@ export async function startGateway(
     },
     now: Date.now,
   };
-  const intake = createIntake({
+  const interactions = createInteractions({
+    queue: options.queues.interactions,
     redis,
     key,
+    heartbeatMs: timing.heartbeatMs,
     log,
-    beatMs: timing.heartbeatMs,
-    takeOverAfterMs: 5 * timing.heartbeatMs,
   });
   // Each handling begins with the rules of its moment and keeps them
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
@@ -111,20 +112,19 @@ export async function startGateway(
     dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
     web: options.web,
-    intake: {
-      ...intake,
-      async accept(interaction) {
-        const work = workOnInteraction(interaction.id);
-        const taken = await during(work, () => intake.accept(interaction));
-        options.watch.taken(interaction.id);
-        if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
-        await at?.("intake", interaction.id);
-        return taken;
-      },
+    botToken: () => config.slack.botToken,
+    interactions,
+    connection: await options.connected("worker"),
+    names: listenedTo,
+    async onStored(interaction, isNew) {
+      options.watch.taken(interaction.id);
+      if (!isNew) telemetry.refusals.inc({ reason: "replay" });
+      await at?.("stored", interaction.id);
     },
     handlers: {
       ...conversation,
       async handle(interaction, reply) {
+        options.watch.taken(interaction.id);
         await at?.("ack", interaction.id);
         const { id, kind, at: startMs, userId } = interaction;
         const attributes = { interaction: id, person: userId };
@@ -152,13 +152,14 @@ export async function startGateway(
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
     onLostReply: createLostReplies(options.announce),
-    recoverEveryMs: Math.min(5_000, 5 * timing.heartbeatMs),
   });
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
     /** What conversations go by from now on: the API answers programs from the same. */
     contextNow,
+    /** Handles what dead gateways left, while it isn't held. */
+    recovering: app.recovering,
     /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,
     /** Why Slack isn't connected, if it isn't. */

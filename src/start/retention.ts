@@ -29,7 +29,7 @@ const kinds: readonly Kind[] = [
     /^(outbox|notices?|feeds?|feed-(open|told)|pace|line|turns)(:|$)/,
     "until sent; notices and subscriptions 7 days",
   ],
-  ["deliveries from Slack", /^intake:/, "11 minutes, or until handled"],
+  ["deliveries from Slack", /^(seen|interactions)(:|$)/, "11 minutes, or until handled"],
   ["audit trail", /^audit(:|$)/, "forever"],
   ["pins that people approved", /^pins$/, "until dropped"],
   ["policy versions", /^policy:/, "forever"],

@@ -11,6 +11,7 @@ import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { type Status, type Unready, createStatus } from "./checks.ts";
+import { onlyWhileClocksAgree } from "./clock.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { createMeasure } from "./measure.ts";
@@ -137,6 +138,7 @@ export async function start(
           standstill: on.policyKeeper.standstill,
         }),
       );
+      onlyWhileClocksAgree(on.clock, gateway.recovering);
       if (receive.mode === "http") {
         // The only port that is open to the world: it knows Slack's path, and nothing of this process
         const api = { port: config.port, host, log };

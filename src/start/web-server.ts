@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
-import type { Socket } from "node:net";
 import { ConfigError } from "../config/config.ts";
 import { UserError, codeOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -14,14 +13,16 @@ export interface PortOptions {
   log: Log;
 }
 
-/** Connections that have no request in hand. */
-const mostIdle = 256;
-/** A new connection isn't idle yet: of a burst all come before the first has said anything (ms). */
-const idleGraceMs = 500;
-/** All together; beyond it new ones are dropped where each has a whole request in hand. */
+/** All together: Node.js drops those beyond it. */
 const mostConnections = 1_024;
 /** Without a byte in either direction: longer than a call waits for the next state. */
 const silentMs = 70_000;
+/** For one request to arrive whole, and its headers; a connection that says nothing is cut after the latter. */
+const arrival = {
+  requestTimeout: 10_000,
+  headersTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+};
 
 /** Why a port can't be had. Another process may give it back: that is worth another try. */
 const troubles: Readonly<Record<string, string>> = {
@@ -31,75 +32,20 @@ const troubles: Readonly<Record<string, string>> = {
 };
 
 /**
- * A web server of this process. `listener` answers false where nothing is at the address. Of connections without a request the
- * oldest is cut when there are too many for longer than a burst takes, and where there is no room at all the oldest whose request
- * hasn't arrived whole: so whoever opens them without end shuts nobody out. Throws when the port is taken.
+ * A web server of this process. `listener` answers false where nothing is at the address. Limits on connections and on how long
+ * a request may take to arrive bound what strangers can hold; a proxy in front bounds how many there are. Throws when the port is
+ * taken.
  */
 export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
-  /** Since when, the longest first. */
-  const idle = new Map<Socket, number>();
-  /** All that are open, with the request in hand; those that were heard of last come last. */
-  const open = new Map<Socket, IncomingMessage | undefined>();
-  const how = { requestTimeout: 15_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
-  const server = createServer(how, (request, response) => {
+  const server = createServer(arrival, (request, response) => {
     if (listener(request, response) === false)
       response.writeHead(404, { connection: "close" }).end();
   });
-  // One more comes in, so that another is cut for it
-  server.maxConnections = mostConnections + 1;
+  server.maxConnections = mostConnections;
   server.setTimeout(silentMs);
-  const hold = (socket: Socket, request?: IncomingMessage) => {
-    open.delete(socket);
-    open.set(socket, request);
-  };
-  const cut = (socket: Socket) => {
-    idle.delete(socket);
-    open.delete(socket);
-    socket.destroy();
-  };
-  let looking: NodeJS.Timeout | undefined;
-  const cutIdle = () => {
-    looking = undefined;
-    const longest = performance.now() - idleGraceMs;
-    for (const [socket, since] of idle) {
-      if (idle.size <= mostIdle || since > longest) break;
-      cut(socket);
-    }
-    lookLater();
-  };
-  const lookLater = () => {
-    if (idle.size <= mostIdle) return;
-    // What arrived meanwhile is read first, however busy the process was
-    looking ??= setTimeout(() => setImmediate(cutIdle), idleGraceMs / 2).unref();
-  };
-  const makeRoom = () => {
-    if (open.size <= mostConnections) return;
-    const unfinished = open.entries().find(([, request]) => request?.complete !== true);
-    if (unfinished) cut(unfinished[0]);
-  };
-  const rest = (socket: Socket) => {
-    if (socket.destroyed) return;
-    idle.set(socket, performance.now());
-    hold(socket);
-    lookLater();
-  };
-  server.on("connection", (socket) => {
-    socket.once("close", () => {
-      idle.delete(socket);
-      open.delete(socket);
-    });
-    rest(socket);
-    makeRoom();
-  });
-  server.on("request", (request, response) => {
-    const { socket } = request;
-    idle.delete(socket);
-    hold(socket, request);
-    response.once("finish", () => rest(socket));
-  });
   server.listen({ port, host, backlog: mostConnections });
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];

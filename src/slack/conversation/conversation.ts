@@ -11,6 +11,7 @@ import type {
   Submission,
   SubmissionResult,
 } from "../receive/interaction.ts";
+import type { ListenedTo } from "../receive/listeners.ts";
 import { parseJson } from "../web.ts";
 import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
@@ -18,7 +19,7 @@ import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
 import { pressedAtHome, showHome } from "./home.ts";
 import { dismissProposal, dismissalCallback } from "./press-proposal.ts";
-import { press } from "./press.ts";
+import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
 import { alreadyRequested } from "./submit-change.ts";
@@ -49,6 +50,9 @@ const forms = new Map<string, FormHandler>([
   [reviewCallback, { check: signReview }],
   [dismissalCallback, { check: dismissProposal }],
 ]);
+
+/** What Bolt listens to by name. */
+export const listenedTo: ListenedTo = { forms: [...forms.keys()], buttons: buttonFamilies };
 
 export function createConversation(
   contextNow: () => GatewayContext,
@@ -99,7 +103,7 @@ export function createConversation(
 
     suggest: (request) => suggest(request, seenNow(request)),
 
-    withoutRedis: (interaction) => withoutRedis(interaction, seenNow(interaction), watch),
+    withoutRedis: (interaction, how) => withoutRedis(interaction, seenNow(interaction), how, watch),
 
     async tooLate(reply: Reply): Promise<void> {
       const what = md`Gatehouse was interrupted while reading your command. Nothing was done; please send it again.`;

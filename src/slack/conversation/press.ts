@@ -94,6 +94,16 @@ const presses: Readonly<Record<string, Handle>> = {
   },
 };
 
+/** How actions begin: with what `presses` has, a command, an alert, or the input of a form. */
+export const buttonFamilies: readonly string[] = [
+  ...new Set(Object.keys(presses).map((action) => action.split(":")[0] ?? "")),
+  "run",
+  "alert",
+  "pick",
+  "arg",
+  "dialog",
+];
+
 export async function press(act: Act<Press>): Promise<void> {
   const { action, value: text } = act.interaction;
   const [kind = "", what = ""] = action.split(":");

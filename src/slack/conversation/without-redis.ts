@@ -41,11 +41,13 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
 export function withoutRedis(
   interaction: Interaction,
   gateway: GatewayContext,
+  { mayRun }: { mayRun: boolean },
   watch: Pick<Watch, "refused">,
 ): ((reply: Reply) => Promise<void>) | undefined {
   const { id, channelId, userId, teamId, kind } = interaction;
   const remember = (words: { words?: string }): undefined => {
-    if (/^[CDG]/.test(channelId)) watch.refused({ id, channelId, userId, teamId, ...words });
+    if (/^[CDG]/.test(channelId))
+      watch.refused({ id, channelId, userId, teamId, mayRun, ...words });
   };
   if (kind === "button" || kind === "submission") return remember({});
   if (kind !== "command" && kind !== "mention") return undefined;

@@ -1,19 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import { App, type Receiver } from "@slack/bolt";
 import type { Dispatcher } from "undici";
-import type { Live } from "../../config/changing-file.ts";
-import { type Rounds, startRounds } from "../../redis/rounds.ts";
-import type { Web } from "../web.ts";
+import { type Live, valueOf } from "../../config/changing-file.ts";
+import { slackLogger } from "../../log/slack-logger.ts";
+import type { Interactions } from "../../queue/interactions.ts";
+import type { RedisClient } from "../../redis/redis.ts";
+import type { BotIdentity } from "../people/identity.ts";
+import { type Web, clientOptions } from "../web.ts";
 import { type DeliveryOptions, createDeliveries } from "./deliveries.ts";
-import { type HttpRefusal, createSlackHttp } from "./http.ts";
+import { type HttpRefusal, createHttpReceiver } from "./http-receiver.ts";
 import type { Interaction } from "./interaction.ts";
+import { type ListenedTo, registerListeners } from "./listeners.ts";
+import { createProcessEvent } from "./process-event.ts";
+import { type RefusedDelivery, refuseForeign } from "./refuse-foreign.ts";
 import { createReply } from "./reply.ts";
-import { createSlackSocket } from "./socket.ts";
+import { createSocketReceiver } from "./socket-receiver.ts";
 
-interface SlackAppOptions extends Pick<
-  DeliveryOptions,
-  "identity" | "intake" | "handlers" | "log" | "onAck"
-> {
+interface SlackAppOptions extends Pick<DeliveryOptions, "handlers" | "log" | "onStored"> {
+  identity: BotIdentity;
+  interactions: Interactions;
+  /** For BullMQ's blocking reads: a connection of their own. */
+  connection: RedisClient;
+  names: ListenedTo;
+  botToken: Live;
   /** With it: Socket Mode. */
   appToken?: Live | undefined;
   /** Without an app token: HTTP. */
@@ -22,39 +32,64 @@ interface SlackAppOptions extends Pick<
   /** For Socket Mode through a proxy. */
   dispatcher?: Dispatcher | undefined;
   web: Web;
+  now?: () => number;
+  onAck?: (kind: string, ms: number) => void;
   /** A delivery was rejected: for the security counter. */
-  onRefused?: (reason: HttpRefusal | "app" | "team") => void;
+  onRefused?: (reason: HttpRefusal | RefusedDelivery["reason"]) => void;
   /** Slack accepted an answer nowhere. */
   onLostReply?: (interaction: Interaction) => Promise<void>;
-  /** How often this one looks for what other gateways left (ms). */
-  recoverEveryMs?: number;
 }
 
-/** Receives, acknowledges, and hands interactions to `handlers`. */
+/** Bolt's App: receives, acknowledges, and hands interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
-  const { intake, log, appToken, recoverEveryMs = 5_000 } = options;
+  const { interactions, identity, apiUrl, log, appToken, now = Date.now } = options;
   const deliveries = createDeliveries({
     ...options,
     replyTo: (interaction) => createReply({ ...options, interaction }),
   });
-  const { take } = deliveries;
+  // Bolt gives a receiver its App when that is made
+  const delivery: { app?: App } = {};
+  const { processEvent, inHand } = createProcessEvent({
+    ...options,
+    app: { processEvent: async (event) => delivery.app?.processEvent(event) },
+  });
   const { signingSecret = "" } = options;
-  const socket = appToken ? createSlackSocket({ ...options, take, appToken }) : undefined;
-  const http = appToken ? undefined : createSlackHttp({ ...options, take, signingSecret });
+  const socket = appToken
+    ? createSocketReceiver({ ...options, processEvent, appToken })
+    : undefined;
+  const http = appToken
+    ? undefined
+    : createHttpReceiver({ ...options, processEvent, signingSecret });
+  const receiver: Receiver = {
+    init: (app) => void (delivery.app = app),
+    start: async () => socket?.start(),
+    async stop() {
+      http?.close();
+      await socket?.close();
+    },
+  };
+  const app = new App({
+    receiver,
+    authorize: async () => ({ ...identity, botToken: valueOf(options.botToken) }),
+    clientOptions: clientOptions({ apiUrl, log }),
+    logger: slackLogger(log),
+    convoStore: false,
+  });
+  // It is logged once, where the delivery ends
+  app.error(async (error) => {
+    throw error;
+  });
+  app.use(refuseForeign(identity, now));
+  registerListeners(app, { ...options, deliveries });
 
-  let rounds: Rounds | undefined;
-  async function takeOver(): Promise<void> {
-    for await (const left of intake.recover()) deliveries.takeOver(left);
-  }
+  const { connection } = options;
+  const recovering = interactions.startRecovering({ connection, handle: deliveries.recover });
 
   return {
+    /** What dead gateways left is taken while it isn't held. */
+    recovering,
     /** Socket Mode: resolves with the first connection, or with `close`. HTTP: immediately. */
-    async start(): Promise<void> {
-      intake.start();
-      rounds ??= startRounds("take-over", recoverEveryMs, takeOver, log);
-      void rounds.now();
-      await socket?.start();
-    },
+    start: async (): Promise<void> => void (await app.start()),
     /** HTTP: answers Slack's path, false for every other. */
     route: (request: IncomingMessage, response: ServerResponse) =>
       http?.route(request, response) ?? false,
@@ -62,19 +97,20 @@ export function createSlackApp(options: SlackAppOptions) {
     problem: () => socket?.problem(),
     running: () => deliveries.running(),
     /**
-     * Stops listening, sends pending acks, then waits for running handlers. Resolves with how many still run at the
+     * Stops listening, sends pending acknowledgments, then waits for running handlers. Resolves with how many still run at the
      * deadline; another gateway takes those over.
      */
     async close(deadlineMs: number): Promise<number> {
       const began = performance.now();
-      const noMore = rounds?.close();
+      const leftMs = () => Math.max(0, deadlineMs - (performance.now() - began));
+      await recovering.hold();
       http?.close();
-      // Once the connection closes no ack can be sent, and Slack doesn't redeliver commands.
-      for (let tries = 0; deliveries.inHand() > 0 && tries < 50; tries += 1) await delay(20);
-      await socket?.close();
-      const left = await deliveries.idle(Math.max(0, deadlineMs - (performance.now() - began)));
-      await intake.close();
-      await noMore;
+      // Once the connection closes no acknowledgment can be sent, and Slack doesn't redeliver commands.
+      for (let tries = 0; inHand() > 0 && tries < 50; tries += 1) await delay(20);
+      await app.stop();
+      const left = await deliveries.idle(leftMs());
+      await recovering.close(leftMs());
+      await interactions.close();
       return left;
     },
   };

@@ -1,87 +1,74 @@
-import type { ViewResponseAction } from "@slack/bolt";
+import type { AckFn, ViewResponseAction } from "@slack/bolt";
+import type { Option } from "@slack/types";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { during, workOnInteraction } from "../../log/traces.ts";
 import { type Message, md, plainText, section } from "../../messages/message.ts";
+import { type Interactions, NotStored } from "../../queue/interactions.ts";
+import type { Kept } from "../../queue/queues.ts";
 import { patiently } from "../../redis/redis.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { at, listAt, textAt } from "../json.ts";
-import { foreignness } from "../people/foreign-deliveries.ts";
-import type { BotIdentity } from "../people/identity.ts";
-import { type Intake, IntakeDown, type LeftInteraction } from "./intake.ts";
 import type {
   Handlers,
   Interaction,
   Reply,
+  Submission,
   SubmissionResult,
   SuggestRequest,
   Suggestion,
 } from "./interaction.ts";
-import { readInteraction } from "./read-interaction.ts";
-
-/** A delivery for another app or workspace. Receivers refuse it without an answer. */
-export class ForeignDelivery extends Error {
-  override readonly name = "ForeignDelivery";
-}
 
 type Work = (reply: Reply) => Promise<void>;
 
-/** What the ack of a delivery says, and how it goes on afterwards, if it does. */
-interface Prepared {
-  said?: object;
-  goOn?: () => unknown;
-}
-
-/** What asks for something, once it was stored; `refused`: not stored, as text for the ack where that can carry text. */
+/** How an interaction goes on once it is acknowledged. `refused`: it isn't stored; words for the acknowledgment. */
 interface Taken {
-  interaction: Interaction;
   isNew?: boolean;
   refused?: string;
   goOn: () => unknown;
 }
 
-/** Takes one delivery. Throws only ForeignDelivery: any other error would be an unhandled rejection in a receiver. */
-export type TakeDelivery = (delivery: {
-  body: unknown;
-  ack: (said?: object) => Promise<void>;
-}) => Promise<void>;
-
 export interface DeliveryOptions {
-  identity: BotIdentity;
-  intake: Intake;
+  interactions: Pick<Interactions, "store" | "finish" | "forget">;
   handlers: Handlers;
   replyTo: (interaction: Interaction) => Reply;
   log: Log;
-  /** The time from receiving a delivery to sending its ack. */
-  onAck?: ((kind: string, ms: number) => void) | undefined;
-  onRefused?: ((reason: "app" | "team") => void) | undefined;
+  /** Called before the acknowledgment; `isNew` is false for another copy of a delivery. */
+  onStored?: ((interaction: Interaction, isNew: boolean) => Promise<void>) | undefined;
 }
 
-/** Slack waits three seconds for an ack; the rest is for the network. */
+/** Slack waits three seconds for an acknowledgment; the rest is for the network. */
 const answerWithinMs = 2_200;
 
-/**
- * Rejects foreign deliveries. Of all others, stores each that asks for something, acks it exactly once, and hands it on.
- */
+export type Deliveries = ReturnType<typeof createDeliveries>;
+
+/** Stores each interaction, lets it be acknowledged, and hands it on. Nothing here throws. */
 export function createDeliveries(options: DeliveryOptions) {
-  const { identity, intake, handlers, log } = options;
+  const { interactions, handlers, log } = options;
   const running = new Set<Promise<void>>();
-  let inHand = 0;
 
-  // After the ack nothing throws, and `idle` waits for it
+  /** After the acknowledgment has left, so that none waits for the work behind another; `idle` waits for it. */
+  function afterAck(interaction: Interaction, work: () => Promise<void>): void {
+    const acknowledged = new Promise((resolve) => setImmediate(resolve));
+    void track(interaction, () => acknowledged.then(work));
+  }
 
-  function track({ id }: Interaction, work: () => Promise<void>): void {
-    const task = during(workOnInteraction(id), () => Promise.try(work))
+  const track = ({ id }: Interaction, work: () => Promise<void>): Promise<void> =>
+    runs(() => during(workOnInteraction(id), work));
+
+  function runs(work: () => Promise<void> | void): Promise<void> {
+    const task = Promise.try(work)
       .catch((error: unknown) => log.error("slack.handling-failed", { error }))
       .finally(() => running.delete(task));
     running.add(task);
+    return task;
   }
 
   async function attempt(interaction: Interaction, work: Work): Promise<void> {
     const reply = options.replyTo(interaction);
     try {
-      // As after a take-over: what ran once changes nothing when it runs again
+      // What ran once changes nothing when it runs again
       await patiently(() => work(reply));
     } catch (error) {
       const message = errorReply(error, log);
@@ -94,161 +81,127 @@ export function createDeliveries(options: DeliveryOptions) {
     if (kind !== "home") log.info("interaction.taken", { kind, person, channel });
   }
 
-  async function finishing(interaction: Interaction, work: Work): Promise<void> {
-    await attempt(interaction, work);
-    await intake.finish(interaction.id);
-  }
-
   const handle = (interaction: Interaction) =>
-    track(interaction, async () => {
+    afterAck(interaction, async () => {
       note(interaction);
-      await finishing(interaction, (reply) => handlers.handle(interaction, reply));
+      await attempt(interaction, (reply) => handlers.handle(interaction, reply));
+      await interactions.finish(kept(interaction));
     });
-
-  async function takeOver(interaction: Interaction, reply: Reply): Promise<void> {
-    log.info("intake.taken-over", { interaction: interaction.id, kind: interaction.kind });
-    if (interaction.kind === "submission") {
-      const result = await handlers.submit(interaction);
-      // Its modal is closed, so its errors go into a message
-      const wrong = Object.values(result?.errors ?? {}).join(" ");
-      if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
-    }
-    await handlers.handle(interaction, reply);
-  }
 
   /** What isn't stored is only answered. */
   const answer = (interaction: Interaction, work: Work) =>
-    track(interaction, () => attempt(interaction, work));
-
-  const take: TakeDelivery = async ({ body, ack }) => {
-    const began = performance.now();
-    const type = textAt(body, "command") === "" ? textAt(body, "type") : "command";
-    const [kind, prepare] = ways.get(type) ?? ["other", nothing];
-    const foreign = foreignness(body, identity);
-    if (foreign !== undefined) {
-      options.onRefused?.(foreign);
-      log.warn("slack.refused", { reason: foreign, kind });
-      throw new ForeignDelivery(foreign);
-    }
-    if (kind === "other") log.warn("slack.unhandled", { type: type.slice(0, 50) });
-    inHand += 1;
-    try {
-      const { said, goOn } = await prepare(body).catch((error: unknown): Prepared => {
-        log.error("slack.delivery-failed", { kind, error });
-        return {};
-      });
-      // When it fails the person sees Slack's own error; the interaction is stored and is still handled
-      await ack(said).catch((error: unknown) =>
-        log.warn("slack.ack-failed", { kind, error: messageOf(error) }),
-      );
-      options.onAck?.(kind, performance.now() - began);
-      await goOn?.();
-    } catch (error) {
-      log.error("slack.delivery-failed", { kind, error });
-    } finally {
-      inHand -= 1;
-    }
-  };
+    afterAck(interaction, () => attempt(interaction, work));
 
   /** Undefined when there is nothing to do. */
-  async function store(body: unknown): Promise<Taken | undefined> {
-    const interaction = readInteraction(body, identity, Date.now());
+  async function store(interaction: Interaction | undefined): Promise<Taken | undefined> {
     if (interaction === undefined || interaction.userId === "") return undefined;
     try {
-      const isNew = (await intake.accept(interaction)) === "new";
-      if (isNew) return { interaction, isNew, goOn: () => handle(interaction) };
-      const repeated = () => answer(interaction, (reply) => handlers.repeated(interaction, reply));
-      return { interaction, goOn: repeated };
+      const isKept = keptKinds.has(interaction.kind);
+      const isNew = (await interactions.store(kept(interaction), { isKept })) === "new";
+      await options.onStored?.(interaction, isNew);
+      if (isNew) return { isNew, goOn: () => handle(interaction) };
+      return {
+        goOn: () => answer(interaction, (reply) => handlers.repeated(interaction, reply)),
+      };
     } catch (error) {
-      const mayRead = error instanceof IntakeDown && !error.isCrowded;
-      const read = mayRead ? handlers.withoutRedis?.(interaction) : undefined;
-      if (read) return { interaction, goOn: () => answer(interaction, read) };
+      const read =
+        error instanceof NotStored ? handlers.withoutRedis?.(interaction, error) : undefined;
+      if (read)
+        return {
+          goOn: () => {
+            answer(interaction, read);
+            // Redis may have it all the same: nobody needs to answer it once more
+            void interactions.finish(kept(interaction));
+          },
+        };
       const message = notTaken(error, log);
       const tell = () => answer(interaction, (reply) => reply.privately(message));
       // Opening the Home tab is no request: a message about it would confuse
       const goOn = interaction.kind === "home" ? () => undefined : tell;
-      return { interaction, refused: plainly(message), goOn };
+      return { refused: plainly(message), goOn };
     }
   }
 
-  const stored = async (body: unknown): Promise<Prepared> => (await store(body)) ?? {};
-
-  async function command(body: unknown): Promise<Prepared> {
-    const taken = await store(body);
-    if (taken?.refused === undefined) return taken ?? {};
-    return { said: { response_type: "ephemeral", text: taken.refused } };
+  /** Stores it before Slack is told that it was taken: for what has no words in its acknowledgment. */
+  async function take(interaction: Interaction | undefined, ack?: () => Promise<void>) {
+    const taken = await store(interaction);
+    await ack?.();
+    taken?.goOn();
   }
-
-  async function submission(body: unknown): Promise<Prepared> {
-    const began = performance.now();
-    const view = at(body, "view");
-    const taken = await store(body);
-    const { interaction } = taken ?? {};
-    if (taken === undefined || interaction?.kind !== "submission") return {};
-    if (taken.refused !== undefined) return { said: problemAck(view, taken.refused) };
-    if (!taken.isNew) return taken;
-    const leftMs = answerWithinMs - (performance.now() - began);
-    const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
-    const said = await refusalAck(submitted, view, leftMs, log);
-    if (said === undefined) return taken;
-    // Begun before the ack: the corrected submission has the same id and must not count as a redelivery.
-    const forgotten = intake.finish(interaction.id, { forget: true });
-    const noted = () => track(interaction, async () => note(interaction));
-    return { said, goOn: () => forgotten.then(noted) };
-  }
-
-  async function suggest(body: unknown): Promise<Prepared> {
-    const request: SuggestRequest = {
-      userId: textAt(body, "user", "id"),
-      teamId: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
-      action: textAt(body, "action_id"),
-      typed: textAt(body, "value"),
-      privateMetadata: textAt(body, "view", "private_metadata"),
-    };
-    const suggestions = Promise.try(async () => (await handlers.suggest?.(request)) ?? []);
-    const found = await within(answerWithinMs, suggestions, () => []).catch((error: unknown) => {
-      log.error("slack.suggest-failed", { error });
-      return [];
-    });
-    const offered = found.slice(0, 100).filter(({ value }) => value.length <= 75 && value !== "");
-    return { said: { options: offered.map(optionOf) } };
-  }
-
-  async function event(body: unknown): Promise<Prepared> {
-    const told = at(body, "event");
-    if (!textAt(told, "type").startsWith("subteam_")) return stored(body);
-    const id = textAt(body, "event_id") || textAt(told, "event_ts");
-    // Begun before the ack: a right that was taken doesn't outlast it
-    const changed = Promise.try(() => handlers.peopleChanged(told, id));
-    changed.catch(() => undefined); // thrown again in goOn, where it is logged
-    return { goOn: () => changed };
-  }
-
-  const nothing = async (): Promise<Prepared> => ({});
-  /** What metrics call a delivery of this type, and what is done before its ack. */
-  const ways = new Map<string, [kind: string, prepare: (body: unknown) => Promise<Prepared>]>([
-    ["command", ["command", command]],
-    ["event_callback", ["event", event]],
-    ["block_actions", ["button", stored]],
-    ["interactive_message", ["button", stored]],
-    ["view_submission", ["submission", submission]],
-    ["view_closed", ["closed", nothing]],
-    ["block_suggestion", ["options", suggest]],
-    ["shortcut", ["shortcut", stored]],
-    ["message_action", ["shortcut", stored]],
-  ]);
 
   return {
     take,
-    /** Deliveries that aren't acked, or don't go on yet. */
-    inHand: () => inHand,
-    /** An interaction of a dead gateway. */
-    takeOver({ interaction, tooLate }: LeftInteraction): void {
-      const work: Work = (reply) =>
-        tooLate ? handlers.tooLate(reply) : takeOver(interaction, reply);
-      track(interaction, () => finishing(interaction, work));
+
+    async takeCommand(interaction: Interaction, ack: AckFn<object>): Promise<void> {
+      const taken = await store(interaction);
+      if (taken?.refused === undefined) {
+        await ack();
+        return void taken?.goOn();
+      }
+      // The acknowledgment carries the words
+      await ack({ response_type: "ephemeral", text: taken.refused });
     },
+
+    async takeSubmission(
+      interaction: Submission,
+      view: unknown,
+      ack: AckFn<ViewResponseAction>,
+    ): Promise<void> {
+      const began = performance.now();
+      const taken = await store(interaction);
+      if (taken === undefined) return ack();
+      if (taken.refused !== undefined) return ack(problemAck(view, taken.refused));
+      if (!taken.isNew) {
+        await ack();
+        return void taken.goOn();
+      }
+      const leftMs = answerWithinMs - (performance.now() - began);
+      const submitted = during(workOnInteraction(interaction.id), () =>
+        handlers.submit(interaction),
+      );
+      const said = await refusalAck(submitted, view, leftMs, log);
+      if (said === undefined) {
+        await ack();
+        return void taken.goOn();
+      }
+      // Begun before the acknowledgment: the corrected submission has the same ID and must not count as a copy
+      void interactions.forget(kept(interaction));
+      await ack(said);
+      note(interaction);
+    },
+
+    async suggest(request: SuggestRequest): Promise<{ options: Option[] }> {
+      const suggestions = Promise.try(async () => (await handlers.suggest?.(request)) ?? []);
+      const found = await within(answerWithinMs, suggestions, () => []).catch((error: unknown) => {
+        log.error("slack.suggest-failed", { error });
+        return [];
+      });
+      const offered = found.slice(0, 100).filter(({ value }) => value.length <= 75 && value !== "");
+      return { options: offered.map(optionOf) };
+    },
+
+    /** What a dead gateway left. */
+    recover(stored: Kept, { isTooLate }: { isTooLate: boolean }): Promise<void> {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `kept` stored it
+      const interaction = stored as Interaction;
+      return track(interaction, () =>
+        attempt(interaction, async (reply) => {
+          if (isTooLate) return handlers.tooLate(reply);
+          if (interaction.kind === "submission") {
+            const result = await handlers.submit(interaction);
+            // Its modal is closed, so its errors go into a message
+            const wrong = Object.values(result?.errors ?? {}).join(" ");
+            if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
+          }
+          await handlers.handle(interaction, reply);
+        }),
+      );
+    },
+
+    /** Begins at once; the acknowledgment doesn't wait for its end. */
+    runs,
     running: () => running.size,
+
     /** Waits until nothing runs, at most `deadlineMs`; resolves with how many still run. */
     async idle(deadlineMs: number): Promise<number> {
       const until = performance.now() + deadlineMs;
@@ -261,7 +214,15 @@ export function createDeliveries(options: DeliveryOptions) {
   };
 }
 
-/** A failure before the ack. */
+/** What is kept until it is handled. The Home tab and shortcuts change nothing, so copies of them are only recognized. */
+const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
+
+/** Without the trigger, which expires, and the response URL: whoever has it speaks as the bot for half an hour. */
+function kept({ triggerId: _trigger, responseUrl: _url, ...rest }: Interaction): Kept {
+  return rest;
+}
+
+/** A failure before the acknowledgment. */
 function notTaken(error: unknown, log: Log): Message {
   log.info("slack.not-taken", { why: messageOf(error) });
   return errorReply(error, log);
@@ -269,7 +230,7 @@ function notTaken(error: unknown, log: Log): Message {
 
 const plainly = ({ text }: Message) => text.replaceAll("\n", " ");
 
-function optionOf({ label, value, description }: Suggestion) {
+function optionOf({ label, value, description }: Suggestion): Option {
   return {
     text: plainText(label, 75),
     value,

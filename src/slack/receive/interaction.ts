@@ -55,6 +55,8 @@ export type Interaction =
   | (InteractionBase & { kind: "shortcut"; callback: string; messageText?: string })
   | (InteractionBase & { kind: "home" });
 
+export type Command = Extract<Interaction, { kind: "command" | "mention" }>;
+
 export type Submission = Extract<Interaction, { kind: "submission" }>;
 
 /** Errors by block id of the input: with any, the submission goes back to the person and is not handled. */
@@ -89,8 +91,11 @@ export interface Handlers {
   submit(interaction: Submission): Promise<SubmissionResult | undefined>;
   /** Runs before the ack. Suggests nothing when it fails or takes over two seconds. */
   suggest?(request: SuggestRequest): Promise<readonly Suggestion[]>;
-  /** Answers an interaction that Redis could not store; undefined unless it only reads. */
-  withoutRedis?(interaction: Interaction): ((reply: Reply) => Promise<void>) | undefined;
+  /** Answers an interaction that may not be stored; undefined unless it only reads. `mayRun`: nobody knows whether it is. */
+  withoutRedis?(
+    interaction: Interaction,
+    how: { mayRun: boolean },
+  ): ((reply: Reply) => Promise<void>) | undefined;
   /** A gateway died during this interaction, too long ago to handle it now. */
   tooLate(reply: Reply): Promise<void>;
   /** A user group changed, as this event of Slack says; `id` names the event. */

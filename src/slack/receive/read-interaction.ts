@@ -1,37 +1,25 @@
 import * as crypto from "node:crypto";
+import type {
+  EnvelopedEvent,
+  SlackAction,
+  SlackShortcut,
+  SlackViewAction,
+  SlashCommand,
+  types,
+} from "@slack/bolt";
 import { at, listAt, textAt } from "../json.ts";
-import type { Interaction, InteractionBase } from "./interaction.ts";
+import type { Command, Interaction, InteractionBase, Submission } from "./interaction.ts";
 import { textOfMessage } from "./message-text.ts";
 import { wordsToUs } from "./message-words.ts";
 import { readView, valueOf } from "./read-view.ts";
 
 /**
- * Reads a delivery; undefined when there is nothing to do (a closed modal, an unused event, a bot's message). Pure.
- * Payloads: https://docs.slack.dev/reference/interaction-payloads
+ * Readers of what Bolt hands to listeners. Each gives an Interaction, or undefined when there is nothing to do (an unused event, a
+ * bot's message). Pure. Payloads: https://docs.slack.dev/reference/interaction-payloads
  */
-export function readInteraction(
-  body: unknown,
-  us: { botUserId: string },
-  now: number,
-): Interaction | undefined {
-  if (textAt(body, "command") !== "") return readCommand(body, now);
-  switch (textAt(body, "type")) {
-    case "event_callback":
-      return readEvent(body, us, now);
-    case "block_actions":
-      return readButton(body, now);
-    case "view_submission":
-      return readSubmission(body, now);
-    case "shortcut":
-    case "message_action":
-      return readShortcut(body, now);
-    default:
-      return undefined;
-  }
-}
 
-function readCommand(body: unknown, now: number): Interaction {
-  const words = `${textAt(body, "command").replace(/^\//, "")} ${textAt(body, "text")}`;
+export function readCommand(body: SlashCommand, now: number): Command {
+  const words = `${body.command.replace(/^\//, "")} ${textAt(body, "text")}`;
   return {
     ...base("command", body, now, { user: textAt(body, "user_id"), team: textAt(body, "team_id") }),
     channelId: textAt(body, "channel_id"),
@@ -39,7 +27,8 @@ function readCommand(body: unknown, now: number): Interaction {
   };
 }
 
-function readButton(body: unknown, now: number): Interaction | undefined {
+/** A pressed button, or a chosen option. */
+export function readPress(body: SlackAction, now: number): Interaction | undefined {
   const action = listAt(body, "actions")[0];
   if (action === undefined) return undefined;
   const messageTs = textAt(body, "container", "message_ts") || textAt(body, "message", "ts");
@@ -58,7 +47,7 @@ function readButton(body: unknown, now: number): Interaction | undefined {
   };
 }
 
-function readSubmission(body: unknown, now: number): Interaction {
+export function readSubmission(body: SlackViewAction, now: number): Submission {
   const { callback, hash, privateMetadata, values } = readView(at(body, "view"));
   const viewId = textAt(body, "view", "id");
   return {
@@ -72,7 +61,7 @@ function readSubmission(body: unknown, now: number): Interaction {
   };
 }
 
-function readShortcut(body: unknown, now: number): Interaction {
+export function readShortcut(body: SlackShortcut, now: number): Interaction {
   const onMessage = textAt(body, "type") === "message_action";
   const threadTs = textAt(body, "message", "thread_ts");
   return {
@@ -83,23 +72,32 @@ function readShortcut(body: unknown, now: number): Interaction {
   };
 }
 
-function readEvent(body: unknown, us: { botUserId: string }, now: number): Interaction | undefined {
-  const event = at(body, "event");
-  const user = textAt(event, "user");
-  const team = textAt(event, "user_team") || textAt(event, "team") || textAt(body, "team_id");
-  const type = textAt(event, "type");
-  if (type === "app_home_opened" && textAt(event, "tab") !== "messages" && user !== us.botUserId) {
-    return { ...base("home", body, now, { user, team }), channelId: "" };
-  }
-  // In a direct message with the app, words need no mention
-  const isToApp = type === "message" && textAt(event, "channel_type") === "im";
-  const isForUs = type === "app_mention" || isToApp;
-  const said = isForUs ? readMention(event, us.botUserId) : undefined;
+/** The Home tab was opened. */
+export function readHome(
+  body: EnvelopedEvent<types.AppHomeOpenedEvent>,
+  us: { botUserId: string },
+  now: number,
+): Interaction | undefined {
+  const { event } = body;
+  if (textAt(event, "tab") === "messages" || event.user === us.botUserId) return undefined;
+  return { ...base("home", body, now, senderOf(body)), channelId: "" };
+}
+
+/** A mention in a channel, or a direct message with the app, where words need no mention. */
+export function readMention(
+  body: EnvelopedEvent<types.AppMentionEvent | types.MessageEvent>,
+  us: { botUserId: string },
+  now: number,
+): Interaction | undefined {
+  const { event } = body;
+  const isToApp = event.type === "message";
+  if (isToApp && textAt(event, "channel_type") !== "im") return undefined;
+  const said = readWords(event, us.botUserId);
   if (said === undefined || (isToApp && said === "")) return undefined;
   const [channelId, ts] = [textAt(event, "channel"), textAt(event, "ts")];
   const threadTs = textAt(event, "thread_ts");
   return {
-    ...base("mention", body, now, { user, team }),
+    ...base("mention", body, now, senderOf(body)),
     // One message is one interaction, however often it is delivered or edited.
     id: `mention:${channelId}:${ts}`,
     channelId,
@@ -108,6 +106,12 @@ function readEvent(body: unknown, us: { botUserId: string }, now: number): Inter
     ...(threadTs === "" ? {} : { threadTs }),
     text: said,
   };
+}
+
+function senderOf(body: EnvelopedEvent) {
+  const { event } = body;
+  const team = textAt(event, "user_team") || textAt(event, "team") || textAt(body, "team_id");
+  return { user: textAt(event, "user"), team };
 }
 
 function base<Kind extends Interaction["kind"]>(
@@ -149,7 +153,7 @@ const writtenByPeople = new Set(["file_share", "thread_broadcast"]);
  * The command in a message to us. Undefined unless a human wrote it as a new message: apps can post as a person, so
  * anything marked by an app is ignored, as are other subtypes (edits, joins, topics).
  */
-function readMention(event: unknown, botUserId: string): string | undefined {
+function readWords(event: unknown, botUserId: string): string | undefined {
   const user = textAt(event, "user");
   if (user === "" || user === botUserId || user === "USLACKBOT") return undefined;
   const subtype = textAt(event, "subtype");

@@ -63,7 +63,8 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
     const count = channels
       .flatMap(({ messages }) => messages)
       .filter(
-        ({ ephemeral, text }) => ephemeral && /nothing was done|isn't known whether/.test(text),
+        ({ ephemeral, text }) =>
+          ephemeral && /nothing was done|isn't known whether|doesn't know whether/.test(text),
       ).length;
     const before = refusals.get(who) ?? 0;
     refusals.set(who, count);

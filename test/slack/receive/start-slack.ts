@@ -1,9 +1,10 @@
 import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Log, createLog } from "../../../src/log/log.ts";
+import { createInteractions } from "../../../src/queue/interactions.ts";
+import { createQueues } from "../../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
 import { readIdentity } from "../../../src/slack/people/identity.ts";
 import { createSlackApp } from "../../../src/slack/receive/app.ts";
-import { createIntake } from "../../../src/slack/receive/intake.ts";
 import type { Handlers, Interaction } from "../../../src/slack/receive/interaction.ts";
 import { type Web, createWeb } from "../../../src/slack/web.ts";
 import { testRedis } from "../../support/with-redis.ts";
@@ -12,8 +13,12 @@ import { listenLocally } from "./local-server.ts";
 export interface GatewayOptions {
   mode?: "http" | "socket";
   handlers?: Partial<Handlers>;
+  /** Called before the acknowledgment. */
+  onStored?: () => Promise<void>;
   /** Another gateway on the same Slack and Redis. */
   beside?: TestGateway;
+  /** It counts as dead after five of these (ms). */
+  heartbeatMs?: number;
   /** Instead of the shared Redis. */
   redisUrl?: string;
 }
@@ -22,6 +27,8 @@ export interface TestGateway extends AsyncDisposable {
   slack: SandboxSlack;
   app: ReturnType<typeof createSlackApp>;
   web: Web;
+  /** BullMQ's queue of interactions. */
+  queue: ReturnType<typeof createQueues>["interactions"];
   namespace: string;
   redisUrl: string;
   /** What was handed to the handlers, in order. */
@@ -53,6 +60,19 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   ] = [[], [], [], [], []];
   const log: Log = createLog({ level: "debug", write: (line) => void lines.push(line) });
   const redis = await connectRedis(redisUrl, "commands", log);
+  const connection = await connectRedis(redisUrl, "worker", log);
+  const key = createKeys(namespace);
+  const queues = createQueues(redis, key.prefix);
+  await queues.ready();
+  const { interactions: queue } = queues;
+  const interactions = createInteractions({
+    queue,
+    redis,
+    key,
+    log,
+    heartbeatMs: options.heartbeatMs ?? 100,
+    storeWithinMs: 500,
+  });
   const slack = beside?.slack ?? (await startSandboxSlack({ rateLimits: "off" }));
 
   const route: { is?: ReturnType<typeof createSlackApp>["route"] } = {};
@@ -72,15 +92,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       : { appToken: slack.app.appToken }),
     identity: { ...identity, appId: slack.app.appId },
     web,
-    intake: createIntake({
-      redis,
-      key: createKeys(namespace),
-      log,
-      beatMs: 50,
-      acceptWithinMs: 500,
-      takeOverAfterMs: 150,
-    }),
-    recoverEveryMs: 150,
+    botToken: slack.app.botToken,
+    interactions,
+    connection,
+    onStored: options.onStored,
+    names: { forms: ["reason"], buttons: ["run", "vote"] },
     handlers: {
       repeated: async (interaction) => void repeated.push(interaction),
       submit: async () => undefined,
@@ -94,6 +110,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     onRefused: (reason) => void refused.push(reason),
   });
   route.is = app.route;
+  app.recovering.take();
   await app.start();
 
   function wrapHandle(
@@ -111,7 +128,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   async function close(): Promise<void> {
     await app.close(1_000);
     await server[Symbol.asyncDispose]();
+    await queues.close();
     redis.disconnect();
+    connection.disconnect();
     shared.redis.disconnect();
     if (beside === undefined) await slack.close();
   }
@@ -120,6 +139,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     slack,
     app,
     web,
+    queue,
     namespace,
     redisUrl,
     handled,

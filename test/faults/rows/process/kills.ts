@@ -22,7 +22,7 @@ const points: readonly (readonly [
   what: string,
   more?: Partial<Rule>,
 ])[] = [
-  ["P1", "intake", "gateway", "stored, before the ack"],
+  ["P1", "stored", "gateway", "stored, before the ack"],
   ["P1b", "ack", "gateway", "after the ack, before the journal"],
   ["P2", "journal", "gateway", "in the journal, before the queue"],
   ["P3", "enqueue", "gateway", "in the queue"],

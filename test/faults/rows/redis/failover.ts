@@ -2,8 +2,8 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { startRedis } from "../../../../sandbox/ensure-redis.ts";
-import { looking } from "../../../support/looking.ts";
 import { expected, fresh, type How, kinds, onStage, type Row, type Story } from "../row.ts";
+import { until } from "../until.ts";
 
 const fsync = ["--appendfsync", "always"];
 
@@ -64,7 +64,9 @@ function failedOver(
     }
     await until(async () => (await stage.journal()).length === operations);
     // No one is left afterwards to finish what a gateway has in hand
-    await until(async () => (await stage.redis.hlen(`{${stage.namespace}}:intake:records`)) === 0);
+    await until(
+      async () => (await stage.redis.zcard(`{${stage.namespace}}:interactions:delayed`)) === 0,
+    );
     // Its sealer would notice as well, and freeze
     for (const gateway of stage.gateways()) await gateway.kill();
     await until(async () => /state=online/.test(await stage.redis.info("replication")));
@@ -97,13 +99,4 @@ function failedOver(
     const frozen = await freezeOf();
     return expected(await judge({ operations, before, worst, frozen }), [`worst ${worst}`]);
   });
-}
-
-/** Waits for it, at most half a minute; the row's expectations say what is missing then. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  await looking(
-    async () => ((await isSo().catch(() => false)) ? true : undefined),
-    30_000,
-    async () => "",
-  ).catch(() => undefined);
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Queue } from "bullmq";
-import { answersTo } from "../../people/hearing.ts";
+import { answersTo, hears, looksAt, timesShown } from "../../people/hearing.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import { until } from "../until.ts";
 import { revive } from "./revive.ts";
 
 export const redisTroubleRows: Row[] = [
@@ -58,7 +59,7 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R8d",
     fault: "Redis accepts a write, but its answer and the connection are lost",
-    must: "people are told that nothing was done, and it stays true",
+    must: "people are told that nobody knows, and each is done once",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, gateways: 0, ackTimeoutMs: 2500 }, async (stage) => {
@@ -66,7 +67,7 @@ export const redisTroubleRows: Row[] = [
         const far = { REDIS_URL: `redis://127.0.0.1:${stage.lines.redis.port}` };
         await stage.addBot("gateway", { slot: "far", env: far });
         await stage.connected(1);
-        const refused: string[] = [];
+        const unclear: string[] = [];
         for (let n = 0; n < 4; n++) {
           await askEach(stage, take, ["vm restart"]);
           await stage.quiet();
@@ -76,19 +77,21 @@ export const redisTroubleRows: Row[] = [
           await stage.slack.act("olivia", "types", "ops", `/vm stop ${vm}`);
           stage.lines.redis.halfOpen(false);
           stage.lines.redis.cut();
-          refused.push(vm);
+          unclear.push(vm);
           await sleep(1500);
         }
-        // Another gateway would take over what was accepted and not undone
-        await stage.addBot("gateway", { slot: "successor" });
-        await sleep(8000);
+        const madeOf = async () => (await stage.journal()).map(({ target }) => target);
+        await until(async () => {
+          const made = new Set(await madeOf());
+          return unclear.every((vm) => made.has(vm));
+        });
+        await stage.quiet();
         const answers = await answersTo(stage, "olivia");
-        const said = answers.filter((text) => /nothing was done/.test(text)).length;
-        const targets = new Set((await stage.journal()).map(({ target }) => target));
-        const made = refused.filter((vm) => targets.has(vm));
+        const said = answers.filter((text) => /doesn't know whether Redis did/.test(text)).length;
+        const made = (await madeOf()).filter((target) => unclear.includes(target));
         return judged(await stage.check(), [
-          [`"nothing was done" is said each time (${said} of 4)`, said >= 4],
-          [`and true (${made.join(", ")})`, made.length === 0],
+          [`that nobody knows is said each time (${said} of 4)`, said >= 4],
+          [`each is requested once (${made.join(", ")})`, made.length === unclear.length],
         ]);
       }),
   },
@@ -104,12 +107,12 @@ export const redisTroubleRows: Row[] = [
           await askEach(stage, take);
           await sleep(100);
           const prefix = `{${stage.namespace}}`;
-          for (const name of ["requests", "polls", "messages"]) {
+          for (const name of ["interactions", "requests", "polls", "messages"]) {
             const queue = new Queue(name, { connection: stage.redis, prefix });
             await queue.obliterate({ force: true });
           }
           await stage.redis.del(`${prefix}:polls`);
-          stage.faults += 4;
+          stage.faults += 5;
         }
         const journal = await stage.quiet();
         return judged(await stage.check(), [
@@ -118,6 +121,31 @@ export const redisTroubleRows: Row[] = [
             journal.every(({ state }) => state === "done" || state === "unknown"),
           ],
         ]);
+      }),
+  },
+  {
+    id: "R9b",
+    fault: "the job of a delivery that was handled is back, as from an old backup",
+    must: "it is answered once",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage({ seed, gateways: 1 }, async (stage) => {
+        const take = fresh(stage);
+        const connection = stage.redis;
+        const queue = new Queue("interactions", { connection, prefix: `{${stage.namespace}}` });
+        const vm = await take("vm show");
+        await stage.gateways()[0]?.arm({ point: "ack", do: "block", forMs: 1500 });
+        await looksAt(stage, vm);
+        await until(async () => (await queue.getDelayedCount()) > 0);
+        const [job] = await queue.getDelayed();
+        await hears(stage, "olivia", new RegExp(vm));
+        await until(async () => (await queue.getDelayedCount()) === 0);
+        if (job?.id) await queue.add(job.name, job.data, { jobId: job.id });
+        stage.faults += 1;
+        await until(async () => (await queue.getJobCountByTypes("waiting", "active")) === 0);
+        const shown = await timesShown(stage, vm);
+        return judged(await stage.check(), [[`a VM is shown ${shown} times`, shown === 1]]);
       }),
   },
   {

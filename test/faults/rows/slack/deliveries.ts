@@ -139,7 +139,7 @@ export const slackRows: Row[] = [
     run: ({ seed }) =>
       onStage({ seed, gateways: 1, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");
-        await stage.gateways()[0]?.arm({ point: "intake", do: "block", forMs: 4000 });
+        await stage.gateways()[0]?.arm({ point: "stored", do: "block", forMs: 4000 });
         stage.faults += 1;
         const first = await stage.request("vm restart", vm);
         const again = await stage.request("vm restart", vm);

@@ -1,16 +1,13 @@
 import type { IncomingMessage } from "node:http";
-import { createUnverified } from "./unverified.ts";
 
-type BodyRead = Buffer | "too-large" | "slow" | "crowded";
+type BodyRead = Buffer | "too-large" | "slow";
 
 /** The whole body, in time. Throws when the sender disconnects. */
 export async function readBody(
   request: IncomingMessage,
-  how: { withinMs: number; maxBytes: number; unverified: ReturnType<typeof createUnverified> },
+  how: { withinMs: number; maxBytes: number },
 ): Promise<BodyRead> {
   const { promise, resolve, reject } = Promise.withResolvers<BodyRead>();
-  const { unverified } = how;
-  unverified.begin(request, () => resolve("crowded"));
   const timer = setTimeout(resolve, how.withinMs, "slow").unref();
   const chunks: Buffer[] = [];
   let size = 0;
@@ -18,7 +15,6 @@ export async function readBody(
     size += chunk.length;
     if (size > how.maxBytes) return resolve("too-large");
     chunks.push(chunk);
-    unverified.add(request, chunk);
   };
   request.on("data", onData);
   request.once("end", () => resolve(Buffer.concat(chunks)));
@@ -31,7 +27,6 @@ export async function readBody(
     return await promise;
   } finally {
     clearTimeout(timer);
-    unverified.end(request);
     request.off("data", onData);
   }
 }

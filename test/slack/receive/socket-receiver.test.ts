@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createSlackSocket } from "../../../src/slack/receive/socket.ts";
+import { createSocketReceiver } from "../../../src/slack/receive/socket-receiver.ts";
 import { isKnownSocketRejection } from "../../../src/slack/web-answer.ts";
 import { listenLocally } from "./local-server.ts";
 import { startGateway } from "./start-slack.ts";
@@ -102,8 +102,9 @@ describe("Socket Mode", () => {
     });
     const apiUrl = `${server.url}/api/`;
     const taken: unknown[] = [];
-    const take = async (event: unknown) => void taken.push(event);
-    const socket = createSlackSocket({ take, appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
+    const processEvent = async (event: unknown) => void taken.push(event);
+    const how = { processEvent, appToken: "xapp-1-A1-x", apiUrl, log: silentLog() };
+    const socket = createSocketReceiver(how);
     const started = socket.start();
     await expect.poll(() => socket.problem()).toContain("invalid_auth");
     expect(socket.problem()).toBeDefined();

@@ -1,10 +1,9 @@
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
 import { request as httpRequest } from "node:http";
-import { type Socket, connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import type { Live } from "../../../src/config/changing-file.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { type SlackHttpOptions, createSlackHttp } from "../../../src/slack/receive/http.ts";
+import { createHttpReceiver } from "../../../src/slack/receive/http-receiver.ts";
 import { listenLocally } from "./local-server.ts";
 
 const secret = "a-signing-secret";
@@ -14,18 +13,17 @@ const sign = (timestamp: string, body: string | Buffer, with_ = secret) =>
 type Headers = Record<string, string | string[]>;
 
 /** Our HTTP side with an app that only counts what gets through to it. */
-async function startHttp(options: Partial<SlackHttpOptions> = {}) {
+async function startHttp(signingSecret: Live = secret) {
   const refused: string[] = [];
   const accepted: unknown[] = [];
-  const http = createSlackHttp({
-    async take({ body, ack }) {
-      accepted.push(body);
+  const http = createHttpReceiver({
+    async processEvent({ body: taken, ack }) {
+      accepted.push(taken);
       await ack();
     },
-    signingSecret: secret,
+    signingSecret,
     log: silentLog(),
     onRefused: (reason) => void refused.push(reason),
-    ...options,
   });
   const server = await listenLocally(
     (req, res) => void (http.route(req, res) || res.writeHead(404).end()),
@@ -131,31 +129,24 @@ describe("what anybody on the internet may post to us", () => {
       { "x-slack-request-timestamp": [timestamp, timestamp], "x-slack-signature": good },
       { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${good}, ${good}` },
       { "x-slack-request-timestamp": timestamp, "x-slack-signature": good.toUpperCase() },
-      { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${good}=x` },
-      { "x-slack-request-timestamp": `${timestamp}.0`, "x-slack-signature": good },
       { "x-slack-request-timestamp": "NaN", "x-slack-signature": sign("NaN", body) },
     ];
     for (const headers of attempts)
       expect(await slack.send(body, { ...type, ...headers })).toBe(401);
     expect(slack.accepted).toEqual([]);
     expect(slack.refused).toHaveLength(attempts.length);
-    // An SSL check, which Bolt lets in unsigned, is nothing special here.
-    expect(await slack.send("ssl_check=1", type)).toBe(401);
+    // Bolt answers an SSL check unsigned, and hands on nothing of it
+    expect(await slack.send("ssl_check=1&command=%2Fvm&user_id=U1", type)).toBe(200);
+    expect(slack.accepted).toEqual([]);
   });
 
-  it("is refused when dated more than 300 s before or after now, to the second", async () => {
-    const now = 1_800_000_000_000;
-    await using slack = await startHttp({ now: () => now });
-    const at = (seconds: number) => slack.sendSigned(body, {}, String(now / 1000 + seconds));
-    expect(await at(-301)).toBe(401);
-    expect(await at(301)).toBe(401);
-    expect(await at(3600)).toBe(401);
-    expect(slack.refused).toEqual(["timestamp", "timestamp", "timestamp"]);
-    expect(slack.accepted).toEqual([]);
-    await using current = await startHttp();
+  it("is refused when dated more than 300 s before now, to the second", async () => {
+    await using slack = await startHttp();
     const seconds = Math.floor(Date.now() / 1000);
-    expect(await current.sendSigned(body, {}, String(seconds - 298))).toBe(200);
-    expect(await current.sendSigned(body, {}, String(seconds + 298))).toBe(200);
+    expect(await slack.sendSigned(body, {}, String(seconds - 302))).toBe(401);
+    expect(slack.accepted).toEqual([]);
+    expect(await slack.sendSigned(body, {}, String(seconds - 298))).toBe(200);
+    expect(await slack.sendSigned(body, {}, String(seconds + 298))).toBe(200);
   });
 
   it("is refused with any one byte of it changed: 0 accepted", async () => {
@@ -195,51 +186,29 @@ describe("what anybody on the internet may post to us", () => {
     ).toBe(401);
   });
 
-  it("is refused when it isn't a POST, too long, too slow, or of a type Slack never sends", async () => {
-    await using slack = await startHttp({ bodyWithinMs: 100 });
+  it("is refused when it isn't a POST, too long, or of a type Slack never sends", async () => {
+    await using slack = await startHttp();
     expect(await slack.send("", {}, { method: "GET" })).toBe(405);
-    expect(await slack.sendSigned(Buffer.alloc(1024 * 1024 + 1, "a"))).toBe(413);
+    expect(await slack.sendSigned(Buffer.alloc(512 * 1024 + 1, "a"))).toBe(413);
     expect(await slack.sendSigned(body, { "content-type": "text/plain" })).toBe(400);
     expect(await slack.sendSigned(body, { "content-type": "application/json" })).toBe(400);
-    const timestamp = String(Math.floor(Date.now() / 1000));
-    const socket = connect(slack.port, "127.0.0.1");
-    socket.write(
-      `POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nX-Slack-Request-Timestamp: ${timestamp}\r\nX-Slack-Signature: ${sign(timestamp, body)}\r\n\r\ncommand`,
-    );
-    const [answer]: unknown[] = await once(socket, "data");
-    expect(String(answer)).toContain("408");
     expect(slack.accepted).toEqual([]);
-    expect(slack.refused).toEqual(["method", "too-large", "content-type", "body", "slow"]);
+    expect(slack.refused).toEqual(["method", "too-large", "body", "body"]);
   });
 
-  it("is taken in the middle of 500 big bodies that come slowly and are signed by nobody", async () => {
-    await using slack = await startHttp();
+  it("is checked with the signing secret of its moment", async () => {
+    let current = secret;
+    await using slack = await startHttp(() => current);
+    expect(await slack.sendSigned(body)).toBe(200);
+    current = "the-next-secret";
+    expect(await slack.sendSigned(body)).toBe(401);
     const timestamp = String(Math.floor(Date.now() / 1000));
-    const flood: Socket[] = [];
-    const answers: string[] = [];
-    try {
-      for (let n = 0; n < 500; n += 1) {
-        if (n === 250) expect(await slack.sendSigned(body)).toBe(200);
-        const socket = connect(slack.port, "127.0.0.1");
-        flood.push(socket);
-        socket.on("error", () => undefined);
-        socket.on("data", (chunk: Buffer) => answers.push(chunk.toString()));
-        await once(socket, "connect");
-        socket.write(
-          `POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nX-Slack-Request-Timestamp: ${timestamp}\r\nX-Slack-Signature: v0=${"0".repeat(64)}\r\n\r\n`,
-        );
-        socket.write(Buffer.alloc(64 * 1024, "a"));
-      }
-      expect(await slack.sendSigned(body)).toBe(200);
-    } finally {
-      for (const socket of flood) socket.destroy();
-    }
-    // 8 MB hold 128 of them
-    expect(slack.refused.filter((reason) => reason === "crowded").length).toBeGreaterThanOrEqual(
-      372,
-    );
-    expect(answers[0]).toMatch(/^HTTP\/1.1 503 .*retry-after: 1\r\n/is);
-    expect(slack.accepted).toHaveLength(2);
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-slack-request-timestamp": timestamp,
+      "x-slack-signature": sign(timestamp, body, current),
+    };
+    expect(await slack.send(body, headers)).toBe(200);
   });
 
   it("leaves every other path alone, and answers 503 once it is closing", async () => {

@@ -8,10 +8,10 @@ import type { Log } from "../../log/log.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import { at, textAt } from "../json.ts";
 import { clientOptions, parseJson } from "../web.ts";
-import type { TakeDelivery } from "./deliveries.ts";
+import type { ProcessEvent } from "./process-event.ts";
 
-interface SlackSocketOptions {
-  take: TakeDelivery;
+interface SocketReceiverOptions {
+  processEvent: ProcessEvent;
   /** Each connection uses the one of its time. */
   appToken: Live;
   apiUrl: string;
@@ -27,7 +27,7 @@ const slowestRetryMs = 15_000;
  * Keeps one Socket Mode connection, a new client for each. The client's own reconnect isn't used: it waits five seconds
  * after each refresh by Slack, leaves rejections unhandled, and can't be stopped midway (@slack/socket-mode 3.1.0).
  */
-export function createSlackSocket(options: SlackSocketOptions) {
+export function createSocketReceiver(options: SocketReceiverOptions) {
   const { log } = options;
   const closing = new AbortController();
   const open = new Set<ReturnType<typeof openSession>>();
@@ -107,7 +107,7 @@ function reasonOf(error: unknown): string {
 
 const goodbyeMs = 2_000;
 
-function openSession(options: SlackSocketOptions) {
+function openSession(options: SocketReceiverOptions) {
   const { log } = options;
   const receiver = new SocketModeReceiver({
     appToken: valueOf(options.appToken),
@@ -115,7 +115,7 @@ function openSession(options: SlackSocketOptions) {
     ...(options.dispatcher && { dispatcher: options.dispatcher }),
     logger: slackLogger(log),
     installerOptions: { clientOptions: clientOptions(options) },
-    // Foreign deliveries are acked, or Slack would redeliver them.
+    // What is refused is acknowledged, or Slack would deliver it again
     processEventErrorHandler: async ({ event }) => {
       await event
         .ack()
@@ -124,7 +124,7 @@ function openSession(options: SlackSocketOptions) {
     },
   });
   // Of an App it calls this alone
-  receiver.init({ processEvent: options.take } as Pick<App, "processEvent"> as App);
+  receiver.init({ processEvent: options.processEvent } as Pick<App, "processEvent"> as App);
   const { client } = receiver;
   const over = Promise.withResolvers<string>();
   const closed = Promise.withResolvers<void>();

@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type App, HTTPModuleFunctions, HTTPReceiver } from "@slack/bolt";
+import { type Live, valueOf } from "../../config/changing-file.ts";
+import type { Log } from "../../log/log.ts";
+import { slackLogger } from "../../log/slack-logger.ts";
+import type { ProcessEvent } from "./process-event.ts";
+import { RefusedDelivery } from "./refuse-foreign.ts";
+
+/** Why a request was rejected before any listener saw it. Nothing of it is kept or logged. */
+export type HttpRefusal = "method" | "signature" | "body" | "too-large";
+
+interface HttpReceiverOptions {
+  /** It may be replaced while the process runs. */
+  signingSecret: Live;
+  processEvent: ProcessEvent;
+  log: Log;
+  onRefused?: ((reason: HttpRefusal) => void) | undefined;
+}
+
+const path = "/slack/events";
+/** The largest that Slack sends of our own messages and forms is a fifth of it, as a form (bytes). */
+const bodyLimit = 512 * 1024;
+
+const reasons = new Map<number, HttpRefusal>([
+  [400, "body"],
+  [401, "signature"],
+  [405, "method"],
+  [413, "too-large"],
+]);
+
+/** Bolt's HTTPReceiver on a web server of ours. A new one begins with each signing secret. */
+export function createHttpReceiver(options: HttpReceiverOptions) {
+  const { log, processEvent, onRefused } = options;
+  let receiver: HTTPReceiver | undefined;
+  let secret = "";
+  let isClosed = false;
+  /** Answered after a listener refused what they brought, which is counted there. */
+  const refusedLater = new WeakSet<ServerResponse>();
+
+  function receiverNow(): HTTPReceiver {
+    const current = valueOf(options.signingSecret);
+    if (receiver && current === secret) return receiver;
+    secret = current;
+    receiver = new HTTPReceiver({
+      signingSecret: current,
+      endpoints: path,
+      bodyLimit,
+      logger: slackLogger(log),
+      customPropertiesExtractor: ({ headers }) => ({
+        signedAtSeconds: Number(headers["x-slack-request-timestamp"]),
+      }),
+      processEventErrorHandler: async ({ error, response }) => {
+        if (error instanceof RefusedDelivery) refusedLater.add(response);
+        answer(response, statusOf(error));
+        return true;
+      },
+    });
+    // Of an App it calls this alone
+    receiver.init({ processEvent } as Pick<App, "processEvent"> as App);
+    return receiver;
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isClosed) return answer(response, 503);
+    if (request.method !== "POST") return answer(response, 405);
+    const problem = await bodyProblem(request);
+    if (problem !== undefined) return answer(response, problem);
+    // Bolt takes the body as it was read
+    receiverNow().requestListener(request, response);
+  }
+
+  return {
+    /** Answers requests to Slack's path; false for all others, which stay untouched. */
+    route(request: IncomingMessage, response: ServerResponse): boolean {
+      const url = URL.parse(request.url ?? "", "http://gatehouse");
+      if (url?.pathname !== path) return false;
+      response.once("finish", () => {
+        const reason = reasons.get(response.statusCode);
+        if (reason === undefined || refusedLater.has(response)) return;
+        onRefused?.(reason);
+        log.warn("slack.refused", { reason });
+      });
+      // The sender hung up in the middle
+      receive(request, response).catch(() => response.destroy());
+      return true;
+    },
+    /** Answers 503 from now on, so that Slack redelivers events to another process. */
+    close(): void {
+      isClosed = true;
+    },
+  };
+}
+
+const statusOf = (error: unknown): number => {
+  if (!(error instanceof RefusedDelivery)) return 500;
+  return error.reason === "timestamp" ? 401 : 403;
+};
+
+/** What Slack sends is longer. A larger one is parsed only once its signature was checked (bytes). */
+const smallBody = 1_000;
+
+/**
+ * Reads the body, and resolves with the status of a refusal. Where a body is JSON and no object, Bolt 5.1.0 throws where nobody
+ * can catch it; and it doesn't know a form whose type names a charset.
+ */
+async function bodyProblem(request: IncomingMessage): Promise<number | undefined> {
+  const { headers } = request;
+  headers["content-type"] = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  try {
+    const read = await HTTPModuleFunctions.bufferIncomingMessage(request, bodyLimit);
+    if (read.rawBody.length > smallBody) return undefined;
+    const body: unknown = HTTPModuleFunctions.parseHTTPRequestBody(read);
+    return typeof body === "object" && body !== null && !Array.isArray(body) ? undefined : 400;
+  } catch (error) {
+    if (error instanceof SyntaxError) return 400;
+    if (HTTPModuleFunctions.isRawBodyError(error) && error.statusCode === 413) return 413;
+    throw error;
+  }
+}
+
+function answer(response: ServerResponse, status: number): void {
+  response.writeHead(status, {
+    connection: "close",
+    ...(status === 405 && { allow: "POST" }),
+    ...(status === 503 && { "retry-after": "1" }),
+    ...(status < 500 && { "x-slack-no-retry": "1" }),
+  });
+  response.end();
+}

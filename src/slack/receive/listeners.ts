@@ -1,0 +1,83 @@
+import type { App, ViewSubmitAction } from "@slack/bolt";
+import { textAt } from "../json.ts";
+import type { BotIdentity } from "../people/identity.ts";
+import type { Deliveries } from "./deliveries.ts";
+import type { Handlers } from "./interaction.ts";
+import {
+  readCommand,
+  readHome,
+  readMention,
+  readPress,
+  readShortcut,
+  readSubmission,
+} from "./read-interaction.ts";
+
+/** Names that Slack sends back: of forms, and of families of buttons (`vote` for `vote:approve`). */
+export interface ListenedTo {
+  forms: readonly string[];
+  buttons: readonly string[];
+}
+
+interface ListenerOptions {
+  deliveries: Deliveries;
+  handlers: Pick<Handlers, "peopleChanged">;
+  identity: BotIdentity;
+  names: ListenedTo;
+}
+
+/** Everything people do in Slack, and what Slack tells: each is stored, acknowledged, and handed on. */
+export function registerListeners(app: App, options: ListenerOptions): void {
+  const { deliveries, handlers, identity, names } = options;
+
+  type OnCommand = Parameters<typeof app.command>[1];
+  const onCommand: OnCommand = ({ command, ack }) =>
+    deliveries.takeCommand(readCommand(command, Date.now()), ack);
+  app.command("/vm", onCommand);
+  app.command("/project", onCommand);
+  app.command("/gatehouse", onCommand);
+  // A workspace may have had to name them otherwise
+  app.command(/^\/(?!(?:vm|project|gatehouse)$)/, onCommand);
+
+  app.event("app_mention", ({ body }) => deliveries.take(readMention(body, identity, Date.now())));
+  app.event("message", ({ body }) => deliveries.take(readMention(body, identity, Date.now())));
+  app.event("app_home_opened", ({ body }) => deliveries.take(readHome(body, identity, Date.now())));
+
+  type OnAction = Parameters<typeof app.action>[1];
+  const onPress: OnAction = ({ body, ack }) => deliveries.take(readPress(body, Date.now()), ack);
+  for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
+  // Of a message that an earlier release posted
+  app.action(new RegExp(`^(?!(?:${names.buttons.join("|")})(?::|$))`), onPress);
+
+  for (const form of names.forms)
+    app.view<ViewSubmitAction>(form, ({ body, view, ack }) =>
+      deliveries.takeSubmission(readSubmission(body, Date.now()), view, ack),
+    );
+  app.view({ type: "view_closed" }, ({ ack }) => ack());
+
+  app.shortcut("restart-vm", ({ shortcut, ack }) =>
+    deliveries.take(readShortcut(shortcut, Date.now()), ack),
+  );
+  app.shortcut("show-vms", ({ shortcut, ack }) =>
+    deliveries.take(readShortcut(shortcut, Date.now()), ack),
+  );
+
+  app.options<"block_suggestion">({ type: "block_suggestion" }, async ({ options: typed, ack }) => {
+    const request = {
+      userId: textAt(typed, "user", "id"),
+      teamId: textAt(typed, "user", "team_id") || textAt(typed, "team", "id"),
+      action: textAt(typed, "action_id"),
+      typed: textAt(typed, "value"),
+      privateMetadata: textAt(typed, "view", "private_metadata"),
+    };
+    await ack(await deliveries.suggest(request));
+  });
+
+  // Begun before the acknowledgment: a right that was taken doesn't outlast it
+  type OnEvent = Parameters<typeof app.event>[1];
+  const onGroup: OnEvent = async ({ event, body }) => {
+    const id = body.event_id || textAt(event, "event_ts");
+    void deliveries.runs(() => handlers.peopleChanged(event, id));
+  };
+  app.event("subteam_members_changed", onGroup);
+  app.event("subteam_updated", onGroup);
+}

@@ -1,0 +1,76 @@
+import type { App, ReceiverEvent } from "@slack/bolt";
+import { messageOf } from "../../errors.ts";
+import type { Log } from "../../log/log.ts";
+import { textAt } from "../json.ts";
+import { RefusedDelivery } from "./refuse-foreign.ts";
+
+export type ProcessEvent = (event: ReceiverEvent) => Promise<void>;
+
+interface ProcessEventOptions {
+  app: Pick<App, "processEvent">;
+  log: Log;
+  /** The time from receiving a delivery to sending its acknowledgment. */
+  onAck?: ((kind: string, ms: number) => void) | undefined;
+  onRefused?: ((reason: RefusedDelivery["reason"]) => void) | undefined;
+}
+
+/**
+ * What both receivers call in place of `App.processEvent`, which acknowledges an event before its listeners have stored it
+ * (@slack/bolt 5.1.0). Here each delivery is acknowledged once, when its listener is through, and also when none listens. Throws
+ * only RefusedDelivery.
+ */
+export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventOptions) {
+  let inHand = 0;
+
+  const processEvent: ProcessEvent = async (event) => {
+    const began = performance.now();
+    const kind = kindOf(event.body);
+    let response: unknown;
+    let isTaken = false;
+    inHand += 1;
+    try {
+      const ack = async (said: unknown) => {
+        isTaken = true;
+        response = said;
+      };
+      await app.processEvent({ ...event, ack });
+      if (!isTaken) log.warn("slack.unhandled", { type: textAt(event.body, "type").slice(0, 50) });
+    } catch (error) {
+      if (error instanceof RefusedDelivery) {
+        onRefused?.(error.reason);
+        log.warn("slack.refused", { reason: error.reason, kind });
+        throw error;
+      }
+      log.error("slack.delivery-failed", { kind, error });
+    } finally {
+      inHand -= 1;
+    }
+    // When it fails the person sees Slack's own error; the interaction is stored and is still handled
+    await event
+      .ack(response)
+      .catch((error: unknown) => log.warn("slack.ack-failed", { kind, error: messageOf(error) }));
+    onAck?.(kind, performance.now() - began);
+  };
+
+  return {
+    processEvent,
+    /** Deliveries that aren't acknowledged yet. */
+    inHand: () => inHand,
+  };
+}
+
+/** What metrics call a delivery. */
+function kindOf(body: unknown): string {
+  if (textAt(body, "command") !== "") return "command";
+  return kinds.get(textAt(body, "type")) ?? "other";
+}
+
+const kinds = new Map([
+  ["event_callback", "event"],
+  ["block_actions", "button"],
+  ["view_submission", "submission"],
+  ["view_closed", "closed"],
+  ["block_suggestion", "options"],
+  ["shortcut", "shortcut"],
+  ["message_action", "shortcut"],
+]);

@@ -1,0 +1,239 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { silentLog } from "../../src/log/log.ts";
+import { NotStored, createInteractions } from "../../src/queue/interactions.ts";
+import { type Kept, createQueues } from "../../src/queue/queues.ts";
+import { connectRedis, createKeys } from "../../src/redis/redis.ts";
+import { privateRedis, testRedis } from "../support/with-redis.ts";
+
+const command = (id: string, text = "vm list") => ({ id: `command:${id}`, kind: "command", text });
+
+/** One gateway's side of the queue. What it takes over is in `taken`. */
+async function gateway(
+  at: { url: string; namespace: string },
+  {
+    heartbeatMs = 40,
+    staleAfterMs = 600_000,
+    handle = async (_interaction: Kept) => undefined as void,
+  } = {},
+) {
+  const redis = await connectRedis(at.url, "commands", silentLog());
+  const connection = await connectRedis(at.url, "worker", silentLog());
+  const key = createKeys(at.namespace);
+  const queues = createQueues(redis, key.prefix);
+  const { interactions: queue } = queues;
+  const interactions = createInteractions({
+    queue,
+    redis,
+    key,
+    log: silentLog(),
+    heartbeatMs,
+    staleAfterMs,
+    storeWithinMs: 200,
+  });
+  const taken: string[] = [];
+  const late: string[] = [];
+  const recovering = interactions.startRecovering({
+    connection,
+    async handle(interaction, { isTooLate }) {
+      (isTooLate ? late : taken).push(interaction.id);
+      await handle(interaction);
+    },
+  });
+  /** As `kill -9`: nothing is put off, and nothing handed back. */
+  const dies = () => {
+    redis.disconnect();
+    connection.disconnect();
+  };
+  onTestFinished(async () => {
+    await recovering.close(100);
+    await interactions.close();
+    await queues.close();
+    dies();
+  });
+  return { ...interactions, redis, key, queue, recovering, taken, late, dies };
+}
+
+async function place() {
+  const shared = await testRedis();
+  onTestFinished(() => shared[Symbol.asyncDispose]());
+  return { url: shared.url, namespace: shared.key.namespace };
+}
+
+const stays = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("an interaction", () => {
+  it("is a delayed job named after its delivery, once, until it is handled", async () => {
+    const own = await gateway(await place());
+    expect(await own.store(command("1"))).toBe("new");
+    expect(await own.store(command("1"))).toBe("seen");
+    const [job, ...others] = await own.queue.getDelayed();
+    expect([job?.id, job?.name, job?.data]).toEqual([
+      "command/1",
+      "command",
+      { interaction: command("1") },
+    ]);
+    expect(others).toEqual([]);
+    await own.finish(command("1"));
+    expect(await own.queue.getJobCountByTypes("delayed", "waiting", "active", "completed")).toBe(0);
+    // It comes again after its end
+    expect(await own.store(command("1"))).toBe("seen");
+    expect(await own.queue.getDelayedCount()).toBe(0);
+  });
+
+  it("that was refused may come again", async () => {
+    const own = await gateway(await place());
+    await own.store(command("1"));
+    await own.forget(command("1"));
+    expect(await own.store(command("1"))).toBe("new");
+  });
+
+  it("that only is to be recognized leaves no job", async () => {
+    const own = await gateway(await place());
+    expect(await own.store({ id: "home:1", kind: "home" }, { isKept: false })).toBe("new");
+    expect(await own.store({ id: "home:1", kind: "home" }, { isKept: false })).toBe("seen");
+    expect(await own.queue.getDelayedCount()).toBe(0);
+  });
+
+  it("that was handled isn't again, though a copy whose gateway died, or an old backup, has its job", async () => {
+    const own = await gateway(await place());
+    own.recovering.take();
+    await own.store(command("1"));
+    await own.finish(command("1"));
+    await own.queue.add(
+      "command",
+      { interaction: command("1") },
+      { jobId: "command/1", delay: 50 },
+    );
+    await expect.poll(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+    expect(own.taken).toEqual([]);
+  });
+});
+
+describe("a gateway that dies", () => {
+  it("leaves each of 30 to exactly one other, and none while it lives", async () => {
+    const at = await place();
+    const dying = await gateway(at, { heartbeatMs: 200 });
+    const others = [await gateway(at), await gateway(at), await gateway(at)];
+    for (const { recovering } of others) recovering.take();
+    const all = Array.from({ length: 30 }, (_, n) => command(String(n)));
+    await Promise.all(all.map((one) => dying.store(one)));
+    await stays(1_500);
+    const taken = () => others.flatMap((one) => one.taken);
+    expect(taken()).toEqual([]);
+    dying.dies();
+    await expect.poll(() => taken().length, { timeout: 10_000 }).toBe(30);
+    await stays(300);
+    expect(taken().toSorted()).toEqual(all.map(({ id }) => id).toSorted());
+    expect(await others[0]?.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+  });
+
+  it("in the middle of what another left is followed by the next, three times; then it is too late", async () => {
+    const at = await place();
+    const first = await gateway(at);
+    await first.store(command("deadly"));
+    first.dies();
+    const lives = [];
+    for (let life = 0; life < 3; life++) {
+      const next = await gateway(at, { handle: () => new Promise(() => undefined) });
+      next.recovering.take();
+      await expect.poll(() => next.taken, { timeout: 10_000 }).toEqual(["command:deadly"]);
+      next.dies();
+      lives.push(next);
+    }
+    const last = await gateway(at);
+    last.recovering.take();
+    await expect.poll(() => last.late, { timeout: 10_000 }).toEqual(["command:deadly"]);
+    expect(last.taken).toEqual([]);
+  });
+
+  it("leaves what nobody took in time as too late", async () => {
+    const at = await place();
+    const dying = await gateway(at);
+    await dying.store(command("old"));
+    dying.dies();
+    await stays(300);
+    const next = await gateway(at, { staleAfterMs: 200 });
+    next.recovering.take();
+    await expect.poll(() => next.late).toEqual(["command:old"]);
+    expect(next.taken).toEqual([]);
+  });
+
+  it("leaves what it doesn't finish to the next at once when it stops in order", async () => {
+    const at = await place();
+    const stopping = await gateway(at, { heartbeatMs: 60_000 });
+    const next = await gateway(at);
+    next.recovering.take();
+    await stopping.store(command("1"));
+    await stopping.close();
+    await expect.poll(() => next.taken).toEqual(["command:1"]);
+  });
+});
+
+describe("what a gateway has in hand", () => {
+  it("is not taken over by itself, however late its heartbeat is", async () => {
+    const own = await gateway(await place(), { heartbeatMs: 100 });
+    own.recovering.take();
+    await own.store(command("1"));
+    // A loop that stands still for longer than a gateway may be silent
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    await stays(700);
+    expect(own.taken).toEqual([]);
+    await own.finish(command("1"));
+    await expect.poll(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+  });
+
+  it("is stored again when its job was removed by hand, or lost in a failover", async () => {
+    const at = await place();
+    const own = await gateway(at);
+    await own.store(command("lost"));
+    await own.queue.obliterate({ force: true });
+    await expect.poll(() => own.queue.getDelayedCount()).toBe(1);
+    own.dies();
+    const next = await gateway(at);
+    next.recovering.take();
+    await expect.poll(() => next.taken, { timeout: 10_000 }).toEqual(["command:lost"]);
+  });
+});
+
+describe("a Redis that doesn't answer", () => {
+  it("within a second leaves it unknown, in these words; and if Redis stored it, it is handled", async () => {
+    await using server = await privateRedis();
+    const own = await gateway({ url: server.url, namespace: "late" }, { heartbeatMs: 1_000 });
+    const deadAfterMs = 5_000;
+    own.recovering.take();
+    const began = performance.now();
+    const other = await connectRedis(server.url, "commands", silentLog());
+    await other.call("CLIENT", "PAUSE", "500", "ALL");
+    const failure: unknown = await own.store(command("late")).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(NotStored);
+    expect(failure).toMatchObject({
+      mayRun: true,
+      message: "Gatehouse couldn't store this and doesn't know whether Redis did.",
+      hint: "If a card appears, it is running; `/gatehouse jobs` shows it. Otherwise try again.",
+    });
+    await expect.poll(() => own.taken, { timeout: 10_000 }).toEqual(["command:late"]);
+    expect(performance.now() - began).toBeLessThan(deadAfterMs);
+    other.disconnect();
+  });
+
+  it("because it is gone has done nothing, and says so within a second", async () => {
+    await using server = await privateRedis();
+    const own = await gateway({ url: server.url, namespace: "gone" });
+    await server.kill();
+    await expect.poll(() => own.redis.status).not.toBe("ready");
+    const failure: unknown = await own.store(command("1")).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      mayRun: false,
+      message: "Redis is down: nothing was done.",
+      hint: "Try again in a minute.",
+    });
+    await expect(own.finish(command("1"))).resolves.toBeUndefined();
+  });
+
+  it("takes no interaction that is too long", async () => {
+    const own = await gateway(await place());
+    await expect(own.store(command("long", "x".repeat(200_000)))).rejects.toThrow(
+      "That message is too long",
+    );
+  });
+});
