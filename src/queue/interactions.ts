@@ -120,9 +120,12 @@ export function createInteractions(options: InteractionsOptions) {
   }
 
   /** Refused, and nothing was done: the same delivery may come again. */
-  async function forget(interaction: Kept): Promise<void> {
-    await finish(interaction);
-    await redis.del(seenKey(interaction.id)).catch(() => undefined);
+  async function forget({ id }: Kept): Promise<void> {
+    inHand.delete(id);
+    // Both leave now, so before a corrected form comes, which has the same ID
+    await Promise.all([redis.del(seenKey(id)), queue.remove(jobIdOf(id))]).catch((error: unknown) =>
+      log.warn("interaction.not-removed", { error: messageOf(error), left: inHand.size }),
+    );
   }
 
   /** Removes the job of what is handled, and puts off that of what isn't. */
@@ -130,9 +133,8 @@ export function createInteractions(options: InteractionsOptions) {
     const held = inHand.get(id);
     if (!held) return;
     if (held.isHandled) {
-      const [job] = await Promise.all([queue.getJob(jobIdOf(id)), markHandled(id)]);
-      // Another gateway has it where this one was too slow: that one removes it
-      await job?.remove().catch(unlessActive(job));
+      // It stays where another gateway runs it, as this one was too slow: that one removes it
+      await Promise.all([markHandled(id), queue.remove(jobIdOf(id))]);
       if (inHand.get(id) === held) inHand.delete(id);
       return;
     }

@@ -330,7 +330,7 @@ describe("a section of the policy file that decides nothing", () => {
     await expect
       .poll(() => logged(world, "policy.changed").map(({ role }) => role), { timeout: 10_000 })
       .toEqual(["worker", "gateway"]);
-    expect(inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
+    await expect.poll(() => inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
   });
 });
 
