@@ -10,6 +10,8 @@ export interface Program extends AsyncDisposable {
   readonly pid: number;
   /** Resident memory, in MB. */
   rssMb(): number;
+  /** Processor time so far, in user and system mode. */
+  cpuMs(): number;
 }
 
 /** Starts a file with Node; resolves when `isReady` answers for a line of its output. */
@@ -34,6 +36,12 @@ export async function startProgram<T>(
     told,
     rssMb: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
+    cpuMs() {
+      // The 14th and 15th field, in ticks of 10 ms; the name before them may have spaces
+      const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return 10 * (Number(fields[11]) + Number(fields[12]));
+    },
     [Symbol.asyncDispose]: () => end(child),
   };
 }

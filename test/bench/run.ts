@@ -1,6 +1,7 @@
 import { cpus, loadavg } from "node:os";
 import { measureAcks } from "./ack.ts";
 import { measureAttesting } from "./attest.ts";
+import { measureCpu } from "./cpu.ts";
 import { measureDemo } from "./demo-start.ts";
 import { type Figure, holds, renderFigures } from "./figure.ts";
 import { measureFleet, measureWaiting } from "./fleet.ts";
@@ -18,6 +19,7 @@ import { measureVerifying } from "./verify.ts";
 const parts: Record<string, () => Promise<readonly Figure[]>> = {
   restart: measureRestart,
   told: measureTold,
+  cpu: measureCpu,
   burst: measureAfterBurst,
   storm: measureStorm,
   idle: measureIdle,
