@@ -4,7 +4,7 @@ import { decodeBody, readBody } from "../compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { startRounds } from "../redis/rounds.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import {
   type EndorsementFiles,
   type EndorsementKind,
@@ -216,7 +216,7 @@ export function createRefresher(by: RefresherOptions) {
     await Promise.all(affordable.map((wanted) => once(wanted)));
   }
 
-  const rounds = startRounds("endorsements", everyMs, round, log);
+  const repeated = repeatHere("endorsements", everyMs, round, log);
   return {
     /** Asks for what evidence needs and the folder lacks, and waits for it a little. Never rejects. */
     async ensure(needed: Needed): Promise<void> {
@@ -236,10 +236,10 @@ export function createRefresher(by: RefresherOptions) {
       if (missing.length === 0) return;
       await Promise.race([Promise.all(missing), pause(patienceMs, undefined, { ref: false })]);
     },
-    round: rounds.now,
+    round: repeated.now,
     async close(): Promise<void> {
       closing.abort();
-      await rounds.close();
+      await repeated.close();
       await Promise.allSettled([...all.values()].flatMap(({ renewing }) => renewing ?? []));
     },
   };

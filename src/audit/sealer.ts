@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Keys, type RedisClient, defineScript } from "../redis/redis.ts";
-import { startRounds } from "../redis/rounds.ts";
-import { takeTurn } from "../redis/turns.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import { openAnchors } from "./anchors.ts";
 import { type SigningKey, openSigningKey, signedText } from "./signing-key.ts";
 import {
@@ -57,7 +56,7 @@ function onDisk<T>(act: () => T): T {
  * Seals the audit trail, in every process that runs one: whichever comes first. `close` seals what is there, and anchors
  * the head.
  *
- * A round compares the chain's end with this process's last anchor and with the highest number that Redis ever gave, writes
+ * Each time it compares the chain's end with this process's last anchor and with the highest number that Redis ever gave, writes
  * a difference into the trail, anchors the head on this disk, and seals what came since. The disk comes first: a process
  * that can't keep a head leaves sealing to the others.
  */
@@ -66,6 +65,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   const { anchorEveryMs = 60_000 } = options;
   const trail = createTrail(redis, key);
   const anchors = openAnchors(dataDir, key.namespace);
+  const leaseMs = Math.max(1, Math.round(everyMs * 0.7));
   let signingKey: SigningKey | undefined;
   /** The last anchor is not in the chain, and the trail says so: the next head takes its place. */
   let isAnchorLost = false;
@@ -76,7 +76,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   let diskFailedAt: number | undefined;
   let isClosed = false;
 
-  async function round(): Promise<void> {
+  async function seal(): Promise<void> {
     let isMine = isClosed;
     for (;;) {
       const { head, given } = await trail.end();
@@ -86,13 +86,13 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
       await anchor(head);
       const entries = await trail.records({ after: head?.id, most: batch });
       if (entries.length === 0) return;
-      // Saves the others the hashing; that no two seal the same is ensured by the seals' own script
-      isMine ||= await takeTurn(redis, key, "seal", everyMs);
+      // A lease saves the others the hashing; that no two seal the same is ensured by the seals' own script
+      isMine ||= (await redis.set(key("audit", "sealer"), "held", "PX", leaseMs, "NX")) !== null;
       if (!isMine) return;
       const signer = (signingKey ??= onDisk(() => openSigningKey(dataDir)));
       const sealed = await sealBehind(trail, head, reached + 1, entries);
       if (sealed) await signDue(trail, signer, sealed);
-      if (entries.length < batch && !isClosed) return; // the next round anchors it
+      if (entries.length < batch && !isClosed) return; // it is anchored the next time
     }
   }
 
@@ -136,7 +136,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
 
   async function run(): Promise<void> {
     try {
-      await round();
+      await seal();
       failing = diskFailedAt = undefined;
     } catch (error) {
       log.warn("audit.not-sealed", { error });
@@ -163,11 +163,11 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
     );
   }
 
-  const rounds = startRounds("seal", everyMs, run, log);
+  const repeated = repeatHere("seal", everyMs, run, log);
   return {
     async close() {
       isClosed = true;
-      await rounds.close();
+      await repeated.close();
       await run();
     },
   };

@@ -143,8 +143,6 @@ export const usualPace = {
   heartbeatMs: 3_000,
   /** How often open requests without a job are found. */
   sweepMs: 10_000,
-  /** How often a probe checks that the queue moves. */
-  canaryMs: 60_000,
   /** How long people and groups are cached: rights are checked right before a send, as they were at most a minute ago. */
   peopleCacheMs: 60_000,
   /** How often all names are read. */

@@ -35,6 +35,8 @@ interface DigestsOptions {
   };
   /** The freeze that stands. */
   store?: Pick<Journal, "freezeState">;
+  /** Called when people turn a digest on or off. */
+  schedulesChanged?: () => Promise<unknown>;
   /** What a person is called, by user ID. */
   personName?: (id: string) => Promise<string>;
   log: Log;
@@ -53,7 +55,7 @@ const onTimeMs = 5 * 60_000;
 
 export function createDigests(options: DigestsOptions) {
   const { redis, key, config, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, config);
+  const schedules = createSchedules(redis, key, config, options.schedulesChanged);
   const snoozes = createSnoozes(redis, key);
   /** Until when the last digest of each series reported changes (ms). */
   const toldUntil = key("digest-told");
@@ -290,7 +292,7 @@ interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | 
 }
 
 /**
- * Posts what is due now; called repeatedly, by every process. Of missed slots only the newest is posted, once, late. A slot
+ * Posts what is due now; called at the time of each digest, by whichever worker has its job. Of missed slots only the newest is posted, once, late. A slot
  * isn't begun twice at once, nor more than three times in all: building it may crash processes. Its notice, not this, makes
  * it posted once.
  */

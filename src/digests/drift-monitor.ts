@@ -23,7 +23,6 @@ import {
   news as short,
 } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { takeTurn } from "../redis/turns.ts";
 import { compileGlob } from "../text/glob.ts";
 import type { Alarms } from "./alarms.ts";
 import { attestVm, listed, showVm } from "./line-buttons.ts";
@@ -111,13 +110,12 @@ interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
  * the last, what keeps them from being verified.
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
-  const { redis, key, records, pins, everyMs, signal, now } = options;
+  const { records, pins, signal, now } = options;
   const { placeOf } = options.alarms;
   const approved = new Set(await options.appraiser.accepted.vmIds());
   const known = await records.read();
   if (pins.length === 0 && approved.size === 0 && known.size === 0) return;
-  const vms = await options.inventory.vms(); // before the turn is taken: without VMs it must not be used up
-  if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
+  const vms = await options.inventory.vms();
   const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
   const isNamed = (one: string) => globs.some((matches) => matches(one));
   const isPinned = (vm: KnownVm) => approved.has(vm.id) || namesOf(vm).some(isNamed);

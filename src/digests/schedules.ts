@@ -63,14 +63,23 @@ function slotOn(rule: DigestRule, date: Temporal.PlainDate): Slot {
 }
 
 /**
- * When a local time is. One that comes twice, as clocks go back, means the first; one that the clocks jump over means the
- * moment of the jump, the next that exists.
+ * When a local time is, as BullMQ's job schedulers have it: one that comes twice, as clocks go back, means the first; one that the
+ * clocks jump over is as much later as they jump, 03:30 for 02:30.
  */
-function instantOf(local: Temporal.PlainDateTime, timezone: string): Temporal.Instant {
-  const earlier = local.toZonedDateTime(timezone, { disambiguation: "earlier" });
-  if (earlier.toPlainDateTime().equals(local)) return earlier.toInstant();
-  const jump = earlier.getTimeZoneTransition("next");
-  return (jump ?? local.toZonedDateTime(timezone)).toInstant();
+const instantOf = (local: Temporal.PlainDateTime, timezone: string): Temporal.Instant =>
+  local.toZonedDateTime(timezone, { disambiguation: "compatible" }).toInstant();
+
+/** As a cron expression: minute, hour, and days of the week, 0 for Sunday. */
+export function cronOf({ at, days }: Pick<DigestRule, "at" | "days">): string {
+  const [hour = "0", minute = "0"] = at.split(":");
+  const numbers = days.map((day) => (weekdays.indexOf(day) + 1) % 7);
+  return `${Number(minute)} ${Number(hour)} * * ${numbers.toSorted((a, b) => a - b).join(",")}`;
+}
+
+/** What dashboards call it. One channel may have several, about different targets or at different times. */
+export function scheduleName(rule: DigestRule): string {
+  const { at, timezone, days } = rule;
+  return `digest ${seriesOf(rule)} ${at.replace(":", "")} ${timezone} ${days.join(",")}`;
 }
 
 /** `Thu 25 Mar, 09:00`, as clocks show it there. */
@@ -106,8 +115,13 @@ function digestsIn({ digests, teams }: Pick<Policy, "digests" | "teams">): Diges
   return [...digests, ...ofTeams];
 }
 
-/** Schedules set in Slack, and gatehouse.yml's for all other channels. */
-export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Config, "policy">) {
+/** Schedules set in Slack, and gatehouse.yml's for all other channels. `changed` is called after each change. */
+export function createSchedules(
+  redis: RedisClient,
+  key: Keys,
+  config: Pick<Config, "policy">,
+  changed: () => Promise<unknown> = async () => undefined,
+) {
   const said = key("digest-schedules");
   const known = key("digest-known");
 
@@ -127,11 +141,13 @@ export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Conf
     /** Replaces every schedule of this channel. */
     async set(rule: DigestRule): Promise<void> {
       await redis.hset(said, rule.channel, JSON.stringify(rule));
+      await changed();
     },
     /** False when there was none. Off stays off, whatever gatehouse.yml says. */
     async clear(channel: string): Promise<boolean> {
       const had = (await of(channel)).length > 0;
       await redis.hset(said, channel, off);
+      await changed();
       return had;
     },
     /** Whether its schedule existed at that time: a new one does not begin in the past. */

@@ -15,7 +15,6 @@ import {
   section,
 } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { takeTurn } from "../redis/turns.ts";
 import { showVm } from "./line-buttons.ts";
 import { createRecords } from "./monitor-records.ts";
 import type { RequestSource } from "./request-facts.ts";
@@ -35,12 +34,12 @@ interface StatusMonitorOptions extends MonitorOptions<SeenStatuses> {
 
 /** Reports VMs that went to ERROR or stopped without a request to Gatehouse. */
 export async function monitorStatuses(options: StatusMonitorOptions): Promise<void> {
-  const { redis, key, inventory, records, everyMs, now } = options;
+  const { redis, key, inventory, records, now } = options;
   const { refreshedAt, stale } = await inventory.state();
   if (refreshedAt === undefined || stale) return;
   // A process with an older copy of the list would see old statuses come back
   const lookedAt = Number(await redis.get(key("status-watch", "list")));
-  if (refreshedAt <= lookedAt || !(await takeTurn(redis, key, "status-watch", everyMs))) return;
+  if (refreshedAt <= lookedAt) return;
   const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
   await watch({
     records,

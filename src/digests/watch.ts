@@ -17,8 +17,8 @@ export interface MonitorOptions<Known> {
 }
 
 /**
- * One round of a monitor: compares what is seen with what was known, tells what changed, and remembers it. In this order, and
- * under IDs made of what was known before: a process that dies in between leaves the same comparison to the next round, whose
+ * One look of a monitor: compares what is seen with what was known, tells what changed, and remembers it. In this order, and
+ * under IDs made of what was known before: a process that dies in between leaves the same comparison to the next look, whose
  * news have the same IDs and are posted once.
  */
 export async function watch<Known, Change>(monitor: {

@@ -4,8 +4,7 @@ import { within } from "../deadline.ts";
 import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { type Rounds, startRounds } from "../redis/rounds.ts";
-import { takeTurn } from "../redis/turns.ts";
+import { type Repeated, repeatHere } from "../redis/repeat.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import {
   type Known,
@@ -34,9 +33,9 @@ const newForProgramsMs = 2_000;
 const readForProgramsEveryMs = 10_000;
 /** A larger fleet isn't read whole for one name: the answer says how old the list is. */
 const maxProjectsToSeek = 50;
-/** After a failure the service is read again sooner, but not at once. */
-const retryAfterMs = 10_000;
 const didYouMean = 5;
+/** While nobody has read the service yet, one process tries again so soon (ms). */
+const retryAfterMs = 10_000;
 
 export interface InventoryOptions {
   redis: RedisClient;
@@ -58,7 +57,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   const known = createKnown();
   const scopes = createScopes(known);
   const replica = createReplica({ redis, key, known, log });
-  const rounds: Rounds[] = [];
+  let looking: Repeated | undefined;
   const closing = new AbortController();
   let lookedAt = -Infinity;
   let refreshing: Promise<boolean> | undefined;
@@ -74,6 +73,14 @@ export function createInventory(options: InventoryOptions): Inventory {
     } catch (error) {
       log.debug("inventory.redis-away", { reason: messageOf(error) });
     }
+  }
+
+  /** Where nobody has read the service yet, this process does, so that a gateway knows names before a worker is there. */
+  async function lookOrRead(): Promise<void> {
+    await look();
+    if (isReady() || !replica.isReachable()) return;
+    const first = redis.set(key("inventory", "first"), "held", "PX", retryAfterMs, "NX");
+    if ((await first) !== null) await refreshOnce();
   }
 
   /** Looks in the background. Only the first look is waited for, and briefly. */
@@ -114,20 +121,15 @@ export function createInventory(options: InventoryOptions): Inventory {
     else log.warn("inventory.incomplete", { gaps: gaps.slice(0, 1000) });
   }
 
-  async function refresh(force: boolean): Promise<boolean> {
-    // Only spares the service: two refreshes at a time are harmless
-    if (!force && !(await takeTurn(redis, key, "inventory", refreshMs))) return false;
+  async function refresh(): Promise<boolean> {
     await replica.sync();
     const { signal } = closing;
     const result = await readEverything({ compute, known, replica, log, concurrency, signal });
     if (!result) return false;
     const { failed, reason, unread, gaps } = result;
     tellOnce(reason);
-    if (failed) {
-      await replica.failed();
-      const retryMs = Math.ceil(0.7 * Math.min(refreshMs, retryAfterMs));
-      await redis.pexpire(key("turn", "inventory"), retryMs);
-    } else if (!(await replica.complete(Date.now(), { unread, gaps }))) return false;
+    if (failed) await replica.failed();
+    else if (!(await replica.complete(Date.now(), { unread, gaps }))) return false;
     await replica.sync();
     logGaps();
     log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
@@ -135,8 +137,8 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   /** One at a time in this process too. */
-  function refreshOnce(force: boolean): Promise<boolean> {
-    refreshing ??= refresh(force).finally(() => (refreshing = undefined));
+  function refreshOnce(): Promise<boolean> {
+    refreshing ??= refresh().finally(() => (refreshing = undefined));
     return refreshing;
   }
 
@@ -167,7 +169,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     next = undefined;
     begunAt = performance.now();
     await refreshing?.catch(() => undefined); // began before
-    return refreshOnce(true).catch(() => false); // logged by the rounds, which meet the same
+    return refreshOnce().catch(() => false); // logged by the schedule, which meets the same
   }
 
   /** Waits for a refresh that began after it was asked for. */
@@ -182,8 +184,8 @@ export function createInventory(options: InventoryOptions): Inventory {
   async function isDueForPrograms(): Promise<boolean> {
     const { refreshedAt } = replica.head();
     if (refreshedAt !== undefined && Date.now() - refreshedAt < newForProgramsMs) return false;
-    const turn = key("turn", "inventory-for-programs");
-    const taken = redis.set(turn, "taken", "PX", readForProgramsEveryMs, "NX");
+    const lease = key("inventory", "for-programs");
+    const taken = redis.set(lease, "held", "PX", readForProgramsEveryMs, "NX");
     return (await taken.catch(() => null)) !== null;
   }
 
@@ -304,24 +306,20 @@ export function createInventory(options: InventoryOptions): Inventory {
         }),
       }),
       forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),
-      refresh: () => refreshOnce(true),
+      refresh: refreshOnce,
     };
   }
 
   const inventory: Inventory = {
     ...answersFrom(async () => known),
     start() {
-      const tryEveryMs = Math.min(refreshMs, retryAfterMs);
-      rounds.push(
-        startRounds("inventory-refresh", tryEveryMs, () => refreshOnce(false), log),
-        startRounds("inventory-look", lookInBackgroundMs, look, log),
-      );
-      for (const round of rounds) void round.now();
+      looking = repeatHere("inventory-look", lookInBackgroundMs, lookOrRead, log);
+      void looking.now();
     },
     async close() {
       closing.abort();
       // A call to the service may outlast this; nothing is written after it
-      const ended = Promise.allSettled([refreshing, ...rounds.map((round) => round.close())]);
+      const ended = Promise.allSettled([refreshing, looking?.close()]);
       await within(1_000, ended, () => undefined);
     },
   };

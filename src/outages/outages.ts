@@ -1,4 +1,4 @@
-import { createDueList } from "../redis/due-list.ts";
+import { createPending } from "../redis/pending.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** The dependencies. */
@@ -103,7 +103,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
   const runSaw = defineScript(redis, "gatehouseSawPart", sawScript);
   const due = key("outages", "due");
   const last = key("outages", "last");
-  const dueList = createDueList(redis, due);
+  const pending = createPending(redis, due);
   const seenKey = (part: Part) => key("outages", "seen", part);
   const refusedKey = (id: string) => key("outages", "refused", id);
 
@@ -132,10 +132,10 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       return { open: open.flat(), last: text === null ? undefined : fromList(text) };
     },
 
-    /** Outages that are over, claimed under a visibility timeout. */
-    takeDue: async (most: number, visibilityTimeoutMs: number): Promise<Past[]> =>
-      (await dueList.take(most, visibilityTimeoutMs)).map(fromList),
-    lookLater: (outage: Past, inMs: number) => dueList.later(onList(outage), inMs),
+    /** Outages that are over and not told of yet, each as text that `read` reads. */
+    pending,
+    read: fromList,
+    lookLater: (outage: Past, inMs: number) => pending.later(onList(outage), inMs),
     async forget(outage: Past): Promise<void> {
       await redis.multi().zrem(due, onList(outage)).del(refusedKey(outage.id)).exec();
     },

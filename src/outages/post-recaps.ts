@@ -6,7 +6,7 @@ import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
 import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { ownerOf } from "../policy/refusal.ts";
-import { startRounds } from "../redis/rounds.ts";
+import type { PendingWork } from "../queue/pending-work.ts";
 import { sharedBy } from "../redis/shown.ts";
 import { type ChangeCommand, targetArgument } from "../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
@@ -15,7 +15,7 @@ import type { Journal } from "../requests/journal/journal.ts";
 import type { RequestRecord, State, StoredRequest } from "../requests/journal/record.ts";
 import { hasNoCard, isDecidedElsewhere } from "../requests/render/render-result.ts";
 import { isGlob } from "../text/glob.ts";
-import type { OutageStore, Past, RefusedInteraction, Watch } from "./outages.ts";
+import type { OutageStore, Past, RefusedInteraction } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
@@ -30,7 +30,6 @@ interface By {
 }
 
 interface RecapOptions extends By {
-  watch: Watch;
   outages: OutageStore;
   store: Journal;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
@@ -41,23 +40,11 @@ interface RecapOptions extends By {
 }
 
 /**
- * Saves what this process sees, and posts one recap per channel after an outage, once its requests have ended and their results
- * are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
+ * Posts one recap per channel after an outage, once its requests have ended and their results are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
  */
-export function startPostingRecaps(options: RecapOptions): { close(): Promise<void> } {
-  const { watch, outages, store, outageMs, log } = options;
-  const everyMs = Math.min(2000, outageMs / 10);
-  // Gathering may take long
-  const visibilityTimeoutMs = Math.min(30_000, outageMs);
-
-  async function round(): Promise<void> {
-    try {
-      await watch.report(outages);
-      for (const outage of await outages.takeDue(4, visibilityTimeoutMs)) await tell(outage);
-    } catch (error) {
-      log.debug("outage.later", { reason: messageOf(error) });
-    }
-  }
+export function recapWork(options: RecapOptions): PendingWork {
+  const { outages, store, outageMs, log } = options;
+  const lookAgainMs = 2 * reportEveryMs(outageMs);
 
   async function tell(outage: Past): Promise<void> {
     const { id } = outage;
@@ -77,7 +64,7 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
       await options.announce({ id: `recap:${id}:${channelId}`, channelId, message });
       await options.at?.("recapped", id);
     }
-    if (isWaiting) await outages.lookLater(outage, 2 * everyMs);
+    if (isWaiting) await outages.lookLater(outage, lookAgainMs);
     else await outages.forget(outage);
   }
 
@@ -123,8 +110,23 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
     return !requests.some(({ record }) => undelivered.has(record.id));
   }
 
-  return startRounds("outages", everyMs, round, log);
+  return {
+    kind: "recap",
+    pending: outages.pending,
+    async handle(text) {
+      const outage = outages.read(text);
+      try {
+        await tell(outage);
+      } catch (error) {
+        log.debug("outage.later", { reason: messageOf(error) });
+        await outages.lookLater(outage, lookAgainMs);
+      }
+    },
+  };
 }
+
+/** How often a process saves what it saw of its dependencies (ms). */
+export const reportEveryMs = (outageMs: number): number => Math.min(2_000, outageMs / 10);
 
 /** Older requests ended before the outage, or have reminders. */
 const lookBackMs = 24 * 3600_000;

@@ -25,8 +25,7 @@ export interface InteractionJob {
 
 export interface RequestJob {
   /** Of a request or a rollout. */
-  request?: string;
-  queueProbe?: string;
+  request: string;
 }
 
 /** What has ended is of no use to anybody: the journal has it. */
@@ -48,13 +47,16 @@ export function createQueues(connection: RedisClient, prefix: string) {
   const polls = new Queue<PendingJob>("polls", options);
   /** What people did in Slack, until it is handled: due only where its gateway died. */
   const interactions = new Queue<InteractionJob>("interactions", options);
-  const all = [interactions, requests, messages, polls];
+  /** What one worker does for all, again and again: BullMQ's job schedulers. */
+  const schedules = new Queue("schedules", options);
+  const all = [interactions, requests, messages, polls, schedules];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
   return {
     interactions,
     messages,
     polls,
+    schedules,
     /** Enqueues a step of a request or a rollout: now, also where one is put off, and once more after one that runs. */
     async wake(id: string): Promise<void> {
       const deduplication = { id, keepLastIfActive: true, reschedule: true };
@@ -63,14 +65,6 @@ export function createQueues(connection: RedisClient, prefix: string) {
     /** Enqueues a step where there is none: its job was lost. */
     async wakeIfIdle(id: string): Promise<void> {
       await requests.add("advance", { request: id }, { deduplication: { id } });
-    },
-    /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
-    async queueProbe(workerId: string): Promise<boolean> {
-      const jobId = `canary-${workerId}`;
-      const last = await requests.getJob(jobId);
-      const waits = last !== undefined && !(await last.isActive());
-      await requests.add("canary", { queueProbe: workerId }, { jobId });
-      return waits;
     },
     ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
     /** For each queue how many jobs wait, run, and are put off. */

@@ -67,8 +67,6 @@ export function startWorkers(options: {
   heartbeatMs: number;
   concurrency: number;
   advance(id: string): Promise<Next>;
-  /** Called with every job: the queue moves for this process. */
-  heard(): void;
   log: Log;
 }) {
   const { log } = options;
@@ -76,9 +74,7 @@ export function startWorkers(options: {
   const requests = new Worker<RequestJob>(
     requestQueue,
     async (job, token) => {
-      options.heard();
       await refuse(job, token);
-      if (!job.data.request) return;
       const next = await options.advance(job.data.request);
       if (next.is === "ended") return;
       await job.moveToDelayed(Date.now() + next.ms, token);

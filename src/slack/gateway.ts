@@ -5,6 +5,7 @@ import { createDigests } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
 import { createInteractions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
+import { requestSync } from "../queue/schedules.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { type Spans, spanned, workOnInteraction } from "../log/traces.ts";
 import type { Watch } from "../outages/outages.ts";
@@ -46,7 +47,7 @@ export async function startGateway(
     redis: RedisClient;
     key: Keys;
     people: People;
-    queues: Pick<Queues, "wake" | "interactions">;
+    queues: Pick<Queues, "wake" | "interactions" | "schedules">;
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<Watch, "refused" | "taken">;
     telemetry: Telemetry;
@@ -80,6 +81,7 @@ export async function startGateway(
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,
+      schedulesChanged: () => requestSync(options.queues.schedules),
       requests: requestsForDigest(store, redis, key, requestable(commands)),
       personName: async (id) => (await people.person(id, identity.teamId)).name,
       now: Date.now,

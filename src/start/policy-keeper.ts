@@ -20,7 +20,7 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Message } from "../messages/message.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
-import { startRounds } from "../redis/rounds.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import { privateFile } from "../regular-file.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import {
@@ -271,14 +271,14 @@ export async function keepPolicy(on: KeeperOptions) {
     turn = turn.then(act).catch(later);
     return turn;
   }
-  const rounds = startRounds("policy", beatMs, () => inTurn(round), log);
+  const repeated = repeatHere("policy", beatMs, () => inTurn(round), log);
   return {
     standstill,
     /** Rereads the file. Never rejects. */
     reload: () => inTurn(() => read()),
     /** Called whenever other rules have come into force here. */
     onChanged: (listener: () => void) => void listeners.push(listener),
-    close: () => rounds.close(),
+    close: () => repeated.close(),
   };
 }
 

@@ -9,7 +9,7 @@ import {
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
-import { startRounds } from "../redis/rounds.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import type { Clock } from "./clock.ts";
 import { parseJson } from "../text/parse-json.ts";
 
@@ -133,7 +133,7 @@ export async function startPresence(options: {
     clock.compare(askedAt, redisMs, Date.now());
   };
   await report().catch(() => undefined);
-  const rounds = startRounds("presence", beatMs, report, log);
+  const repeated = repeatHere("presence", beatMs, report, log);
 
   return {
     /** Rejects while Redis is unavailable. */
@@ -153,7 +153,7 @@ export async function startPresence(options: {
       );
     },
     async close(): Promise<void> {
-      await rounds.close();
+      await repeated.close();
       await redis.hdel(processesKey(key), name).catch(() => undefined);
     },
   };

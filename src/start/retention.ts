@@ -57,9 +57,9 @@ const kinds: readonly Kind[] = [
     "until ended by a person or the request",
   ],
   ["who is in which user group", /^user-groups(:|$)/, "a minute"],
-  ["signs of life", /^(workers?|turn|probe)(:|$)/, "seconds"],
+  ["signs of life", /^(workers?|probe)(:|$)/, "seconds"],
   ["processes, and what became of their last calls", /^processes$/, "a day after the last sign"],
-  ["the queues", /^(requests|messages|polls):/, "while a job waits or runs"],
+  ["the queues", /^(requests|messages|polls|schedules):/, "while a job waits or runs"],
 ];
 
 /** Undefined: of no kind that is known. */

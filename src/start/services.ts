@@ -29,13 +29,14 @@ import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import type { Spans } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
 import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
-import { startPostingRecaps } from "../outages/post-recaps.ts";
+import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
 import { countWorkers } from "../queue/heartbeat.ts";
 import { createQueues } from "../queue/queues.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { type Keys, type RedisClient, connectRedis, createKeys } from "../redis/redis.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import { requestable } from "../registry/define.ts";
 import {
   busyChannels,
@@ -301,7 +302,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       us: identity.known,
     },
   );
-  const delivering = startPendingWork(delivery, {
+  const outages = createOutageStore(redis, key);
+  const report = () => watch.report(outages).catch(() => undefined); // it is told once Redis is back
+  opened(repeatHere("outages", reportEveryMs(timing.outageMs), report, log));
+  const recaps = recapWork({
+    ...posting,
+    outages,
+    announce: notices.announce,
+    outageMs: timing.outageMs,
+  });
+  const delivering = startPendingWork([...delivery, recaps], {
     queue: queues.messages,
     connection: await connected("worker"),
     prefix: key.prefix,
@@ -325,16 +335,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     }),
   );
   onlyWhileClocksAgree(clock, delivering);
-  const outages = createOutageStore(redis, key);
-  opened(
-    startPostingRecaps({
-      ...posting,
-      watch,
-      outages,
-      announce: notices.announce,
-      outageMs: timing.outageMs,
-    }),
-  );
   return {
     ...on,
     policyKeeper,

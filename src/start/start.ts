@@ -118,7 +118,7 @@ export async function start(
     measure = createMeasure(on);
     const { lines } = (status = createStatus(on));
     // It goes on with what was asked for; whatever needs Slack waits
-    if (config.role !== "gateway") await startWorker(on, wedge);
+    if (config.role !== "gateway") await startWorker(on);
     if (config.role === "worker")
       on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
     else startTrail(on, wedge);

@@ -1,10 +1,7 @@
 import { renderHead } from "../audit/render.ts";
 import { startSealer } from "../audit/sealer.ts";
 import { createTrail } from "../audit/trail.ts";
-import { startRounds } from "../redis/rounds.ts";
 import type { Services } from "./services.ts";
-
-const announceEveryMs = 600_000;
 
 /**
  * The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes;
@@ -24,8 +21,6 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
       },
     }),
   );
-  const announce = () => announceHead(on, config.policy.audit?.channel);
-  opened(startRounds("audit-head", announceEveryMs, announce, log));
 }
 
 /** Once a day (UTC, Redis time), by whichever process comes first: in the audit channel and in the log. */

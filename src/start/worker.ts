@@ -3,8 +3,8 @@ import path from "node:path";
 import { commands } from "../commands/index.ts";
 import type { Message } from "../messages/message.ts";
 import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
-import { startQueueProbe } from "../queue/queue-probe.ts";
 import { startWorkers } from "../queue/workers.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import { startPendingWork } from "../queue/pending-work.ts";
 import { requestable } from "../registry/define.ts";
 import { createDurability } from "../requests/journal/durability.ts";
@@ -17,9 +17,9 @@ import { lateLookWork } from "../requests/perform/late-look.ts";
 import { sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { advanceRollout } from "../rollouts/advance-rollout.ts";
-import { clockProblem, onlyWhileClocksAgree } from "./clock.ts";
+import { onlyWhileClocksAgree } from "./clock.ts";
 import type { Services } from "./services.ts";
-import { roundsOf, startDigests } from "./start-digests.ts";
+import { startWorkerSchedules } from "./worker-schedules.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
@@ -28,8 +28,8 @@ const pollsAtOnce = 10;
 /** What is left of the time to stop in, once no request is being worked on. */
 const pollsEndMs = 1500;
 
-/** Performs requests. `onDead` is called when the queue stalls. */
-export async function startWorker(on: Services, onDead: (why: string) => void): Promise<void> {
+/** Performs requests. */
+export async function startWorker(on: Services): Promise<void> {
   const { config, log, key, redis, store, queues, opened } = on;
   const { timing } = config.policy;
   const workerId = `w-${randomBytes(6).toString("hex")}`;
@@ -79,15 +79,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       return on.identity.known().teamId;
     },
   });
-  const queueProbe = opened(
-    startQueueProbe({
-      workerId,
-      everyMs: timing.canaryMs,
-      send: queues.queueProbe,
-      isHeld: () => clockProblem(on.clock) !== undefined,
-      onDead,
-    }),
-  );
   const jobs = startWorkers({
     connection: await on.connected("worker"),
     prefix: key.prefix,
@@ -97,7 +88,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       id.startsWith("roll-")
         ? advanceRollout(id, { ...on, workerContext: contextNow() })
         : advance(id, contextNow()),
-    heard: queueProbe.heard,
     log,
   });
   opened({ close: () => jobs.close(drainMs) });
@@ -122,11 +112,13 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     await sweep(contextNow());
     for (const id of await on.rollouts.openIds()) await queues.wakeIfIdle(id);
   }
-  const every = roundsOf(on);
-  const sweeping = every(timing.sweepMs, "sweep", sweepAll);
+  const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
+    opened(repeatHere(name, everyMs, task, log));
+  // Each worker sees by its own clock which claims are dead
+  const sweeping = everyHere(timing.sweepMs, "sweep", sweepAll);
   // What waited under the former policy is canceled at once, as the audit channel was told
   on.policyKeeper.onChanged(() => void sweeping.now());
   // Redis may be emptied without a reconnect
-  every(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
-  startDigests(on);
+  everyHere(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
+  await startWorkerSchedules(on);
 }

@@ -131,7 +131,7 @@ describe("what a service reads through the door", () => {
       await using world = await startWorld({ policy, ...quiet });
       await world.startProcess("gateway");
       // Programs have had their read
-      await world.client.set(world.key("turn", "inventory-for-programs"), "taken");
+      await world.client.set(world.key("inventory", "for-programs"), "held");
       if (state === "failed")
         world.compute.weather({ match: "POST /v1/vms/*/stop", goesTo: "ERROR" });
       const job = deployJob(world);
@@ -153,7 +153,7 @@ describe("what a service reads through the door", () => {
   it("has what a request did once its proposer is told, before a worker has recorded it", async () => {
     const policy = deployPolicy().replace('"vm.restart"', '"vm.stop"');
     await using world = await startWorld({ policy, ...quiet });
-    await world.client.set(world.key("turn", "inventory-for-programs"), "taken");
+    await world.client.set(world.key("inventory", "for-programs"), "held");
     const status = async () => {
       const { body } = await readAs(world, tokens[0], "/v1/vms");
       return (body["vms"] as { name: string; status: string }[]).find((vm) => vm.name === "web-2")

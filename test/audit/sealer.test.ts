@@ -142,18 +142,18 @@ describe("the sealer", () => {
     },
   );
 
-  it("seals where another process has stopped, and leaves to the others whose turn it is", async () => {
+  it("seals where another process has stopped, and leaves to another what that has a lease for", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;
-    await redis.set(key("turn", "seal"), "another", "PX", 60_000);
+    await redis.set(key("audit", "sealer"), "another", "PX", 60_000);
     await append(world, 2);
     const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
     await sleep(100);
     expect(await verifyAudit({ redis, key })).toMatchObject({ sealed: 0, unsealed: { count: 2 } });
-    await redis.del(key("turn", "seal"));
+    await redis.del(key("audit", "sealer"));
     await sealed(world);
-    await redis.set(key("turn", "seal"), "another", "PX", 60_000);
+    await redis.set(key("audit", "sealer"), "another", "PX", 60_000);
     await append(world, 2);
     await sealer.close();
     expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 4 });

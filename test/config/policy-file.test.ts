@@ -109,7 +109,6 @@ describe("gatehouse.yml", () => {
       claimWindowMs: 2_000,
       heartbeatMs: 3_000,
       sweepMs: 10_000,
-      canaryMs: 60_000,
       outageMs: 30_000,
       peopleCacheMs: 60_000,
       inventoryRefreshMs: 60_000,

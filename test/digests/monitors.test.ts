@@ -65,7 +65,6 @@ async function startDrift({ folder }: { folder?: string } = {}) {
       now: Date.now,
     });
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
-    await redis.redis.del(redis.key("turn", "drift-watch")); // the next interval
     const rounds = await Promise.allSettled(
       Array.from({ length: processes }, () =>
         monitorDrift({
@@ -133,13 +132,10 @@ describe("watching pinned VMs for drift", () => {
     expect(at.said.size).toBe(3);
   });
 
-  it("is done by one of several processes, and told once when one dies before it has remembered", async () => {
+  it("is told once, also by several processes at once, and when one dies before it has remembered", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    at.service.forget();
     await at.round([at.web2], 3);
-    const reads = at.service.calls().filter(({ path }) => path.endsWith("/attestation"));
-    expect(reads).toHaveLength(1);
     expect(at.said.size).toBe(1);
     await at.records.keepOnly(new Set());
     await at.round([at.web2], 1, true);
@@ -166,7 +162,6 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
   const { said, texts, ...telling } = teller();
   let looks = 0;
   const look = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
-    await redis.redis.del(redis.key("turn", "status-watch"));
     const options = {
       redis: redis.redis,
       key: redis.key,

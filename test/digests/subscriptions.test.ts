@@ -123,7 +123,6 @@ describe("VMs that go to ERROR and come out of it", () => {
     const records = createStatusRecords(here.redis, here.key);
     let looks = 0;
     const look = async (vms: readonly KnownVm[], dies = false) => {
-      await here.redis.del(here.key("turn", "status-watch"));
       const refreshedAt = Date.now() + looks++;
       const one = () =>
         monitorStatuses({

@@ -138,13 +138,14 @@ describe("the inventory", () => {
     expect(service.maxOpen).toBe(5);
   });
 
-  it("refreshes in the background, once for all processes", async () => {
+  it("is read first by one of all processes, and what one reads later all know", async () => {
     const service = smallService({ shop: ["web-1"] });
     await using fleet = await processes(service, { refreshMs: 150 });
     const all = [fleet.opens(), fleet.opens(), fleet.opens()];
     for (const inventory of all) inventory.start();
     await soon(async () => service.calls.filter((call) => call === "list").length).toBe(1);
     service.held.get("p-shop")?.vms.push(vmNamed(shop, "new"));
+    await all[0]?.refresh();
     for (const inventory of all)
       await soon(() => names(inventory.matchVms("new"))).toEqual(["new"]);
     await Promise.all(all.map((inventory) => inventory.close()));

@@ -35,8 +35,7 @@ async function keeping() {
     /** Outages that are to be told of, due or not. */
     async past(): Promise<Past[]> {
       const due = key("outages", "due");
-      for (const one of await redis.zrange(due, 0, "-1")) await redis.zadd(due, 0, one);
-      return store.takeDue(10, minute);
+      return (await redis.zrange(due, 0, "-1")).map(store.read);
     },
     [Symbol.asyncDispose]: close,
   };

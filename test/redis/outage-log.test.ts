@@ -30,7 +30,7 @@ describe("eight seconds without Redis", () => {
     const { lines, log } = listening();
     for (let second = 0; second < 8; second += 1) {
       log.warn("redis.error", { purpose: "commands", error: refused() });
-      log.warn("round.failed", { name: "sweep", why: "Stream isn't writeable and …" });
+      log.warn("task.failed", { name: "sweep", why: "Stream isn't writeable and …" });
       log.warn("queue.error", { queue: "requests", error: refused() });
       log.error("delivery.failed", { error: new Error("Connection is closed.") });
       // oxlint-disable-next-line no-await-in-loop -- one second after the other
@@ -46,10 +46,10 @@ describe("eight seconds without Redis", () => {
         event: "redis.back",
         seconds: 7,
         complaints: 32,
-        of: { "redis.error": 8, "round.failed": 8, "queue.error": 8, "delivery.failed": 8 },
+        of: { "redis.error": 8, "task.failed": 8, "queue.error": 8, "delivery.failed": 8 },
       },
     ]);
-    log.warn("round.failed", { name: "sweep", why: "Command timed out" });
+    log.warn("task.failed", { name: "sweep", why: "Command timed out" });
     log.close();
     expect(lines.slice(2).map(({ event }) => event)).toEqual(["redis.lost", "redis.still-lost"]);
   });
@@ -70,13 +70,13 @@ describe("eight seconds without Redis", () => {
     const { lines, log } = listening();
     log.warn("redis.error", { error: refused() });
     log.error("queue.error", { error: new Error("Missing key for job 7") });
-    log.warn("round.failed", { name: "digests", why: "boom" });
+    log.warn("task.failed", { name: "digests", why: "boom" });
     log.warn("changes.frozen", { by: "Gatehouse", reason: "Redis lost requests" });
     log.info("request.moved", { why: "Connection is closed." });
     expect(lines.map(({ event }) => event)).toEqual([
       "redis.lost",
       "queue.error",
-      "round.failed",
+      "task.failed",
       "changes.frozen",
       "request.moved",
     ]);

@@ -163,30 +163,4 @@ describe("connections", () => {
     await expect.poll(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
     for (const { socket } of all) socket.destroy();
   });
-
-  it("that only take the room make way, once they have rested or there is none left", async () => {
-    await using web = await server();
-    const resting = await Promise.all(Array.from({ length: 300 }, () => open(web.port)));
-    const cut = () => resting.filter(({ socket }) => socket.destroyed).length;
-    expect(cut()).toBe(0);
-    await expect.poll(cut, { timeout: 5_000 }).toBe(44);
-    const next = await open(web.port);
-    next.ask();
-    await expect.poll(next.answers).toBe(1);
-    for (const { socket } of [...resting, next]) socket.destroy();
-    const crowd = await Promise.all(Array.from({ length: 1_200 }, () => open(web.port)));
-    await expect
-      .poll(async () => {
-        const late = await open(web.port);
-        late.ask();
-        await expect
-          .poll(late.answers, { timeout: 500 })
-          .toBe(1)
-          .catch(() => undefined);
-        late.socket.destroy();
-        return late.answers();
-      })
-      .toBe(1);
-    for (const { socket } of crowd) socket.destroy();
-  }, 30_000);
 });

@@ -151,7 +151,7 @@ describe("a pin that is proposed", () => {
       digest: "0".repeat(64),
     };
     const before = (await alarms()).length;
-    await client.set(key("turn", "seal"), "nobody", "PX", 60_000);
+    await client.set(key("audit", "sealer"), "nobody", "PX", 60_000);
     await record({ ...about, move: "draft", why: "asked by command", who: "U0OLIVIA" });
     await record({ ...about, vote: "approve", digest: "0".repeat(16), who: "U0AMIR" });
     const pin = { vm: "vm-ledger-2", values: theirs };
@@ -165,7 +165,7 @@ describe("a pin that is proposed", () => {
       "/vm attest ledger-2",
       /Could not verify: ledger-2[^]*pin was not kept by Gatehouse/,
     );
-    await client.del(key("turn", "seal"));
+    await client.del(key("audit", "sealer"));
     await sealed(entry);
     await answerTo(
       "/vm console ledger-2",
@@ -187,12 +187,12 @@ describe("a pin that is proposed", () => {
     world.compute.edit.setMachine({ vm: "ledger-2", image: "ledger 4.4" });
     await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.4");
     const card = await hears(amir, "ops", /Pin ledger-2[^]*image 4\.4[^]*Approve/);
-    await client.set(key("turn", "seal"), "nobody", "PX", 60_000);
+    await client.set(key("audit", "sealer"), "nobody", "PX", 60_000);
     await amir.presses("Approve", { in: card.ts });
     await world.ended("gatehouse pins propose");
     await answerTo("/vm attest ledger-2", /Could not verify: ledger-2[^]*waits to be sealed/);
     await answerTo("/gatehouse pins", /ledger-2 \|[^\n]*waits to be sealed, counts then/);
-    await client.del(key("turn", "seal"));
+    await client.del(key("audit", "sealer"));
     await sealedPin("vm-ledger-2");
     await answerTo("/vm attest ledger-2", /Verified: ledger-2/);
   });

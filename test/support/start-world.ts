@@ -42,7 +42,6 @@ export const testPace: Pace = {
   claimWindowMs: 600,
   heartbeatMs: 200,
   sweepMs: 200,
-  canaryMs: 60_000,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
 };

@@ -14,6 +14,8 @@ export interface Proxy extends AsyncDisposable {
   halfOpen(on: boolean): void;
   /** Nothing passes in either direction, nothing is closed: a partition. */
   partition(on: boolean): void;
+  /** Nothing passes on the connections that are open now, and none is closed; new ones work. */
+  freeze(): void;
   /** Each chunk tears its connection with this probability. */
   tear(probability: number): void;
   close(): Promise<void>;
@@ -30,6 +32,7 @@ export async function startProxy(
   let tearing = 0;
   let isHalfOpen = false;
   let isParted = false;
+  const frozen = new WeakSet<Socket>();
 
   const server = createServer((client) => {
     if (refusing) {
@@ -56,7 +59,7 @@ export async function startProxy(
   function pass(from: Socket, to: Socket, way: "there" | "back", drop: () => void): void {
     let earliest = 0;
     from.on("data", (chunk: Buffer) => {
-      if (isParted || (isHalfOpen && way === "back")) return;
+      if (isParted || frozen.has(from) || (isHalfOpen && way === "back")) return;
       if (tearing > 0 && random() < tearing) return drop();
       if (delayMs === 0) return void to.write(chunk);
       // Later chunks must not overtake earlier ones
@@ -104,6 +107,9 @@ export async function startProxy(
       // What was swallowed is gone, so the lines can't be used any more afterwards
       if (isParted && !on) cut();
       isParted = on;
+    },
+    freeze() {
+      for (const socket of [...pairs].flat()) frozen.add(socket);
     },
     tear(probability) {
       tearing = probability;

@@ -12,7 +12,6 @@ export interface Timing {
   claimWindow: number;
   heartbeat: number;
   staleAfter: number;
-  canary: number;
   approvalExpires: number;
   outage: number;
   driftWatch?: number;
@@ -27,7 +26,6 @@ export const rowTiming: Timing = {
   claimWindow: 300,
   heartbeat: 200,
   staleAfter: 60_000,
-  canary: 60_000,
   approvalExpires: 60_000,
   outage: 30_000,
 };
@@ -52,11 +50,10 @@ export const fastSlack = {
 };
 
 /** What gatehouse.yml doesn't say. */
-export const paceOf = ({ restartMark, claimWindow, heartbeat, canary }: Timing): Pace => ({
+export const paceOf = ({ restartMark, claimWindow, heartbeat }: Timing): Pace => ({
   restartMarkMs: restartMark,
   claimWindowMs: claimWindow,
   heartbeatMs: heartbeat,
-  canaryMs: canary,
   pollFirstMs: 25,
   pollMostMs: 200,
   stableGapMs: 50,
@@ -66,7 +63,7 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat, canary }: Timing):
   peopleCacheMs: 1_000,
 });
 
-const ofPace = new Set(["restartMark", "claimWindow", "heartbeat", "canary"]);
+const ofPace = new Set(["restartMark", "claimWindow", "heartbeat"]);
 
 export function policyText(timing: Timing, more = ""): string {
   const scaled = Object.entries(timing).flatMap(([name, ms]) =>

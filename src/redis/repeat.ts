@@ -1,15 +1,13 @@
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 
-export type Rounds = ReturnType<typeof startRounds>;
+export type Repeated = ReturnType<typeof repeatHere>;
 
-/** A repeated task, never twice at once in this process; a failure is logged and the next round runs. */
-export function startRounds(
-  name: string,
-  everyMs: number,
-  round: () => Promise<unknown>,
-  log: Log,
-) {
+/**
+ * A task that each process repeats for itself, as it is about its own memory, disk, or view of others; what one process does for
+ * all is a schedule of BullMQ (`src/queue/schedules.ts`). Never twice at once here; a failure is logged and the next time comes.
+ */
+export function repeatHere(name: string, everyMs: number, task: () => Promise<unknown>, log: Log) {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -17,9 +15,9 @@ export function startRounds(
   async function run(): Promise<void> {
     clearTimeout(timer);
     try {
-      await round();
+      await task();
     } catch (error) {
-      log.warn("round.failed", { name, why: messageOf(error) });
+      log.warn("task.failed", { name, why: messageOf(error) });
     }
     running = undefined;
     if (!isClosed) next();
@@ -30,7 +28,7 @@ export function startRounds(
     timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
   }
 
-  /** Runs a round now, or joins the running one. */
+  /** Runs it now, or joins the one that runs. */
   const now = (): Promise<void> => (running ??= run());
 
   next();

@@ -1,0 +1,131 @@
+import { commands } from "../commands/index.ts";
+import { createAlarms } from "../digests/alarms.ts";
+import { createDigests, createPostDue } from "../digests/create-digests.ts";
+import { monitorDrift } from "../digests/drift-monitor.ts";
+import { requestsForDigest } from "../digests/request-facts.ts";
+import { cronOf, scheduleName } from "../digests/schedules.ts";
+import { monitorStatuses } from "../digests/status-monitor.ts";
+import { placesOf } from "../policy/access.ts";
+import { type Schedule, startSchedules } from "../queue/schedules.ts";
+import { requestable } from "../registry/define.ts";
+import { redraw } from "../requests/journal/journal.ts";
+import { onlyWhileClocksAgree } from "./clock.ts";
+import type { Services } from "./services.ts";
+import { announceHead } from "./trail.ts";
+
+/** Lease of a digest in longest calls: usually a minute. */
+const leaseInCalls = 4;
+/** Digests that were missed are looked for this often (ms). */
+const missedEveryMs = 60_000;
+/** How often alerts are looked for whose source says no more of them (ms). */
+const unheardEveryMs = 60_000;
+/** How often it is looked whether today's head of the audit trail was announced (ms). */
+const headEveryMs = 600_000;
+/** The compute service is read again so soon after a failure (ms). */
+const readAgainMs = 10_000;
+/** How long what runs may go on while the process stops. */
+const endMs = 1_500;
+
+/** What one worker does for all: reads the fleet, watches it, posts digests, announces the audit trail's head. */
+export async function startWorkerSchedules(on: Services): Promise<void> {
+  const { redis, key, config, opened, announce, inventory, log } = on;
+  const { timing } = config.policy;
+  const now = Date.now;
+  const requests = requestsForDigest(on.store, redis, key, requestable(commands));
+  const personName = async (id: string) =>
+    (await on.people.person(id, on.identity.known().teamId)).name;
+  const digests = createDigests({ ...on, requests, personName, now });
+  const alarms = createAlarms({ config, announce });
+  const stopping = new AbortController();
+  const postDue = createPostDue({
+    ...on,
+    digests,
+    alarm: (channelId, id, message) =>
+      alarms.tell(id, message, placesOf(config.policy, channelId)[0] ?? ""),
+    now,
+    leaseMs: leaseInCalls * timing.httpTimeoutMs,
+  });
+  const watching = { ...on, alarms, follow: on.subscriptions.follow, now };
+  const watchDrift = () =>
+    monitorDrift({
+      ...watching,
+      pins: config.policy.attestation.pins,
+      records: digests.drift,
+      everyMs: timing.driftWatchMs,
+      signal: stopping.signal,
+    });
+  const watchStatuses = () =>
+    monitorStatuses({
+      ...watching,
+      requests,
+      records: digests.statuses,
+      everyMs: timing.inventoryRefreshMs,
+      // Cards that wait for approval say that the status is another one by now
+      async onMoved(vms) {
+        for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
+      },
+    });
+
+  async function readFleet(): Promise<void> {
+    const isRead = await inventory.refresh();
+    await watchStatuses();
+    if (!isRead) throw new Error("the fleet could not be read");
+  }
+
+  const fixed: readonly Schedule[] = [
+    {
+      name: "inventory",
+      repeat: { every: timing.inventoryRefreshMs },
+      run: readFleet,
+      retryAfterMs: Math.min(timing.inventoryRefreshMs, readAgainMs),
+    },
+    {
+      name: "attestation",
+      repeat: { every: timing.driftWatchMs },
+      run: watchDrift,
+      retryAfterMs: timing.driftWatchMs / 4,
+    },
+    {
+      name: "alerts-unheard",
+      repeat: { every: unheardEveryMs },
+      run: () => on.alerts.endUnheard(config.policy.sources),
+    },
+    {
+      name: "audit-head",
+      repeat: { every: headEveryMs },
+      run: () => announceHead(on, config.policy.audit?.channel),
+    },
+    // A digest whose job was removed by hand, or that failed, is late by this at most
+    {
+      name: "digests-missed",
+      repeat: { every: Math.min(missedEveryMs, timing.sweepMs) },
+      run: postDue,
+    },
+  ];
+
+  async function schedules(): Promise<readonly Schedule[]> {
+    const rules = await digests.schedules.all();
+    const named = new Map(
+      rules.map((rule) => [
+        scheduleName(rule),
+        { repeat: { pattern: cronOf(rule), tz: rule.timezone }, run: postDue },
+      ]),
+    );
+    return [...fixed, ...[...named].map(([name, schedule]) => ({ name, ...schedule }))];
+  }
+
+  const running = startSchedules({
+    queue: on.queues.schedules,
+    connection: await on.connected("worker"),
+    prefix: key.prefix,
+    heartbeatMs: timing.heartbeatMs,
+    schedules,
+    log,
+  });
+  opened({ close: () => running.close(endMs) });
+  on.policyKeeper.onChanged(() => void running.sync());
+  onlyWhileClocksAgree(on.clock, running);
+  await running.sync();
+  // Last, so that it is closed first: a long look must not delay the stop
+  opened({ close: async () => stopping.abort() });
+}

@@ -1,0 +1,151 @@
+import { getNextMillis } from "bullmq";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { cronOf, nextSlot } from "../../src/digests/schedules.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createQueues } from "../../src/queue/queues.ts";
+import { type Schedule, requestSync, startSchedules } from "../../src/queue/schedules.ts";
+import { connectRedis, createKeys } from "../../src/redis/redis.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+async function place() {
+  const shared = await testRedis();
+  onTestFinished(() => shared[Symbol.asyncDispose]());
+  return { url: shared.url, namespace: shared.key.namespace };
+}
+
+/** One worker's side. What `wanted` has may change. */
+async function worker(at: { url: string; namespace: string }, wanted: { now: Schedule[] }) {
+  const redis = await connectRedis(at.url, "commands", silentLog());
+  const connection = await connectRedis(at.url, "worker", silentLog());
+  const { prefix } = createKeys(at.namespace);
+  const queues = createQueues(redis, prefix);
+  const { schedules: queue } = queues;
+  const running = startSchedules({
+    queue,
+    connection,
+    prefix,
+    heartbeatMs: 40,
+    schedules: async () => wanted.now,
+    log: silentLog(),
+  });
+  await running.sync();
+  const dies = () => {
+    // Its blocking read as well, which would take the sign of a job
+    void running.close(0);
+    redis.disconnect();
+    connection.disconnect();
+  };
+  onTestFinished(async () => {
+    await running.close(100);
+    await queues.close();
+    dies();
+  });
+  const names = async () => (await queue.getJobSchedulers()).map(({ key }) => key).toSorted();
+  return { ...running, queue, names, dies };
+}
+
+const counting = (name: string, everyMs: number) => {
+  const counted = { times: 0 };
+  const run = async () => void (counted.times += 1);
+  return Object.assign(counted, { schedule: { name, repeat: { every: everyMs }, run } });
+};
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("a schedule", () => {
+  it("runs at once and then each time in one of all workers, though all ask for it again and again", async () => {
+    const at = await place();
+    const tick = counting("tick", 200);
+    const all = [];
+    for (let n = 0; n < 3; n++) all.push(await worker(at, { now: [tick.schedule] }));
+    for (const one of all) one.take();
+    await expect.poll(() => tick.times).toBe(1);
+    const began = performance.now();
+    while (performance.now() - began < 1_500) {
+      await Promise.all(all.map((one) => one.sync()));
+      await pause(50);
+    }
+    expect(tick.times).toBeGreaterThan(5);
+    expect(tick.times).toBeLessThan(11);
+  });
+
+  it("is tried again soon after a failure", async () => {
+    let times = 0;
+    const run = async () => {
+      times += 1;
+      throw new Error("the service is away");
+    };
+    const failing = { name: "read", repeat: { every: 60_000 }, run, retryAfterMs: 50 };
+    const one = await worker(await place(), { now: [failing] });
+    one.take();
+    await expect.poll(() => times).toBeGreaterThan(3);
+  });
+
+  it("goes on in another worker when its own is killed in the middle", async () => {
+    const at = await place();
+    const begun: string[] = [];
+    const running = (name: string, run: () => Promise<void>): Schedule => ({
+      name: "long",
+      repeat: { every: 60_000 },
+      run: async () => {
+        begun.push(name);
+        await run();
+      },
+    });
+    const first = await worker(at, {
+      now: [running("first", () => new Promise(() => undefined))],
+    });
+    first.take();
+    await expect.poll(() => begun).toEqual(["first"]);
+    const second = await worker(at, { now: [running("second", async () => undefined)] });
+    second.take();
+    first.dies();
+    await expect.poll(() => begun, { timeout: 10_000 }).toEqual(["first", "second"]);
+  });
+
+  it("is back when it was removed by hand, and gone when nobody names it", async () => {
+    const tick = counting("tick", 100);
+    const wanted = { now: [tick.schedule, counting("other", 60_000).schedule] };
+    const one = await worker(await place(), wanted);
+    one.take();
+    expect(await one.names()).toEqual(["other", "tick"]);
+    await one.queue.obliterate({ force: true });
+    wanted.now = [tick.schedule];
+    await requestSync(one.queue);
+    await expect.poll(() => one.names()).toEqual(["tick"]);
+    const { times } = tick;
+    await expect.poll(() => tick.times).toBeGreaterThan(times + 1);
+  });
+
+  it("takes nothing while it is held", async () => {
+    const tick = counting("tick", 50);
+    const one = await worker(await place(), { now: [tick.schedule] });
+    one.take();
+    await expect.poll(() => tick.times).toBeGreaterThan(1);
+    await one.hold();
+    const { times } = tick;
+    await pause(300);
+    expect(tick.times).toBeLessThanOrEqual(times + 1);
+    one.take();
+    await expect.poll(() => tick.times).toBeGreaterThan(times + 2);
+  });
+});
+
+describe("a digest's time", () => {
+  const rule = { channel: "C01OPS", timezone: "Europe/Paris" };
+
+  it.each([
+    // Clocks in Paris go forward on March 28, 2027, from 02:00 to 03:00
+    ["2027-03-27T12:00Z", "02:30", ["sat", "sun"], "2027-03-28T01:30:00.000Z"],
+    ["2027-03-28T12:00Z", "09:00", ["mon"], "2027-03-29T07:00:00.000Z"],
+    // and back on October 31
+    ["2027-10-30T12:00Z", "02:30", ["sat", "sun"], "2027-10-31T00:30:00.000Z"],
+    ["2027-10-31T12:00Z", "09:00", ["mon"], "2027-11-01T08:00:00.000Z"],
+  ] as const)("after %s, at %s on %s, is %s, for BullMQ and for people", (now, at, days, next) => {
+    const digest = { ...rule, at, days };
+    const how = { pattern: cronOf(digest), tz: rule.timezone };
+    const millis = getNextMillis(Date.parse(now), how);
+    expect(new Date(millis ?? 0).toISOString()).toBe(next);
+    expect(nextSlot(digest, Date.parse(now))?.at).toBe(millis);
+  });
+});
