@@ -83,6 +83,11 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
     active.push(await crowd.activeJobs());
     await sleep(200);
   }
+  await crowd.untilToldAndQuiet(90_000);
+  const cpuMs = worker.cpuMs();
+  const since = performance.now();
+  await sleep(30_000);
+  const cpu = (100 * (worker.cpuMs() - cpuMs)) / (performance.now() - since);
   const grown = (await leastMb(worker)) - before;
   const began = performance.now();
   await crowd.restartAll(last ? [last] : []);
@@ -97,6 +102,7 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
       unit: "MB",
       bound: 100,
     },
+    { name: "… CPU of that worker, all told, once it has sent and told them", value: cpu, unit: "% of a core", bound: 5 },
     { name: "… worker slots that they hold (of 20)", value: busy, unit: "", bound: 10 },
     { name: "… until the next request is sent", value: next, unit: "ms", bound: 2000 },
   ];
@@ -170,10 +176,24 @@ async function gather(world: World) {
     }
   }
 
+  /** Waits until Slack lacks nothing, and until the quiet period of what was sent last has passed. */
+  async function untilToldAndQuiet(timeoutMs: number): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    const quietAt = performance.now() + config.policy.timing.quiesceMs + 10_000;
+    const owed = [store.outbox, store.sharedCards.outbox];
+    for (let lacking = 1; lacking > 0 || performance.now() < quietAt;) {
+      if (performance.now() > deadline) throw new Error(`Slack still lacks ${lacking} messages`);
+      await sleep(500);
+      const depths = await Promise.all(owed.map((outbox) => outbox.depth()));
+      lacking = depths.reduce((sum, depth) => sum + depth, 0);
+    }
+  }
+
   return {
     vms,
     restartAll,
     until,
+    untilToldAndQuiet,
     changedAt: async ([id = ""]: readonly string[]) => (await store.get(id))?.changedAt ?? 0,
     activeJobs: async () =>
       (await queues.depths()).find(({ queue }) => queue === "requests")?.active ?? 0,

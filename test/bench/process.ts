@@ -10,6 +10,8 @@ export interface Program extends AsyncDisposable {
   readonly pid: number;
   /** Resident memory, in MB. */
   rssMb(): number;
+  /** CPU time so far, in ms. */
+  cpuMs(): number;
 }
 
 /** Starts a file with Node; resolves when `isReady` answers for a line of its output. */
@@ -34,8 +36,16 @@ export async function startProgram<T>(
     told,
     rssMb: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
+    cpuMs: () => cpuMsOf(child.pid),
     [Symbol.asyncDispose]: () => end(child),
   };
+}
+
+/** User and system time, of which Linux keeps hundredths of a second. */
+function cpuMsOf(pid: number | undefined): number {
+  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
+  const [user, system] = fields.split(" ").slice(11, 13);
+  return 10 * (Number(user) + Number(system));
 }
 
 const bareBolt = "test/bench/bare-bolt.ts";
