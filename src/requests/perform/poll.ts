@@ -251,6 +251,7 @@ async function readFor(
 
 /** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
 async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext): Promise<void> {
+  if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;
   for (const request of waiting) {
