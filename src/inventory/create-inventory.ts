@@ -300,7 +300,7 @@ export function createInventory(options: InventoryOptions): Inventory {
         ...inventory,
         ...answersFrom(async () => {
           const one = await scope();
-          return one ? scopes(one) : known;
+          return one ? await scopes(one) : known;
         }),
       }),
       forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),

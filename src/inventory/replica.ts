@@ -2,6 +2,7 @@ import * as z from "zod";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
+import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import {
   asCalledBefore,
   type Contents,
@@ -64,11 +65,11 @@ type Edit = (now: Contents | undefined) => Contents | undefined;
 type Place = { redis: RedisClient; key: (...parts: string[]) => string };
 
 /** The projects in Redis, undefined for those that are gone; without those that aren't there. */
-async function readProjects(
+async function* readProjects(
   { redis, key }: Place,
   ids: readonly string[],
-): Promise<Map<string, Contents | undefined>> {
-  const found = new Map<string, Contents | undefined>();
+): AsyncGenerator<[id: string, contents: Contents | undefined]> {
+  const pause = pauseNowAndThen();
   for (let from = 0; from < ids.length; from += chunk) {
     const some = ids.slice(from, from + chunk);
     const texts = await redis.hmget(key("inventory", "projects"), ...some);
@@ -76,10 +77,10 @@ async function readProjects(
       const text = texts[index] ?? undefined;
       if (text === undefined) continue;
       const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
-      found.set(id, stored && contentsOf(stored.project, stored.vms, stored.gaps));
+      yield [id, stored && contentsOf(stored.project, stored.vms, stored.gaps)];
+      await pause();
     }
   }
-  return found;
 }
 
 /**
@@ -134,7 +135,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
     );
     const old = Date.now() - rememberedMs;
     const forgotten: string[] = [];
-    for (const [id, contents] of await readProjects(place, [...before.keys()])) {
+    for await (const [id, contents] of readProjects(place, [...before.keys()])) {
       const version = versions.get(id) ?? 0;
       if (!contents && version < old) forgotten.push(id);
       // What changed here meanwhile is newer, or about to be written
@@ -294,6 +295,7 @@ export async function readEverything(options: RefreshOptions) {
   let failuresInARow = 0;
   let reason: string | undefined;
   let gaps: string | undefined;
+  const pause = pauseNowAndThen();
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
@@ -309,6 +311,7 @@ export async function readEverything(options: RefreshOptions) {
       const onGaps = (found: ListGaps) => void (short = found);
       const vms = mayHaveVms(its) ? await compute.projects.vms(project.id, { signal, onGaps }) : [];
       if (mayHaveVms(its)) failuresInARow = 0;
+      await pause();
       if (await publish(project.id, contentsRead(its, vms, short, before?.contents), before))
         return;
     }
