@@ -15,7 +15,8 @@ import {
   createKnown,
   createScopes,
 } from "./known.ts";
-import { createReplica, readEverything } from "./replica.ts";
+import { readEverything } from "./read-everything.ts";
+import { createReplica } from "./replica.ts";
 
 /** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;
