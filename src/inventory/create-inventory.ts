@@ -14,7 +14,8 @@ import {
   createKnown,
   createScopes,
 } from "./known.ts";
-import { createReplica, readEverything } from "./replica.ts";
+import { readEverything } from "./read-everything.ts";
+import { createReplica } from "./replica.ts";
 
 /** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;
@@ -302,7 +303,7 @@ export function createInventory(options: InventoryOptions): Inventory {
         ...inventory,
         ...answersFrom(async () => {
           const one = await scope();
-          return one ? scopes(one) : known;
+          return one ? await scopes(one) : known;
         }),
       }),
       forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),

@@ -9,7 +9,8 @@ import {
 } from "../compute/compute.ts";
 import type { Found, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { fold, compileGlob } from "../text/glob.ts";
-import { editDistance } from "../text/nearest.ts";
+import { pauseNowAndThen } from "./pause-now-and-then.ts";
+import { createNames } from "./names.ts";
 
 /** One project with all its VMs, sorted by name: the unit that is read, stored, and compared. Immutable. */
 export interface Contents {
@@ -80,9 +81,20 @@ function knownVm(
   return { id, name, projectId, projectName, status, region, createdAt, specs } as KnownVm;
 }
 
-/** Of contents, or of the projects in them. */
-export const isSame = <T extends Contents | KnownProject>(a: T | undefined, b: T | undefined) =>
-  a === b || JSON.stringify(a) === JSON.stringify(b);
+/** Whether both would be the same JSON, in far less time than it takes to write it. */
+export function isSame(now: unknown, before: unknown): boolean {
+  if (now === before) return true;
+  if (!isObject(now) || !isObject(before)) return false;
+  const count = (value: object) => (Array.isArray(value) ? value.length : undefined);
+  if (count(now) !== count(before)) return false;
+  return (
+    Object.keys(now).every((key) => isSame(now[key], before[key])) &&
+    Object.keys(before).every((key) => now[key] !== undefined || before[key] === undefined)
+  );
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
 
 /** What this process knows of one project. A new object at each change, so that changes show by identity. */
 export interface Entry {
@@ -91,7 +103,7 @@ export interface Entry {
   version: number;
 }
 
-/** Everything known, in memory, with its indexes. Synchronous. */
+/** Everything known, in memory, with its indexes. Nothing here waits for anybody; what takes long makes pauses. */
 export type Known = ReturnType<typeof createKnown>;
 
 export function createKnown() {
@@ -110,28 +122,31 @@ export function createKnown() {
     entries.set(project.id, entry);
     ordered = undefined;
     if (before === entry.contents) return;
-    if (before) leaveOut(before);
     const short = unreadableIn(entry.contents);
-    if (short !== undefined) gaps.set(project.id, short);
-    projectNames.add(project.name, project.id);
+    if (short === undefined) gaps.delete(project.id);
+    else gaps.set(project.id, short);
+    // Most changes are of statuses, and leave all names as they are
+    if (before && before.project.name !== project.name)
+      projectNames.remove(before.project.name, project.id);
+    if (before?.project.name !== project.name) projectNames.add(project.name, project.id);
+    const stays = new Set<string>();
     for (const vm of vms) {
-      const elsewhere = vmsById.get(vm.id);
-      if (elsewhere) vmNames.remove(elsewhere.name, vm.id);
+      stays.add(vm.id);
+      const known = vmsById.get(vm.id);
       vmsById.set(vm.id, vm);
+      if (known?.name === vm.name) continue;
+      if (known) vmNames.remove(known.name, vm.id);
       vmNames.add(vm.name, vm.id);
     }
+    for (const vm of before?.vms ?? []) if (!stays.has(vm.id)) leaveOut(vm);
     for (const follower of followers) follower.set(entry);
   }
 
   /** A VM that another project now lists stays known. */
-  function leaveOut({ project, vms }: Contents): void {
-    projectNames.remove(project.name, project.id);
-    gaps.delete(project.id);
-    for (const vm of vms) {
-      if (vmsById.get(vm.id) !== vm) continue;
-      vmsById.delete(vm.id);
-      vmNames.remove(vm.name, vm.id);
-    }
+  function leaveOut(vm: KnownVm): void {
+    if (vmsById.get(vm.id) !== vm) return;
+    vmsById.delete(vm.id);
+    vmNames.remove(vm.name, vm.id);
   }
 
   function remove(projectId: string): void {
@@ -139,7 +154,10 @@ export function createKnown() {
     if (!entry) return;
     entries.delete(projectId);
     ordered = undefined;
-    leaveOut(entry.contents);
+    const { project, vms } = entry.contents;
+    projectNames.remove(project.name, projectId);
+    gaps.delete(projectId);
+    for (const vm of vms) leaveOut(vm);
     for (const follower of followers) follower.remove(projectId);
   }
 
@@ -184,12 +202,16 @@ export function createKnown() {
   return {
     set,
     remove,
-    /** Tells of everything now and of every change from now on; what it returns ends that. */
-    follow(follower: Follower): () => void {
-      for (const entry of entries.values()) follower.set(entry);
+    /** Tells of every change from now on, and of everything there is by the time that this resolves. */
+    async follow(follower: Follower): Promise<void> {
       followers.add(follower);
-      return () => void followers.delete(follower);
+      const pause = pauseNowAndThen();
+      for (const entry of entries.values()) {
+        follower.set(entry);
+        await pause();
+      }
     },
+    leave: (follower: Follower): void => void followers.delete(follower),
     entry: (projectId: string): Entry | undefined => entries.get(projectId),
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
@@ -204,16 +226,25 @@ export function createKnown() {
       return one(entries.get(words)?.contents.project, named);
     },
     /** Case counts, unless nothing matches with it. */
-    matchVms(glob: string): KnownVm[] {
+    async matchVms(glob: string): Promise<KnownVm[]> {
       const textOf = glob.includes("/")
         ? (vm: KnownVm) => `${vm.projectName}/${vm.name}`
         : (vm: KnownVm) => vm.name;
-      const all = inOrder().flatMap((entry) => entry.contents.vms);
+      const all = inOrder();
+      const pause = pauseNowAndThen();
+      const vmsThat = async (matches: (vm: KnownVm) => boolean) => {
+        const found: KnownVm[] = [];
+        for (const { contents } of all) {
+          for (const vm of contents.vms) if (matches(vm)) found.push(vm);
+          await pause();
+        }
+        return found;
+      };
       const exact = compileGlob(glob);
-      const matching = all.filter((vm) => exact(textOf(vm)));
+      const matching = await vmsThat((vm) => exact(textOf(vm)));
       if (matching.length > 0) return matching;
       const folded = compileGlob(fold(glob));
-      return all.filter((vm) => folded(fold(textOf(vm))));
+      return vmsThat((vm) => folded(fold(textOf(vm))));
     },
     suggestVms(typed: string, most: number): KnownVm[] {
       const found = distinct(likelyVms(typed, most), most);
@@ -267,19 +298,22 @@ interface Follower {
  * What each scope knows: indexes of its own, so that what is hidden neither answers, nor fills a list of suggestions, nor
  * takes time. They follow what this process knows; the least used goes first.
  */
-export function createScopes(known: Known): (scope: Scope) => Known {
-  const scopes = new Map<string, { part: Known; leave: () => void }>();
+export function createScopes(known: Known): (scope: Scope) => Promise<Known> {
+  const scopes = new Map<string, { part: Promise<Known>; leave: () => void }>();
 
-  function open(scope: Scope): { part: Known; leave: () => void } {
+  function open(scope: Scope): { part: Promise<Known>; leave: () => void } {
     const part = createKnown();
-    const leave = known.follow({
+    const follower: Follower = {
       set(entry) {
         if (scope.sees(entry.contents.project)) part.set(entry);
         else part.remove(entry.contents.project.id);
       },
       remove: part.remove,
-    });
-    return { part, leave };
+    };
+    return {
+      part: known.follow(follower).then(() => part),
+      leave: () => known.leave(follower),
+    };
   }
 
   return (scope) => {
@@ -292,92 +326,6 @@ export function createScopes(known: Known): (scope: Scope) => Known {
       scopes.delete(oldest[0]);
     }
     return opened.part;
-  };
-}
-
-/** Shorter names get no guesses: one typo makes them something else. */
-const shortestToGuess = 3;
-/** Names that a misspelled one is compared with, of each kind: to compare it with 100,000 would take too long. */
-const compared = 250;
-
-/**
- * IDs by name, ignoring case. `containing` and `near` only suggest. Names are put in order at the first search after a change:
- * nearly in order as they are then, 100,000 take some milliseconds.
- */
-export function createNames() {
-  const ids = new Map<string, Set<string>>();
-  let sorted: readonly string[] = [];
-  let added: string[] = [];
-  /** All in one, so that one search tells whether any of them contains something; undefined after a change. */
-  let text: string | undefined;
-
-  function inOrder() {
-    if (text === undefined) {
-      const isKept = (name: string, at: number, all: readonly string[]) =>
-        ids.has(name) && name !== all[at - 1];
-      sorted = [...sorted, ...added].toSorted().filter(isKept);
-      added = [];
-      text = sorted.join("\n");
-    }
-    return { names: sorted, text };
-  }
-
-  return {
-    add(name: string, id: string): void {
-      const key = fold(name);
-      const bearers = ids.get(key);
-      if (bearers) return void bearers.add(id);
-      ids.set(key, new Set([id]));
-      added.push(key);
-      text = undefined;
-    },
-    remove(name: string, id: string): void {
-      const key = fold(name);
-      const bearers = ids.get(key);
-      if (!bearers?.delete(id) || bearers.size > 0) return;
-      ids.delete(key);
-      text = undefined;
-    },
-    idsOf: (name: string): readonly string[] => [...(ids.get(fold(name)) ?? [])],
-
-    /** Folded names that begin with what was typed, then those with a word that does, then the others that contain it. */
-    containing(typed: string, most: number): string[] {
-      const wanted = fold(typed);
-      const all = inOrder();
-      if (wanted === "" || !all.text.includes(wanted)) return [];
-      const [begin, within, others]: [string[], string[], string[]] = [[], [], []];
-      for (const name of all.names) {
-        const at = name.indexOf(wanted);
-        if (at < 0) continue;
-        const isWord = "-_. /".includes(name.charAt(at - 1));
-        const some = at === 0 ? begin : isWord ? within : others;
-        if (some.length < most) some.push(name);
-        if (begin.length === most) break;
-      }
-      return [...begin, ...within, ...others].slice(0, most);
-    },
-
-    /**
-     * Folded names that are one typo away, or two, the nearest first: of those around it in order, which begin like it, and of
-     * those that end like it, where the typo is at the beginning.
-     */
-    near(typed: string, most: number): string[] {
-      const wanted = fold(typed);
-      if (wanted.length < shortestToGuess) return [];
-      const allowed = wanted.length < 6 ? 1 : 2;
-      const { names } = inOrder();
-      const behind = names.findIndex((name) => name >= wanted);
-      const at = behind < 0 ? names.length : behind;
-      const around = names.slice(Math.max(0, at - compared), at + compared);
-      const ending = wanted.slice(wanted.length / 2);
-      const alike = names.values().filter((name) => name.endsWith(ending));
-      return [...new Set([...around, ...alike.take(compared)])]
-        .map((name) => ({ name, slips: editDistance(wanted, name, allowed) }))
-        .filter(({ slips }) => slips <= allowed)
-        .toSorted((a, b) => a.slips - b.slips)
-        .map(({ name }) => name)
-        .slice(0, most);
-    },
   };
 }
 

@@ -1,29 +1,16 @@
 import * as z from "zod";
-import { messageOf, UserError } from "../errors.ts";
+import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
-import {
-  asCalledBefore,
-  type Contents,
-  contentsOf,
-  contentsRead,
-  isSame,
-  type Known,
-  type Entry,
-} from "./known.ts";
-import {
-  type Compute,
-  gapsWords,
-  type ListGaps,
-  mayHaveVms,
-  type Project,
-  ComputeError,
-} from "../compute/compute.ts";
+import { type Contents, contentsOf, isSame, type Known } from "./known.ts";
+import { pauseNowAndThen } from "./pause-now-and-then.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
 const maxTries = 20;
 /** Read at once: enough to be quick, few enough that neither Redis nor this process stands still. */
 const chunk = 100;
+/** So many writes are remembered; who is further behind compares all there is. */
+const writesKept = 1_000;
 /** A removed project is remembered this long: whoever hears of it later learns it from the next refresh. */
 const rememberedMs = 3_600_000;
 
@@ -32,7 +19,7 @@ const rememberedMs = 3_600_000;
  * (Redis, ms) and higher than the one before, so none is given twice, not even after Redis was emptied or lost its last
  * writes.
  *
- * KEYS head, versions, projects   ARGV project ID, version that was read (0: not there), contents as JSON (empty: gone)
+ * KEYS head, versions, projects, writes   ARGV project ID, version that was read (0: not there), contents as JSON (empty: gone)
  * → the new version, 0 when nothing was written
  */
 const writeLua = `${redisTimeLua}
@@ -41,6 +28,8 @@ local version = string.format('%.0f', math.max(now, (redis.call('HGET', KEYS[1],
 redis.call('HSET', KEYS[1], 'version', version)
 redis.call('ZADD', KEYS[2], version, ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+redis.call('LPUSH', KEYS[4], version)
+redis.call('LTRIM', KEYS[4], 0, ${writesKept - 1})
 return tonumber(version)
 `;
 
@@ -56,7 +45,11 @@ redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[
 return 1
 `;
 
-const inOneMoment = z.tuple([z.record(z.string(), z.string()), z.array(z.string())]);
+const inOneMoment = z.tuple([
+  z.record(z.string(), z.string()),
+  z.number().nullable(),
+  z.array(z.string()),
+]);
 
 /** What a project is after what was just seen; undefined when it is gone, or isn't known and can't be made up. */
 type Edit = (now: Contents | undefined) => Contents | undefined;
@@ -64,11 +57,11 @@ type Edit = (now: Contents | undefined) => Contents | undefined;
 type Place = { redis: RedisClient; key: (...parts: string[]) => string };
 
 /** The projects in Redis, undefined for those that are gone; without those that aren't there. */
-async function readProjects(
+async function* readProjects(
   { redis, key }: Place,
   ids: readonly string[],
-): Promise<Map<string, Contents | undefined>> {
-  const found = new Map<string, Contents | undefined>();
+): AsyncGenerator<[id: string, contents: Contents | undefined]> {
+  const pause = pauseNowAndThen();
   for (let from = 0; from < ids.length; from += chunk) {
     const some = ids.slice(from, from + chunk);
     const texts = await redis.hmget(key("inventory", "projects"), ...some);
@@ -76,10 +69,10 @@ async function readProjects(
       const text = texts[index] ?? undefined;
       if (text === undefined) continue;
       const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
-      found.set(id, stored && contentsOf(stored.project, stored.vms, stored.gaps));
+      yield [id, stored && contentsOf(stored.project, stored.vms, stored.gaps)];
+      await pause();
     }
   }
-  return found;
 }
 
 /**
@@ -97,36 +90,65 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   const headKey = key("inventory", "head");
   const versionsKey = key("inventory", "versions");
   const projectsKey = key("inventory", "projects");
+  const writesKey = key("inventory", "writes");
   const runWrite = defineScript(redis, "inventoryWrite", writeLua);
   const runComplete = defineScript(redis, "inventoryComplete", completeLua);
   let head = headOf({});
   let isReachable = false;
+  /** What this process knows may differ from Redis in what was written before `head`. */
+  let isInDoubt = true;
   let running: Promise<void> | undefined;
   let lastChange: Promise<void> = Promise.resolve();
 
-  async function takeOver(): Promise<void> {
-    const isDoubted = known.entries().some(({ version }) => version < 0);
-    let now = headOf(await redis.hgetall(headKey));
-    if (isDoubted || now.version !== head.version) now = await compare();
-    if ((now.refreshedAt ?? 0) > (head.refreshedAt ?? 0)) {
-      for (const { contents, version } of known.entries())
-        if (version === 0) known.remove(contents.project.id);
-    }
-    // Until all is read again, when it was last right is what this process remembers
-    head = { ...now, refreshedAt: now.refreshedAt ?? head.refreshedAt };
-  }
-
-  async function compare(): Promise<Head> {
-    const both = redis.multi().hgetall(headKey).zrange(versionsKey, 0, "-1", "WITHSCORES");
-    const answers = (await both.exec()) ?? [];
+  /** In one moment: the head, which projects were written after this version, and whether Redis still knows of its write. */
+  async function readSince(version: number) {
+    const all = redis
+      .multi()
+      .hgetall(headKey)
+      .lpos(writesKey, version)
+      .zrangebyscore(versionsKey, `(${version}`, "+inf", "WITHSCORES");
+    const answers = (await all.exec()) ?? [];
     for (const [error] of answers) if (error) throw error;
-    const [now, scores] = inOneMoment.parse(answers.map(([, answer]) => answer));
+    const [fields, writeAt, scores] = inOneMoment.parse(answers.map(([, answer]) => answer));
     const versions = new Map<string, number>();
     for (let at = 0; at + 1 < scores.length; at += 2)
       versions.set(scores[at] ?? "", Number(scores[at + 1]));
+    return { now: headOf(fields), versions, isUnbroken: writeAt !== null };
+  }
+
+  /** Reads what was written since the last time; what there is, when this process is in doubt or Redis has lost a write. */
+  async function takeOver(): Promise<void> {
+    let isWhole = isInDoubt;
+    isInDoubt = false;
+    try {
+      let since = await readSince(isWhole ? 0 : head.version);
+      if (!isWhole && !since.isUnbroken && since.now.version !== head.version) {
+        isWhole = true;
+        since = await readSince(0);
+      }
+      if (isWhole) doubtMissing(since.versions);
+      await readChanged(since.versions);
+      const { now } = since;
+      if ((now.refreshedAt ?? 0) > (head.refreshedAt ?? 0)) {
+        for (const { contents, version } of known.entries())
+          if (version === 0) known.remove(contents.project.id);
+      }
+      // Until all is read again, when it was last right is what this process remembers
+      head = { ...now, refreshedAt: now.refreshedAt ?? head.refreshedAt };
+    } catch (error) {
+      isInDoubt ||= isWhole;
+      throw error;
+    }
+  }
+
+  /** Redis has none of these. */
+  function doubtMissing(versions: ReadonlyMap<string, number>): void {
     for (const entry of known.entries())
       if (entry.version !== 0 && !versions.has(entry.contents.project.id))
         known.set({ ...entry, version: 0 });
+  }
+
+  async function readChanged(versions: ReadonlyMap<string, number>): Promise<void> {
     const before = new Map(
       [...versions]
         .filter(([id, version]) => known.entry(id)?.version !== version)
@@ -134,10 +156,10 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
     );
     const old = Date.now() - rememberedMs;
     const forgotten: string[] = [];
-    for (const [id, contents] of await readProjects(place, [...before.keys()])) {
+    for await (const [id, contents] of readProjects(place, [...before.keys()])) {
       const version = versions.get(id) ?? 0;
       if (!contents && version < old) forgotten.push(id);
-      // What changed here meanwhile is newer, or about to be written
+      // What changed here meanwhile is newer, or about to be written: a write that is refused leaves it in doubt
       if (known.entry(id) !== before.get(id)) continue;
       if (contents) known.set({ contents, version });
       else known.remove(id);
@@ -148,7 +170,6 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
         .zrem(versionsKey, forgotten)
         .hdel(projectsKey, ...forgotten)
         .exec();
-    return headOf(now);
   }
 
   /** Callers at the same time share one run. */
@@ -165,6 +186,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
 
   /** What is known of a project may not be what Redis has: the next `sync` finds out. */
   function doubt(projectId: string): void {
+    isInDoubt = true;
     const entry = known.entry(projectId);
     if (entry) known.set({ ...entry, version: -1 });
   }
@@ -177,7 +199,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   ): Promise<boolean> {
     const before = known.entry(projectId);
     const text = contents ? JSON.stringify(contents) : "";
-    const keys = [headKey, versionsKey, projectsKey];
+    const keys = [headKey, versionsKey, projectsKey, writesKey];
     const version = Number(await runWrite(keys, [projectId, wasRead, text]));
     if (version === 0 || known.entry(projectId) !== before) doubt(projectId);
     else if (contents) known.set({ contents, version });
@@ -241,8 +263,6 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   };
 }
 
-type Head = ReturnType<typeof headOf>;
-
 /** What all processes know of the whole. */
 function headOf({
   version,
@@ -262,131 +282,4 @@ function headOf({
     /** What the list of projects lacked then, in words; empty where it lacked nothing. */
     gaps,
   };
-}
-
-/** A list this long counts as cut, so that it removes nothing. */
-const maxProjects = 100_000;
-/** Reads of a project that changes while it is read. */
-const maxReads = 3;
-/** Failures in a row, in random order: nothing can be read, not just one region. */
-const hopeless = 50;
-
-interface RefreshOptions {
-  compute: Compute;
-  known: Known;
-  replica: Replica;
-  log: Log;
-  concurrency: number;
-  /** The process is closing. */
-  signal: AbortSignal;
-}
-
-/**
- * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
- * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
- * stopped. `failed`: no project could be read, or the list could not, for this `reason`; `unread`: names of projects that keep
- * what was known of them; `gaps`: what the list of projects lacks, in words.
- */
-export async function readEverything(options: RefreshOptions) {
-  const { compute, known, replica, log, concurrency, signal } = options;
-  const done = new Set<string>();
-  const unread = new Map<string, string>();
-  let failuresInARow = 0;
-  let reason: string | undefined;
-  let gaps: string | undefined;
-  const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
-
-  /** Writes where nothing changed since `before`; false when it did. */
-  const publish = async (id: string, contents: Contents | undefined, before: Entry | undefined) =>
-    known.entry(id) === before &&
-    (isSame(contents, before?.contents) || replica.write(id, contents, before?.version));
-
-  async function readVms(project: Project): Promise<void> {
-    for (let reads = 0; reads < maxReads; reads++) {
-      const before = known.entry(project.id);
-      const its = asCalledBefore(project, before?.contents.project);
-      let short: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (short = found);
-      const vms = mayHaveVms(its) ? await compute.projects.vms(project.id, { signal, onGaps }) : [];
-      if (mayHaveVms(its)) failuresInARow = 0;
-      if (await publish(project.id, contentsRead(its, vms, short, before?.contents), before))
-        return;
-    }
-  }
-
-  async function read(project: Project): Promise<void> {
-    if (isOver()) return;
-    done.add(project.id);
-    try {
-      await readVms(project);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
-      failuresInARow += 1;
-      unread.set(project.id, project.name);
-      log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
-      // Its VMs stay as they were
-      const before = known.entry(project.id);
-      const { project: was, vms = [], gaps: its } = before?.contents ?? {};
-      await publish(project.id, contentsOf(asCalledBefore(project, was), vms, its), before);
-    }
-  }
-
-  async function readList(): Promise<readonly Project[]> {
-    try {
-      const onGaps = (found: ListGaps) => void (gaps = gapsWords(found));
-      const list = await compute.projects.listAll(maxProjects, { signal, onGaps });
-      return [...new Map(list.map((project) => [project.id, project])).values()];
-    } catch (error) {
-      reason = messageOf(error); // also stops the reads in progress
-      if (!(error instanceof ComputeError)) throw error;
-      return [];
-    }
-  }
-
-  async function vanish(project: Project): Promise<void> {
-    const before = known.entry(project.id);
-    if (isOver() || !before) return;
-    const isGone = await compute.projects.get(project.id, { signal }).then(
-      () => false,
-      (error: unknown) => error instanceof ComputeError && error.kind === "not-found",
-    );
-    if (isGone && (await publish(project.id, undefined, before))) unread.delete(project.id);
-  }
-
-  const before = [...known.entries()].map((entry) => entry.contents.project);
-  const withVms = before.filter((project) => mayHaveVms(project));
-  const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
-  const rest = list.filter((project) => {
-    const now = known.entry(project.id)?.contents.project;
-    const its = contentsOf(asCalledBefore(project, now), []).project;
-    return !done.has(project.id) || !isSame(now, its);
-  });
-  await inRandomOrder(rest, concurrency, read);
-  if (signal.aborted) return undefined;
-  if (reason !== undefined) return { failed: true, reason, unread: [] };
-  const inList = new Set(list.map((project) => project.id));
-  const vanished = before.filter((project) => !inList.has(project.id));
-  if (list.length < maxProjects) await inRandomOrder(vanished, concurrency, vanish);
-  if (signal.aborted) return undefined;
-  for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
-  const tried = list.filter((project) => mayHaveVms(project)).length;
-  const failed = tried > 0 && unread.size >= tried;
-  return { failed, reason, gaps, unread: [...unread.values()].toSorted() };
-}
-
-/** At most `width` at a time. */
-async function inRandomOrder<T>(
-  items: readonly T[],
-  width: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const mixed = items
-    .map((item) => ({ item, at: Math.random() }))
-    .toSorted((a, b) => a.at - b.at)
-    .values();
-  const worker = async () => {
-    for (const { item } of mixed) await work(item);
-  };
-  await Promise.all(Array.from({ length: width }, worker));
 }

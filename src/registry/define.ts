@@ -430,9 +430,20 @@ export interface Argument extends ArgumentMeta {
   label: string;
 }
 
+/** By schema: each answer asks for those of many commands, and a schema never changes. */
+const argumentsRead = new WeakMap<Command["args"], readonly Argument[]>();
+
 /** In the order in which they are written. */
 export function argumentsOf({ args }: Pick<Command, "args">): readonly Argument[] {
-  return Object.entries(args.shape).flatMap(([key, schema]) => {
+  const before = argumentsRead.get(args);
+  if (before) return before;
+  const all = describeArguments(args);
+  argumentsRead.set(args, all);
+  return all;
+}
+
+function describeArguments({ shape }: Command["args"]): readonly Argument[] {
+  return Object.entries(shape).flatMap(([key, schema]) => {
     if (!(schema instanceof z.ZodType)) return [];
     const inner = unwrap(schema);
     return {

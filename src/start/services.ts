@@ -227,7 +227,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       return isThawed;
     },
   };
-  const polls = createPolls(redis, key, journal.getMany);
+  const polls = createPolls(redis, key, journal.latest);
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
   const drift = createDriftRecords(redis, key);

@@ -72,6 +72,8 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
   await using worker = await startGatehouse(world, "worker");
   await using crowd = await gather(world);
   const [last, ...others] = crowd.vms.slice(0, 5001).toReversed();
+  await sleep(15_000);
+  const idleCpu = await cpuPercent(worker);
   // The first thousand bring the process to its working size; what the others add is what waiting costs
   const first = await crowd.restartAll(others.slice(0, 1000));
   await crowd.until(first, 60_000, accepted);
@@ -83,6 +85,8 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
     active.push(await crowd.activeJobs());
     await sleep(200);
   }
+  await crowd.untilToldAndQuiet(90_000);
+  const cpu = await cpuPercent(worker);
   const grown = (await leastMb(worker)) - before;
   const began = performance.now();
   await crowd.restartAll(last ? [last] : []);
@@ -97,9 +101,22 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
       unit: "MB",
       bound: 100,
     },
+    {
+      name: "… CPU of that worker beyond that of an idle one, once all are told and quiet",
+      value: cpu - idleCpu,
+      unit: "% of a core",
+      bound: 5,
+    },
     { name: "… worker slots that they hold (of 20)", value: busy, unit: "", bound: 10 },
     { name: "… until the next request is sent", value: next, unit: "ms", bound: 2000 },
   ];
+}
+
+/** Of a core, over a minute: the inventory is refreshed once in it. */
+async function cpuPercent(worker: { cpuMs(): number }): Promise<number> {
+  const [cpuMs, since] = [worker.cpuMs(), performance.now()];
+  await sleep(60_000);
+  return (100 * (worker.cpuMs() - cpuMs)) / (performance.now() - since);
 }
 
 /** The least of eight seconds (MB): between two collections garbage comes and goes, whatever waits. */
@@ -170,10 +187,24 @@ async function gather(world: World) {
     }
   }
 
+  /** Waits until Slack lacks nothing, and until the quiet period of what was sent last has passed. */
+  async function untilToldAndQuiet(timeoutMs: number): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    const quietAt = performance.now() + config.policy.timing.quiesceMs + 10_000;
+    const owed = [store.outbox, store.sharedCards.outbox];
+    for (let lacking = 1; lacking > 0 || performance.now() < quietAt;) {
+      if (performance.now() > deadline) throw new Error(`Slack still lacks ${lacking} messages`);
+      await sleep(500);
+      const depths = await Promise.all(owed.map((outbox) => outbox.depth()));
+      lacking = depths.reduce((sum, depth) => sum + depth, 0);
+    }
+  }
+
   return {
     vms,
     restartAll,
     until,
+    untilToldAndQuiet,
     changedAt: async ([id = ""]: readonly string[]) => (await store.get(id))?.changedAt ?? 0,
     activeJobs: async () =>
       (await queues.depths()).find(({ queue }) => queue === "requests")?.active ?? 0,

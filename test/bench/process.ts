@@ -10,7 +10,7 @@ export interface Program extends AsyncDisposable {
   readonly pid: number;
   /** Resident memory, in MB. */
   rssMb(): number;
-  /** Processor time so far, in user and system mode. */
+  /** CPU time so far, in ms. */
   cpuMs(): number;
 }
 
@@ -36,14 +36,16 @@ export async function startProgram<T>(
     told,
     rssMb: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
-    cpuMs() {
-      // The 14th and 15th field, in ticks of 10 ms; the name before them may have spaces
-      const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      return 10 * (Number(fields[11]) + Number(fields[12]));
-    },
+    cpuMs: () => cpuMsOf(child.pid),
     [Symbol.asyncDispose]: () => end(child),
   };
+}
+
+/** User and system time, of which Linux keeps hundredths of a second. */
+function cpuMsOf(pid: number | undefined): number {
+  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
+  const [user, system] = fields.split(" ").slice(11, 13);
+  return 10 * (Number(user) + Number(system));
 }
 
 const bareBolt = "test/bench/bare-bolt.ts";

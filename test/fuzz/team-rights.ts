@@ -11,13 +11,13 @@ import { ourTeamId, type Place, type TeamCase, teamCase } from "./team-cases.ts"
  * Any policy with teams, any world, any person: no rule allows, no vote counts, and no list of names shows what isn't of
  * one's team. Judged by a second reading of gatehouse.yml in these few lines, which shares nothing with the first.
  */
-export function fuzzTeamRights({ cases, seed }: FuzzOptions): Fuzzed {
+export async function fuzzTeamRights({ cases, seed }: FuzzOptions): Promise<Fuzzed> {
   const tally = createTally();
   for (const one of sampled(teamCase, { cases, seed })) {
     tally.count();
     const began = performance.now();
     try {
-      for (const wrong of [...rightsWrong(one), ...sightWrong(one)])
+      for (const wrong of [...rightsWrong(one), ...(await Array.fromAsync(sightWrong(one)))])
         tally.wrong(
           `${wrong}: ${JSON.stringify({ ...one, policy: undefined, command: one.command.name })}`,
         );
@@ -149,12 +149,12 @@ const isFreezer = (one: TeamCase, project: Owned) =>
   one.command.name === "gatehouse freeze" && isInAll(one, project, "approve");
 
 /** Compared with an inventory that never held anything else: equal answers leave nothing to tell them apart by. */
-function* sightWrong(one: TeamCase): Generator<string> {
+async function* sightWrong(one: TeamCase): AsyncGenerator<string> {
   const { projects, policy, person, words } = one;
   const scope = scopeOfPerson(policy, person, ourTeamId);
   const whole = createKnown();
   const alone = createKnown();
-  const part = scope ? createScopes(whole)(scope) : whole;
+  const part = scope ? await createScopes(whole)(scope) : whole;
   for (const { id, name, vms } of projects) {
     const project = { id, name, type: "TEE_VM", status: "ACTIVE" };
     const of = vms.map((vm, n) => ({
@@ -169,16 +169,16 @@ function* sightWrong(one: TeamCase): Generator<string> {
     if (scope && scope.sees({ id, name }) !== sees) yield `sees ${name} (${id}): ${!sees}`;
     if (sees) alone.set(entry);
   }
-  const answers = (known: ReturnType<typeof createKnown>) =>
+  const answers = async (known: ReturnType<typeof createKnown>) =>
     JSON.stringify([
       known.vms(),
       known.projects(),
       known.count(),
       known.findVm(words) ?? known.suggestVms(words, 5),
       known.findProject(words) ?? known.suggestProjects(words, 5),
-      known.matchVms(words),
+      await known.matchVms(words),
       known.vm(words),
     ]);
-  if (answers(part) !== answers(alone))
+  if ((await answers(part)) !== (await answers(alone)))
     yield `another answer to ${words} than where nothing else is`;
 }

@@ -81,19 +81,24 @@ describe("finding a VM by its words", () => {
   });
 });
 
-const match = (glob: string) => fleet.matchVms(glob).map(({ id }) => id);
+const match = async (glob: string) => (await fleet.matchVms(glob)).map(({ id }) => id);
 
 describe("a glob over VMs", () => {
-  it("matches names, or project/name when it holds a slash", () => {
-    expect(match("web-*")).toEqual(["v-blog-web-1", "v-shop-web-1", "v-shop-web-2"]);
-    expect(match("shop/*")).toEqual(["v-shop-Cache", "v-shop-db", "v-shop-web-1", "v-shop-web-2"]);
-    expect(match("shop*/w*")).toEqual(["v-shop-web-1", "v-shop-web-2", "v-shop-eu-worker"]);
-    expect(match("nothing-*")).toEqual([]);
+  it("matches names, or project/name when it holds a slash", async () => {
+    expect(await match("web-*")).toEqual(["v-blog-web-1", "v-shop-web-1", "v-shop-web-2"]);
+    expect(await match("shop/*")).toEqual([
+      "v-shop-Cache",
+      "v-shop-db",
+      "v-shop-web-1",
+      "v-shop-web-2",
+    ]);
+    expect(await match("shop*/w*")).toEqual(["v-shop-web-1", "v-shop-web-2", "v-shop-eu-worker"]);
+    expect(await match("nothing-*")).toEqual([]);
   });
 
-  it("leaves case aside only when nothing matches with it", () => {
-    expect(match("WEB-?")).toEqual(["v-blog-web-1", "v-shop-web-1", "v-shop-web-2"]);
-    expect(known({ a: ["Web-1", "web-2"] }).matchVms("web-*")).toHaveLength(1);
+  it("leaves case aside only when nothing matches with it", async () => {
+    expect(await match("WEB-?")).toEqual(["v-blog-web-1", "v-shop-web-1", "v-shop-web-2"]);
+    expect(await known({ a: ["Web-1", "web-2"] }).matchVms("web-*")).toHaveLength(1);
   });
 });
 

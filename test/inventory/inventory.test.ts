@@ -370,6 +370,18 @@ describe("a note of what was just read", () => {
     }
   });
 
+  it("that a project is gone stands, though another process has changed it meanwhile", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    await one.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
+    await other.note({ goneProjectId: "p-shop" });
+    for (const inventory of [one, other, fleet.opens()])
+      await soon(() => names(inventory.projects())).toEqual(["blog"]);
+  });
+
   it("of many VMs at once by one process is never lost", async () => {
     const vms = Array.from({ length: 30 }, (_, n) => `vm-${n}`);
     await using fleet = await processes(smallService({ shop: vms }));

@@ -1,6 +1,6 @@
 import { array, assert, boolean, constantFrom, property, string, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createNames } from "../../src/inventory/known.ts";
+import { createNames } from "../../src/inventory/names.ts";
 
 const word = string({ unit: constantFrom("a", "b", "-", "C", "ç"), minLength: 1, maxLength: 5 });
 const changes = array(tuple(boolean(), word), { maxLength: 900, size: "max" });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import {
+  argumentsOf,
   type Command,
   type CreateCommand,
   dottedName,
@@ -26,6 +27,12 @@ describe("the definition of a changing command", () => {
       Needs<VmCommand, "offeredIn">,
     ] = [true, true, true, true, false];
     expect(needs).toHaveLength(5);
+  });
+});
+
+describe("the arguments of a command", () => {
+  it("are read from its schema once, because each answer asks for those of many commands", () => {
+    for (const command of commands) expect(argumentsOf(command)).toBe(argumentsOf(command));
   });
 });
 

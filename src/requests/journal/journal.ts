@@ -9,6 +9,7 @@ import { isOlderPolicy } from "../../audit/policy-order.ts";
 import { createOnce } from "./once.ts";
 import { createThrottling } from "./throttling.ts";
 import { type Freeze, createFreeze } from "./freeze.ts";
+import { createLatest } from "./latest.ts";
 import { createLists } from "./lists.ts";
 import { createLimits } from "./rate-limits.ts";
 import {
@@ -237,6 +238,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
     create,
     get,
     getMany,
+    /** The same for whoever reads the same ones again and again. */
+    latest: createLatest(redis, requestKey, getMany),
     move,
     holds,
     /** What the journal knows of these sends; undefined for a missing request. One failed read fails them all. */

@@ -23,7 +23,7 @@ export type Polls = ReturnType<typeof createPolls>;
 export function createPolls(
   redis: RedisClient,
   key: Keys,
-  getMany: (ids: readonly string[]) => Promise<StoredRequest[]>,
+  latest: (ids: readonly string[]) => Promise<StoredRequest[]>,
 ) {
   const pending = createPending(redis, key("polls"));
   const runNext = defineScript(redis, "gatehouseNextPoll", next);
@@ -38,7 +38,7 @@ export function createPolls(
      */
     async waiting(pollKey: string): Promise<StoredRequest[]> {
       const ids = await redis.smembers(watched(pollKey));
-      const open = (await getMany(ids)).filter(({ final }) => !final);
+      const open = (await latest(ids)).filter(({ final }) => !final);
       const openIds = new Set(open.map(({ record }) => record.id));
       const over = ids.filter((id) => !openIds.has(id));
       if (over.length > 0) await redis.srem(watched(pollKey), ...over);

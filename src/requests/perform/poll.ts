@@ -196,12 +196,17 @@ function decidesNothing(
   { progress: now, ...to }: { state: string; progress: Progress; why?: string },
 ): boolean {
   if (to.state !== state || to.why !== undefined) return false;
-  if (progress.blindSince !== undefined || now.quietSince !== undefined) return false;
+  if (progress.blindSince !== undefined) return false;
+  if (now.quietSince !== progress.quietSince || now.quietLooks !== progress.quietLooks)
+    return false;
   return now.mark === undefined || progress.mark !== undefined;
 }
 
+/** A project may have hundreds of VMs, so two or three of them are read by themselves. */
+const mostAlone = 3;
+
 /**
- * Reads one VM alone, or the list of its project for several. A list with gaps doesn't prove that a VM is gone, and a record
+ * Reads a few VMs alone, or the list of their project for more. A list with gaps doesn't prove that a VM is gone, and a record
  * that can't be read proves nothing: such a VM is read alone. Undefined for what can't be read at all.
  */
 async function readFor(
@@ -211,30 +216,34 @@ async function readFor(
 ): Promise<(request: StoredRequest) => { seen: Seen | undefined } | undefined> {
   // Retries are for short troubles: the next poll comes anyway
   const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
-  const targets = new Set(waiting.map(({ record }) => record.target.id));
+  const targets = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
   const [first] = waiting;
   if (!pollKey.startsWith("vms/") || targets.size === 1) {
     const { seen } = await readTarget((first as StoredRequest).record.target, by, { signal });
     return () => ({ seen });
   }
+  const isFew = targets.size <= mostAlone;
   let gaps: ListGaps | undefined;
   const onGaps = (short: ListGaps) => void (gaps = short);
-  const list = await by.compute.projects.vms(pollKey.slice("vms/".length), { signal, onGaps });
+  const projectId = pollKey.slice("vms/".length);
+  const list = isFew ? [] : await by.compute.projects.vms(projectId, { signal, onGaps });
   const found = new Map<string, { seen: Seen | undefined }>();
   for (const vm of list) if (vm.status !== unreadable) found.set(vm.id, { seen: vm });
   const isUnclear = ({ id, name }: Target) =>
-    !found.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id));
-  const all = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
-  const unclear = [...all.values()].filter(isUnclear);
+    isFew || (!found.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id)));
+  const unclear = [...targets.values()].filter(isUnclear);
+  let failure: ComputeError | undefined;
   const readAlone = async (target: Target): Promise<void> => {
     try {
       found.set(target.id, await readTarget(target, by, { signal }));
     } catch (error) {
       if (!(error instanceof ComputeError)) throw error;
+      failure = error;
       by.log.debug("poll.unread", { vm: target.id, why: error.message });
     }
   };
   await Promise.all(unclear.map(readAlone));
+  if (failure && found.size === 0) throw failure;
   const unread = new Set(unclear.filter(({ id }) => !found.has(id)).map(({ id }) => id));
   return ({ record: { target } }) =>
     unread.has(target.id) ? undefined : { seen: found.get(target.id)?.seen };
@@ -242,6 +251,7 @@ async function readFor(
 
 /** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
 async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext): Promise<void> {
+  if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;
   for (const request of waiting) {
@@ -307,7 +317,8 @@ export function judge(input: {
   const wasQuiet = (input.progress.lastLook?.at ?? 0) >= quietAt;
   if (at >= quietAt && !(isSame && wasQuiet && progress.quietSince !== undefined))
     progress.quietSince = at;
-  if (at >= quietAt) progress.quietLooks = (progress.quietLooks ?? 0) + 1;
+  if (at >= quietAt && state === "unclear")
+    progress.quietLooks = Math.min(enoughLooks, (progress.quietLooks ?? 0) + 1);
   const sameFor = isSame ? at - (progress.sameSince ?? at) : 0;
   const isStable = sameFor >= timing.stableGapMs && !isUnsettled(seen);
   const hasSettled = sameFor >= gapOf(progress, timing) && !isUnsettled(seen);

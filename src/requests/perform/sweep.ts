@@ -14,7 +14,7 @@ export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   const pollKeys = new Set<string>();
   const sending = new Set<string>();
   for (let start = 0; start < ids.length; start += page) {
-    for (const request of await by.store.getMany(ids.slice(start, start + page))) {
+    for (const request of await by.store.latest(ids.slice(start, start + page))) {
       if (request.state === "sending") sending.add(claimId(request));
       // One that throws must not keep the others from being found
       await sweepOne(request, pollKeys, by).catch((error: unknown) =>

@@ -137,7 +137,7 @@ export const fuzzRows: Row[] = [
     must: "no one can change, vote on, or see another team's targets",
     unknown: "not judged",
     run: async ({ cases, seed }) =>
-      outcomeOf(fuzzTeamRights({ cases, seed }), { cases, accepts: [0.1, 0.5] }),
+      outcomeOf(await fuzzTeamRights({ cases, seed }), { cases, accepts: [0.1, 0.5] }),
   },
 ];
 

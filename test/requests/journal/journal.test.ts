@@ -212,7 +212,7 @@ describe("what a poll reads", () => {
         await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
       const watched = here.key("watch", pollKeyOf(made[0]?.record ?? { target: vmTarget("a") }));
       await here.redis.sadd(watched, "r-gone");
-      const polls = createPolls(here.redis, here.key, here.store.getMany);
+      const polls = createPolls(here.redis, here.key, here.store.latest);
       const requests = await polls.waiting(watched.slice(here.key("watch", "").length));
       expect(await here.redis.sismember(watched, "r-gone")).toBe(0);
       expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
@@ -222,7 +222,7 @@ describe("what a poll reads", () => {
 
 it("what was given back stays watched, as it may be claimed again before this is noticed; what has ended does not", async () => {
   await using here = await journal();
-  const polls = createPolls(here.redis, here.key, here.store.getMany);
+  const polls = createPolls(here.redis, here.key, here.store.latest);
   const [back, done] = await Promise.all(
     ["a", "b"].map((name) => interaction(here.store, atOnce(name))),
   );

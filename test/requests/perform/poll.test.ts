@@ -37,10 +37,10 @@ const reads = (here: WorkerHere) => here.compute.calls().length;
 describe("the poll that requests of a project share", () => {
   it("is one read for all, and the more there are, the longer it rests", async () => {
     await using here = await workerHere();
-    await accepted(here, 2);
+    await accepted(here, 4);
     const { pollFirstMs } = here.by.policy.timing;
     expect((await waits(poll(here))).restMs).toBeLessThan(pollFirstMs / 100);
-    await accepted(here, 58, 2);
+    await accepted(here, 56, 4);
     expect(reads(here)).toBe(1);
     const { restMs, inMs } = await waits(poll(here));
     expect(reads(here)).toBe(2);
@@ -48,12 +48,25 @@ describe("the poll that requests of a project share", () => {
     expect(inMs).toBeGreaterThanOrEqual(restMs);
   });
 
+  it("reads no whole project for a few of its VMs", async () => {
+    await using here = await workerHere();
+    await accepted(here, 2);
+    await waits(poll(here));
+    const paths = here.compute.calls().map(({ path }) => path);
+    expect(paths.toSorted()).toEqual(["/v1/vms/vm-payments-web-1", "/v1/vms/vm-payments-web-2"]);
+    // Where none of them can be read, the poll comes again when the service says
+    here.compute.weather({ match: "GET /v1/vms/*", status: 429, retryAfter: 7 });
+    expect((await waits(poll(here))).inMs).toBe(7000);
+  });
+
   it.each([
     ["its record has no status", { set: { status: null } }],
     ["its record has no ID", { without: ["id"] }],
   ])("reads a VM alone where %s, and takes it for neither gone nor settled", async (_, spoiled) => {
     await using here = await workerHere();
-    await accepted(here, 2);
+    for (const name of ["web-3", "web-4"])
+      here.compute.edit.addVm({ project: "payments", name, id: `vm-payments-${name}` });
+    await accepted(here, 4);
     here.compute.weather({
       match: "GET /v1/projects/:id/vms",
       spoils: { "vm-payments-web-2": spoiled },
@@ -69,12 +82,13 @@ describe("the poll that requests of a project share", () => {
         ({ record, progress }) => `${record.target.name} ${progress.lastLook?.status}`,
       );
     };
-    expect((await looks()).toSorted()).toEqual(["web-1 RUNNING", "web-2 RUNNING"]);
+    const all = ["web-1 RUNNING", "web-2 RUNNING", "web-3 RUNNING", "web-4 RUNNING"];
+    expect((await looks()).toSorted()).toEqual(all);
     // By itself it can't be read either: nothing is concluded, and the other is judged all the same
     here.compute.weather({ match: "GET /v1/vms/*", status: 404 });
     here.compute.weather({ match: "GET /v1/projects", status: 503 });
     await waits(poll(here));
-    expect((await looks()).toSorted()).toEqual(["web-1 RUNNING", "web-2 RUNNING"]);
+    expect((await looks()).toSorted()).toEqual(all);
     const [blind] = (await here.by.store.getMany(await here.by.store.openIds())).filter(
       ({ progress }) => progress.blindSince !== undefined,
     );
@@ -174,6 +188,24 @@ describe("the poll that requests of a project share", () => {
     await poll(here);
     expect(await revision()).toBe(before + 1);
     expect((await here.by.store.get(id))?.progress.mark?.status).toBe("REBOOTING");
+  });
+
+  it("keeps nothing of the reads after the quiet period either, but for the first", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    const { store, policy } = here.by;
+    const [id = ""] = await store.openIds();
+    await poll(here);
+    const request = await store.get(id);
+    if (!request) throw new Error("it is gone");
+    const { progress, state } = request;
+    const sentAt = (await store.now()) - policy.timing.quiesceMs;
+    await store.move(request, { state, progress: { ...progress, sentAt, mark: undefined } });
+    await poll(here);
+    const before = await store.get(id);
+    expect(before?.progress.quietSince).toBeDefined();
+    for (let polls = 0; polls < 3; polls++) await poll(here);
+    expect((await store.get(id))?.revision).toBe(before?.revision);
   });
 
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {

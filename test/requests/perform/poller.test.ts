@@ -18,7 +18,7 @@ async function workers(here: WorkerHere) {
     /** How often the service was read. */
     reads: () => here.compute.calls().length,
     worker() {
-      const polls = createPolls(here.redis, here.key, store.getMany);
+      const polls = createPolls(here.redis, here.key, store.latest);
       const by = { ...here.by, polls };
       const work = pollWork(() => by);
       const { redis, key } = here;

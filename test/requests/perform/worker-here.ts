@@ -84,7 +84,7 @@ export async function workerHere(
     isAlive: async () => true,
     wake: async () => undefined,
     wakeIfIdle: async () => undefined,
-    polls: createPolls(redis, key, store.getMany),
+    polls: createPolls(redis, key, store.latest),
     calling: new Set(),
     shares: createShares(20),
     sendingSince: new Map(),

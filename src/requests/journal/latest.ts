@@ -1,0 +1,64 @@
+import { type RedisClient, defineScript } from "../../redis/redis.ts";
+import type { StoredRequest } from "./record.ts";
+
+/**
+ * By what `move` recognizes a request as it was read.
+ *
+ * KEYS requests → for each its revision and the nonce of its claim, '' for one that is gone
+ */
+const marksScript = `
+local marks = {}
+for n, hash in ipairs(KEYS) do
+  local is = redis.call('HMGET', hash, 'revision', 'attempt')
+  local nonce = is[1] and redis.call('HGET', hash, 'claim:' .. is[2]) or ''
+  marks[n] = is[1] and is[1] .. ' ' .. nonce or ''
+end
+return marks
+`;
+
+/** In one script: few enough that Redis doesn't stand still. */
+const marksAtOnce = 200;
+/** Some 50 MB. Where more are open, the others are read each time. */
+const mostKept = 10_000;
+
+/**
+ * Reads open requests for whoever does so again and again: polls and the sweep. One that has not changed since this process read it
+ * costs neither a read nor a parse. What Slack shows of it (`delivered`) may be older, because that isn't under the revision.
+ */
+export function createLatest(
+  redis: RedisClient,
+  requestKey: (id: string) => string,
+  getMany: (ids: readonly string[]) => Promise<StoredRequest[]>,
+): (ids: readonly string[]) => Promise<StoredRequest[]> {
+  const runMarks = defineScript(redis, "gatehouseMarks", marksScript);
+  /** The one that was asked for the longest ago comes first. */
+  const kept = new Map<string, StoredRequest>();
+
+  function keep(request: StoredRequest): void {
+    const { id } = request.record;
+    kept.delete(id);
+    if (!request.final) kept.set(id, request);
+    const [oldest] = kept.keys();
+    if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
+  }
+
+  return async (ids) => {
+    const marks: string[] = [];
+    for (let from = 0; from < ids.length; from += marksAtOnce) {
+      const some = ids.slice(from, from + marksAtOnce);
+      marks.push(...((await runMarks(some.map(requestKey), [])) as string[]));
+    }
+    const found = new Map<string, StoredRequest>();
+    for (const [at, id] of ids.entries()) {
+      const before = kept.get(id);
+      if (before && markOf(before) === marks[at]) found.set(id, before);
+    }
+    const changed = ids.filter((id) => !found.has(id));
+    for (const id of changed) kept.delete(id);
+    for (const request of await getMany(changed)) found.set(request.record.id, request);
+    for (const request of found.values()) keep(request);
+    return ids.flatMap((id) => found.get(id) ?? []);
+  };
+}
+
+const markOf = ({ revision, nonce = "" }: StoredRequest) => `${revision} ${nonce}`;
