@@ -7,7 +7,10 @@ import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
+import { commands } from "../../src/commands/index.ts";
+import { parsePolicy } from "../../src/config/policy-file.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
@@ -401,6 +404,30 @@ describe("deploy/helm", () => {
       expect(template.spec.volumes).toContainEqual(everything.extraVolumes[0]);
       expect(container.envFrom).toEqual([{ configMapRef: { name: "gatehouse-settings" } }]);
     }
+  });
+
+  it("gives the policy the revision of the release as its version, unless it has one", () => {
+    const policyOf = (policy: string, revision?: number) => {
+      const values = { ...chartValues, policy };
+      const rendered = renderChart(chartFolder, {
+        ...chart,
+        values,
+        ...(revision && { revision }),
+      });
+      const [map] = manifestsIn(rendered.get("config.yaml") ?? "");
+      const { data } = map as unknown as { data: Record<string, string> };
+      const text = data["gatehouse.yml"] ?? "";
+      const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
+      if ("problems" in read) throw new Error(read.problems.join());
+      return { version: read.policy.version, text };
+    };
+    const example = fileOf("gatehouse.example.yml");
+    expect(policyOf(example, 7).version).toBe(7);
+    // A line that is wrong is named as it stands in the file
+    expect(policyOf(example, 7).text.startsWith(example)).toBe(true);
+    expect(policyOf("access: {}").version).toBe(1);
+    expect(policyOf("access: {}\nversion: 40\n", 7).version).toBe(40);
+    expect(policyOf("{}", 7).version).toBeUndefined();
   });
 
   it("refuses values with which nothing would work, and every secret among them", () => {
