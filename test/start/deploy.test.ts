@@ -70,10 +70,6 @@ interface StatefulSet {
 }
 
 /** A CronJob has its pod one level deeper. */
-interface WithJob {
-  spec: { jobTemplate?: { spec: Pick<StatefulSet["spec"], "template"> } };
-}
-
 const kubernetes = ["base", "http", "door"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
@@ -107,7 +103,6 @@ const everything = {
   data: { storageClass: "fast" },
   nodeSelector: { disk: "local" },
   tolerations: [{ key: "ops", operator: "Exists" }],
-  retention: { schedule: "0 6 * * 1" },
   extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
   extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
   extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
@@ -367,37 +362,23 @@ describe("deploy/helm", () => {
     expect(env).toContain("SLACK_SIGNING_SECRET_FILE");
     expect(env).not.toContain("SLACK_APP_TOKEN_FILE");
     expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("Ingress");
-    expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("CronJob");
   });
 
-  it("runs retention at set times with Redis' address alone, and a digest counts before a tag", () => {
-    const job = rendered(everything).find(({ kind }) => kind === "CronJob");
-    const pod = { containers: [{ args: ["node", "gatehouse.mjs", "retention"] }] };
-    expect(job?.spec).toMatchObject({
-      schedule: "0 6 * * 1",
-      jobTemplate: { spec: { template: { spec: pod } } },
-    });
-    const text = JSON.stringify(job);
-    expect(text).toContain('"key":"redis-url"');
-    expect(text).not.toMatch(/slack-|compute-api-key/);
+  it("runs an image by its digest rather than its tag, where it has one", () => {
     const images = JSON.stringify(rendered(everything)).match(/"image":"[^"]+"/g) ?? [];
     expect(new Set(images)).toEqual(
       new Set([`"image":"registry.example/gatehouse@sha256:${"0".repeat(64)}"`]),
     );
   });
 
-  it("gives every process, and retention, the variables and volumes that an installation adds", () => {
+  it("gives every process the variables and volumes that an installation adds", () => {
     const podsOf = (text: string) => text.split(/^---$/m).filter((one) => one.includes("args:"));
     const pods = [...renderChart(chartFolder, { ...chart, values: everything }).values()]
       .flatMap(podsOf)
-      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet & WithJob);
-    expect(pods.map(({ kind }) => kind).toSorted()).toEqual([
-      "CronJob",
-      "StatefulSet",
-      "StatefulSet",
-    ]);
+      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet);
+    expect(pods.map(({ kind }) => kind)).toEqual(["StatefulSet", "StatefulSet"]);
     for (const { spec } of pods) {
-      const { template } = spec.jobTemplate?.spec ?? spec;
+      const { template } = spec;
       const [container] = template.spec.containers;
       expect(container.env).toContainEqual(everything.extraEnv[0]);
       expect(container.volumeMounts).toContainEqual(everything.extraVolumeMounts[0]);
@@ -456,7 +437,7 @@ describe("deploy/helm", () => {
   it("tells how to check what was installed", () => {
     const notes =
       renderChart(chartFolder, { ...chart, values: chartValues }).get("NOTES.txt") ?? "";
-    for (const words of ["doctor gateway", "doctor worker", "audit verify", "retention"])
+    for (const words of ["doctor gateway", "doctor worker", "audit verify"])
       expect(notes).toMatch(new RegExp(` exec gatehouse-\\w+-0 -- node gatehouse.mjs ${words}\n`));
   });
 
