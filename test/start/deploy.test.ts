@@ -390,12 +390,12 @@ describe("deploy/helm", () => {
   it("gives the policy the revision of the release as its version, unless it has one", () => {
     const policyOf = (policy: string, revision?: number) => {
       const values = { ...chartValues, policy };
-      const rendered = renderChart(chartFolder, {
+      const files = renderChart(chartFolder, {
         ...chart,
         values,
         ...(revision && { revision }),
       });
-      const [map] = manifestsIn(rendered.get("config.yaml") ?? "");
+      const [map] = manifestsIn(files.get("config.yaml") ?? "");
       const { data } = map as unknown as { data: Record<string, string> };
       const text = data["gatehouse.yml"] ?? "";
       const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
