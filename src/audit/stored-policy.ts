@@ -5,7 +5,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
  * takes its rules from it, because what can write to Redis must not be able to write the policy.
  */
 export interface StoredPolicy {
-  /** Grows with every change of what is stored. */
+  /** Grows with every change of what is stored; 0 for what the last release stored. */
   number: number;
   /** The digits that its rules go by, as `policyVersion` makes them. */
   rules: string;
@@ -34,7 +34,7 @@ export async function readStoredPolicy(
     version,
     text = "",
   } = await redis.hgetall(storedPolicyKey(key));
-  if (number === undefined || rules === undefined) return undefined;
+  if (number === undefined || rules === undefined) return readOfFormerRelease(redis, key);
   return {
     number: Number(number),
     rules,
@@ -42,6 +42,23 @@ export async function readStoredPolicy(
     version: version ? Number(version) : undefined,
     text,
   };
+}
+
+/**
+ * What the last release stored, until a process of this one stores a policy: the file that both have keeps the name of its rules, so an
+ * upgrade cancels nothing.
+ */
+async function readOfFormerRelease(
+  redis: RedisClient,
+  key: Keys,
+): Promise<StoredPolicy | undefined> {
+  const [[rules], [services = ""], text] = await Promise.all([
+    redis.zrevrange(key("policy", "order"), 0, 0),
+    redis.zrevrange(key("policy", "services"), 0, 0),
+    redis.get(key("policy", "text")),
+  ]);
+  if (rules === undefined) return undefined;
+  return { number: 0, rules, services, version: undefined, text: text ?? "" };
 }
 
 /** What every process looks at while it runs, without the text. */
@@ -74,5 +91,8 @@ export async function arePolicyRulesInForce(
   key: Keys,
   rules: string,
 ): Promise<boolean> {
-  return (await redis.hget(storedPolicyKey(key), "rules")) === rules;
+  const inForce =
+    (await redis.hget(storedPolicyKey(key), "rules")) ??
+    (await readOfFormerRelease(redis, key))?.rules;
+  return inForce === rules;
 }

@@ -130,6 +130,23 @@ describe("a change of policy", () => {
     expect([await isCurrent(free), await isCurrent(strict)]).toEqual([true, false]);
   });
 
+  it("goes on from what the last release stored, under the name that it gave the same rules", async () => {
+    await using world = await testRedis();
+    const { redis, key } = world;
+    await redis.zadd(key("policy", "order"), 1, "former", 2, "their-name");
+    await redis.set(key("policy", "text"), free);
+    const stored = await readStoredPolicy(redis, key);
+    const before = { stored, theirs: policyTextOf(stored?.text ?? "") };
+    expect(claimOf(policyTextOf(free), before)).toBe("same");
+    expect(isInForce(policyTextOf(free), before)).toBe(true);
+    expect(await arePolicyRulesInForce(redis, key, "their-name")).toBe(true);
+    expect(await adoptPolicy(redis, key, policyTextOf(elsewhere), { before })).toMatchObject({
+      number: 1,
+      rules: "their-name",
+    });
+    expect(await readStoredPolicy(redis, key)).toMatchObject({ number: 1, text: elsewhere });
+  });
+
   it("stands in the audit trail with what it changes, the versions of the file included", async () => {
     await using world = await testRedis();
     const { redis, key } = world;
