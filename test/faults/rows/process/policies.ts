@@ -166,7 +166,7 @@ export const policyRows: Row[] = [
         });
         stage.faults += 1;
         for (const bot of others) await becomes(bot, /^503 .*policy: /);
-        const isBack = /^200/.test(await readiness(again));
+        const isBack = (await readiness(again)).startsWith("200");
         await load(`# back\n${newer}`);
         for (const bot of others) await becomes(bot, /^200/);
         await becomes(again, /^503 .*policy: /);
