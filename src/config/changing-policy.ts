@@ -25,21 +25,14 @@ export interface PolicyInForce {
 }
 
 /** A text of the file that can be used, with what it says word for word. */
-interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
+export interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
   readonly text: string;
 }
 
 /** What rereading the file brought. Problems begin with their place, as `gatehouse.yml line 3: …`. */
 export type PolicyNews =
-  | { is: "changed"; before: PolicyText; after: PolicyText }
+  | { is: "read"; text: PolicyText }
   | { is: "kept"; problems: readonly string[] };
-
-/** Which content of the file a reading takes; anything by default. */
-export interface Wanted {
-  /** As `ownVersion`. */
-  onlyVersion?: string | undefined;
-  onlyText?: string | undefined;
-}
 
 interface PolicyPlace {
   /** Absolute. */
@@ -53,8 +46,8 @@ interface PolicyPlace {
 }
 
 /**
- * gatehouse.yml, which may be replaced while the process runs. It is read at the start and whenever `reread` is called; what
- * can't be used leaves the former rules. What was built from a setting at the start keeps it until the next one
+ * gatehouse.yml, which may be replaced while the process runs. It is read at the start and whenever `reread` is called; what was
+ * read counts from `take` on, and what can't be used leaves the former rules. What was built from a setting at the start keeps it until the next one
  * (`untilNextStart`): half of a new timing would prove less than either.
  */
 export class ChangingPolicy {
@@ -65,8 +58,6 @@ export class ChangingPolicy {
   inForce: PolicyInForce;
   readonly #place: PolicyPlace;
   readonly #atStart: Policy;
-  /** Names of adopted rules, by the version that this release gives the same rules. */
-  readonly #names = new Map<string, string>();
   #read: PolicyText;
   #seen: string;
 
@@ -94,14 +85,18 @@ export class ChangingPolicy {
     return this.#read.policy;
   }
 
-  /** The version of the file as this release makes it: files with one version have the same rules. */
-  get ownVersion(): string {
-    return this.#read.policyVersion;
+  /** What counts, word for word. */
+  get current(): PolicyText {
+    return this.#read;
   }
 
-  /** These rules were adopted under this name: what was requested under it goes on. */
+  /** As `GATEHOUSE_CONFIG` names it. */
+  get shown(): string {
+    return this.#place.shown;
+  }
+
+  /** The rules that count were adopted under this name: what was requested under it goes on. */
   goBy(name: string): void {
-    this.#names.set(this.ownVersion, name);
     const { policy, policyVersion: before } = this.inForce;
     if (before !== name) this.inForce = { policy, policyVersion: name };
   }
@@ -137,10 +132,10 @@ export class ChangingPolicy {
   }
 
   /**
-   * Reads it now. Undefined where there is nothing new to say: the same text, or the same problems. Another version than
-   * `onlyVersion`, and another text than `onlyText`, are left for a later call.
+   * Reads it now. Undefined where there is nothing new to say: the same text, or the same problems. With `isWanted`, whatever else
+   * stands there is left for a later call.
    */
-  reread({ onlyVersion, onlyText }: Wanted = {}): PolicyNews | undefined {
+  reread(isWanted?: (text: PolicyText) => boolean): PolicyNews | undefined {
     const found = textOf(this.#place);
     const isSame =
       "text" in found ? found.text === this.text : found.isAbsent && this.missingAt !== undefined;
@@ -149,22 +144,24 @@ export class ChangingPolicy {
       return undefined;
     }
     const parsed = parse(found, this.#place);
-    const { policyVersion: version, text } = "problems" in parsed ? {} : parsed;
-    if (onlyVersion !== undefined && version !== onlyVersion) return undefined;
-    if (onlyText !== undefined && text !== onlyText) return undefined;
-    if ("problems" in parsed) {
-      if (this.problems.join("\n") === parsed.problems.join("\n")) return undefined;
-      this.problems = parsed.problems;
-      return { is: "kept", problems: parsed.problems };
-    }
+    if (isWanted && ("problems" in parsed || !isWanted(parsed))) return undefined;
+    return "problems" in parsed ? this.keep(parsed.problems) : { is: "read", text: parsed };
+  }
+
+  /** What was read counts from now on, under the name that its rules were adopted by. */
+  take(text: PolicyText, name = text.policyVersion): void {
     this.problems = [];
-    const before = this.#read;
     this.missingAt = undefined;
-    this.#read = parsed;
-    const policy = untilNextStart(parsed.policy, this.#atStart);
-    const { policyVersion: own } = parsed;
-    this.inForce = { policy, policyVersion: this.#names.get(own) ?? own };
-    return { is: "changed", before, after: parsed };
+    this.#read = text;
+    const policy = untilNextStart(text.policy, this.#atStart);
+    this.inForce = { policy, policyVersion: name };
+  }
+
+  /** The former rules stay, for these reasons. Undefined where they are known. */
+  keep(problems: readonly string[]): PolicyNews | undefined {
+    if (this.problems.join("\n") === problems.join("\n")) return undefined;
+    this.problems = problems;
+    return { is: "kept", problems };
   }
 }
 

@@ -283,7 +283,7 @@ export function loadSourceProblems(env: Env = process.env) {
   return (source: string) => from.secrets(secretVariable(source)).problem;
 }
 
-/** For `audit …` and `retention` in a terminal. Throws ConfigError. */
+/** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig() {
   const from = new Environment(process.env);
   const read = from.read("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);

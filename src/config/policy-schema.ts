@@ -426,6 +426,8 @@ const service = section({
 
 /** gatehouse.yml: every section, its rules, and its defaults. */
 export const policySchema = section({
+  /** Of several files the highest is in force; undefined: the one that was loaded last, unless another has a version. */
+  version: count(1, Number.MAX_SAFE_INTEGER).optional(),
   access: section({
     view: people(["*"]),
     operate: people(),

@@ -49,7 +49,7 @@ async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean
   const { id, policyVersion } = rollout.record;
   const isOther = policyVersion !== workerContext.policyVersion;
   const { store } = workerContext;
-  const isOld = isOther && (await store.isOlderPolicy(policyVersion, workerContext.policyVersion));
+  const isOld = isOther && (await store.isPolicyInForce(workerContext.policyVersion));
   // In a rolling change of policy it is left to workers that have the new one
   if (isOther && !isOld) return false;
   const halt = await reasonToPause(rollout, by);

@@ -1,5 +1,5 @@
 import { getGlobalDispatcher } from "undici";
-import { noteGroupChange } from "../audit/policy-order.ts";
+import { noteGroupChange } from "../audit/stored-policy.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";

@@ -22,7 +22,9 @@ import { judgePorts } from "./doctor/ports.ts";
 import { judgeRedis, lookAtRedis, problemOfWriting } from "./doctor/redis.ts";
 import { judgeFiles } from "./doctor/secrets.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
+import { judgeStoredPolicy } from "./doctor/stored-policy.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
+import { policyName } from "./adopt-policy.ts";
 import { placeOf } from "./policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
@@ -193,7 +195,12 @@ export const checks: readonly Check[] = [
         what:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
       }));
-      return [...judgePolicy(await lookAtPolicy(config), policyFile.missingAt), ...folder];
+      const stored = policyFile.missingAt === undefined ? await judgeStoredPolicy(config) : [];
+      return [
+        ...judgePolicy(await lookAtPolicy(config), policyFile.missingAt),
+        ...stored,
+        ...folder,
+      ];
     },
     /** Of this process, which answers: `/readyz` of each says the same of its own. */
     async forPeople({ config, policyKeeper }) {
@@ -206,7 +213,7 @@ export const checks: readonly Check[] = [
         );
       const [problem] = problems;
       return problem === undefined
-        ? well(`version ${config.policyVersion}`)
+        ? well(`version ${policyName(config.policyVersion, config.policy.version)}`)
         : trouble(`${placeOf(problem)}; the former policy still applies`);
     },
     async forReadiness({ policyKeeper }) {

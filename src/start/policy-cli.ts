@@ -136,6 +136,7 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     : `${counted(users.length, "person", "people")} and ${counted(groups.length, "group")}`;
   const sources = Object.keys(policy.sources);
   const held = [
+    ...(policy.version === undefined ? [] : [`version ${policy.version}`]),
     counted(approvals.length, "approval rule"),
     counted(protect.length, "protected name"),
     counted(digests.length, "digest"),

@@ -23,7 +23,6 @@ import {
   runToken,
   tokenUsage,
 } from "./propose-cli.ts";
-import { retentionUsage, runRetention } from "./retention.ts";
 
 /** What a program needs to reach others, whose authorities it trusts from then on. */
 function loadTrusting<T extends { authorities?: string | undefined }>(load: () => T): T {
@@ -54,16 +53,6 @@ export const programs: Programs = {
         get dataDir() {
           return audit().dataDir;
         },
-        write,
-      }),
-  },
-  retention: {
-    what: "lists what Redis holds, how large, for how long, and what you can delete",
-    usage: retentionUsage,
-    run: (words, write) =>
-      runRetention(words, {
-        redisUrl: () => audit().redisUrl,
-        certificate: () => audit().redisCertificate,
         write,
       }),
   },

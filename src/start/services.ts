@@ -8,7 +8,7 @@ import {
 } from "../attestation/appraiser.ts";
 import { type PinTrail, createAcceptedPins } from "../attestation/pins.ts";
 import { createRefresher } from "../attestation/refresher.ts";
-import { groupChangesKey } from "../audit/policy-order.ts";
+import { groupChangesKey } from "../audit/stored-policy.ts";
 import { createTrail } from "../audit/trail.ts";
 import { commands } from "../commands/index.ts";
 import { type Compute, signOfService } from "../compute/compute.ts";
@@ -69,7 +69,8 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { startPendingWork } from "../queue/pending-work.ts";
 import { createClock, onlyWhileClocksAgree } from "./clock.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
-import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
+import { renderPolicyNews } from "./adopt-policy.ts";
+import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { type CallTallies, createTallies, startPresence } from "./presence.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;

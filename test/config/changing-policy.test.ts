@@ -26,17 +26,24 @@ function open(text: string | undefined, mayBeMissing = false): ChangingPolicy {
 
 const write = (text: string) => writeFileSync(path.join(folder, "gatehouse.yml"), text);
 
+function takeWhatIs(file: ChangingPolicy): void {
+  const read = file.reread();
+  if (read?.is !== "read") throw new Error("there is nothing to take");
+  file.take(read.text);
+}
+
 describe("a policy file that changes", () => {
-  it("counts anew once it is read: its rules, its version, and the same object until then", () => {
+  it("counts anew once it is taken: its rules and their digits; reading it alone changes nothing", () => {
     const file = open("access: { operate: [U0OLIVIA] }");
     const { policy, policyVersion } = file.inForce;
     write("access: { operate: [U0AMIR] }");
-    expect(file.inForce).toEqual({ policy, policyVersion });
-    expect(file.reread()).toMatchObject({
-      is: "changed",
-      before: { policyVersion, policy: { access: { operate: ["U0OLIVIA"] } } },
-      after: { policy: { access: { operate: ["U0AMIR"] } } },
+    const read = file.reread();
+    expect(read).toMatchObject({
+      is: "read",
+      text: { policy: { access: { operate: ["U0AMIR"] } } },
     });
+    expect(file.inForce).toEqual({ policy, policyVersion });
+    takeWhatIs(file);
     expect(file.inForce.policy.access.operate).toEqual(["U0AMIR"]);
     expect(file.inForce.policyVersion).not.toBe(policyVersion);
     expect(file.reread()).toBeUndefined();
@@ -74,7 +81,8 @@ describe("a policy file that changes", () => {
     const file = open(undefined, true);
     expect(file.reread()).toBeUndefined();
     write("protect: [vault-1]");
-    expect(file.reread()).toMatchObject({ is: "changed" });
+    takeWhatIs(file);
+    expect(file.missingAt).toBeUndefined();
     expect(file.inForce.policy.protect).toEqual(["vault-1"]);
     expect(ChangingPolicy.open(place("other.yml"))).toEqual([
       "gatehouse.yml can't be read (ENOENT)",
@@ -86,7 +94,7 @@ describe("a policy file that changes", () => {
     write(
       "timing: { httpTimeout: 9s, approvalExpires: 3m }\nattestation: { endorsements: new, maxSnapshotAge: 1d }",
     );
-    file.reread();
+    takeWhatIs(file);
     const { timing, attestation } = file.inForce.policy;
     expect(timing).toMatchObject({ httpTimeoutMs: 5_000, approvalExpiresMs: 180_000 });
     expect(attestation).toMatchObject({
@@ -96,15 +104,25 @@ describe("a policy file that changes", () => {
     expect(file.asWritten.timing.httpTimeoutMs).toBe(9_000);
   });
 
-  it("can be asked for one version only: any other stays unread", () => {
+  it("can be asked for one content only: any other stays unread, and so does what can't be used", () => {
     const file = open("protect: [vault-1]");
-    const { policyVersion: first } = file.inForce;
     write("protect: [vault-2]");
-    const wanted = file.parse("protect: [vault-2]")?.policyVersion ?? "";
-    expect(file.reread({ onlyVersion: first })).toBeUndefined();
-    expect(file.inForce.policyVersion).toBe(first);
-    expect(file.reread({ onlyVersion: wanted })).toMatchObject({ is: "changed" });
-    expect(file.inForce.policyVersion).toBe(wanted);
+    expect(file.reread(({ text }) => text.includes("vault-3"))).toBeUndefined();
+    expect(file.reread(({ text }) => text.includes("vault-2"))).toMatchObject({ is: "read" });
+    write("protect: vault-2");
+    expect(file.reread(() => true)).toBeUndefined();
+    expect(file.problems).toEqual([]);
+  });
+
+  it("goes by the name that its rules were adopted under", () => {
+    const file = open("protect: [vault-1]");
+    const { policyVersion } = file.inForce;
+    file.goBy("a-former-name");
+    expect(file.inForce.policyVersion).toBe("a-former-name");
+    expect(file.current.policyVersion).toBe(policyVersion);
+    write("protect: [vault-2]");
+    takeWhatIs(file);
+    expect(file.inForce.policyVersion).toBe(file.current.policyVersion);
   });
 
   it("is seen to be replaced when it stands still again, through a link that was swapped too", () => {
@@ -118,7 +136,7 @@ describe("a policy file that changes", () => {
     // It may be half written
     expect(file.isReplaced()).toBe(false);
     expect(file.isReplaced()).toBe(true);
-    file.reread();
+    takeWhatIs(file);
     expect(file.isReplaced()).toBe(false);
     expect(file.inForce.policy.protect).toEqual(["vault-2"]);
   });

@@ -342,7 +342,7 @@ describe("a mistake in gatehouse.yml", () => {
       ),
       "gatehouse.yml line 9: protect must be a list, like [a, b]",
       expect.stringMatching(
-        /^gatehouse\.yml line 10: colour isn't known; known are access, approvals/,
+        /^gatehouse\.yml line 10: colour isn't known; known are version, access, approvals/,
       ),
     ]);
   });

@@ -128,7 +128,7 @@ const tellsNothing = [
   "freezeState",
   "giveReason",
   "holds",
-  "isOlderPolicy",
+  "isPolicyInForce",
   "lates",
   "leaveDraftPlace",
   "move",

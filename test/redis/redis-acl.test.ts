@@ -4,7 +4,6 @@ import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { runDoctor } from "../../src/start/doctor/doctor.ts";
-import { runRetention } from "../../src/start/retention.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";
@@ -30,8 +29,6 @@ describe("the Redis of compose.yaml", () => {
     const write = (text: string) => void (said += text);
     expect(await runDoctor([], { env: world.env, write }), said).toBe(0);
     expect(said).toContain("✓ its user may write Gatehouse's keys");
-    expect(await runRetention([], { redisUrl: () => redisUrl, write })).toBe(0);
-    expect(said).toMatch(/^audit trail +\d+ +\d+ KiB {2}forever$/m);
 
     const forbidden: [string, ...string[]][] = [
       ["flushall"],

@@ -140,7 +140,7 @@ describe("an installation behind a private authority", () => {
           expect(front.connections()).toBeGreaterThan(0);
         const hosts = isProxied ? [slack, compute, traces].map(({ url }) => new URL(url).host) : [];
         expect(new Set(proxy.tunnels)).toEqual(new Set(hosts));
-        for (const words of [["doctor"], ["retention"], ["audit", "head"]]) {
+        for (const words of [["doctor"], ["audit", "head"]]) {
           const program = run(...words);
           const [code] = await once(program.child, "exit");
           expect(program.said()).not.toContain("  ✗ ");

@@ -7,7 +7,10 @@ import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
+import { commands } from "../../src/commands/index.ts";
+import { parsePolicy } from "../../src/config/policy-file.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
@@ -67,10 +70,6 @@ interface StatefulSet {
 }
 
 /** A CronJob has its pod one level deeper. */
-interface WithJob {
-  spec: { jobTemplate?: { spec: Pick<StatefulSet["spec"], "template"> } };
-}
-
 const kubernetes = ["base", "http", "door"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
@@ -104,7 +103,6 @@ const everything = {
   data: { storageClass: "fast" },
   nodeSelector: { disk: "local" },
   tolerations: [{ key: "ops", operator: "Exists" }],
-  retention: { schedule: "0 6 * * 1" },
   extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
   extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
   extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
@@ -364,43 +362,53 @@ describe("deploy/helm", () => {
     expect(env).toContain("SLACK_SIGNING_SECRET_FILE");
     expect(env).not.toContain("SLACK_APP_TOKEN_FILE");
     expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("Ingress");
-    expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("CronJob");
   });
 
-  it("runs retention at set times with Redis' address alone, and a digest counts before a tag", () => {
-    const job = rendered(everything).find(({ kind }) => kind === "CronJob");
-    const pod = { containers: [{ args: ["node", "gatehouse.mjs", "retention"] }] };
-    expect(job?.spec).toMatchObject({
-      schedule: "0 6 * * 1",
-      jobTemplate: { spec: { template: { spec: pod } } },
-    });
-    const text = JSON.stringify(job);
-    expect(text).toContain('"key":"redis-url"');
-    expect(text).not.toMatch(/slack-|compute-api-key/);
+  it("runs an image by its digest rather than its tag, where it has one", () => {
     const images = JSON.stringify(rendered(everything)).match(/"image":"[^"]+"/g) ?? [];
     expect(new Set(images)).toEqual(
       new Set([`"image":"registry.example/gatehouse@sha256:${"0".repeat(64)}"`]),
     );
   });
 
-  it("gives every process, and retention, the variables and volumes that an installation adds", () => {
+  it("gives every process the variables and volumes that an installation adds", () => {
     const podsOf = (text: string) => text.split(/^---$/m).filter((one) => one.includes("args:"));
     const pods = [...renderChart(chartFolder, { ...chart, values: everything }).values()]
       .flatMap(podsOf)
-      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet & WithJob);
-    expect(pods.map(({ kind }) => kind).toSorted()).toEqual([
-      "CronJob",
-      "StatefulSet",
-      "StatefulSet",
-    ]);
+      .map((text) => parse(text, { merge: true }) as unknown as StatefulSet);
+    expect(pods.map(({ kind }) => kind)).toEqual(["StatefulSet", "StatefulSet"]);
     for (const { spec } of pods) {
-      const { template } = spec.jobTemplate?.spec ?? spec;
+      const { template } = spec;
       const [container] = template.spec.containers;
       expect(container.env).toContainEqual(everything.extraEnv[0]);
       expect(container.volumeMounts).toContainEqual(everything.extraVolumeMounts[0]);
       expect(template.spec.volumes).toContainEqual(everything.extraVolumes[0]);
       expect(container.envFrom).toEqual([{ configMapRef: { name: "gatehouse-settings" } }]);
     }
+  });
+
+  it("gives the policy the revision of the release as its version, unless it has one", () => {
+    const policyOf = (policy: string, revision?: number) => {
+      const values = { ...chartValues, policy };
+      const files = renderChart(chartFolder, {
+        ...chart,
+        values,
+        ...(revision && { revision }),
+      });
+      const [map] = manifestsIn(files.get("config.yaml") ?? "");
+      const { data } = map as unknown as { data: Record<string, string> };
+      const text = data["gatehouse.yml"] ?? "";
+      const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
+      if ("problems" in read) throw new Error(read.problems.join());
+      return { version: read.policy.version, text };
+    };
+    const example = fileOf("gatehouse.example.yml");
+    expect(policyOf(example, 7).version).toBe(7);
+    // A line that is wrong is named as it stands in the file
+    expect(policyOf(example, 7).text.startsWith(example)).toBe(true);
+    expect(policyOf("access: {}").version).toBe(1);
+    expect(policyOf("access: {}\nversion: 40\n", 7).version).toBe(40);
+    expect(policyOf("{}", 7).version).toBeUndefined();
   });
 
   it("refuses values with which nothing would work, and every secret among them", () => {
@@ -429,7 +437,7 @@ describe("deploy/helm", () => {
   it("tells how to check what was installed", () => {
     const notes =
       renderChart(chartFolder, { ...chart, values: chartValues }).get("NOTES.txt") ?? "";
-    for (const words of ["doctor gateway", "doctor worker", "audit verify", "retention"])
+    for (const words of ["doctor gateway", "doctor worker", "audit verify"])
       expect(notes).toMatch(new RegExp(` exec gatehouse-\\w+-0 -- node gatehouse.mjs ${words}\n`));
   });
 

@@ -122,7 +122,6 @@ it("what it keeps is for its own user alone, whatever the umask", async () => {
         "ledger",
         "ledger/sends….jsonl",
         "lock-….sock",
-        "policy.json",
       ]);
       expect(await areOpen()).toEqual([]);
     });

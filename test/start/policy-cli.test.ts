@@ -140,6 +140,18 @@ describe("policy check", () => {
     });
   });
 
+  it("names the version of a file that has one, and refuses what is none", async () => {
+    const file = written("numbered.yml", "version: 12\naccess: { operate: [U0OLIVIA] }\n");
+    const { code, said } = await typed(["check", file]);
+    expect([code, said]).toEqual([0, expect.stringContaining("has no problems: version 12, ")]);
+    for (const version of ["0", "1.5", '"12"', "-3"]) {
+      const bad = written("no-number.yml", `version: ${version}\n`);
+      expect((await typed(["check", bad])).said).toMatch(
+        /line 1: version must be a whole number from 1 to/,
+      );
+    }
+  });
+
   it("names every problem with its line", async () => {
     const bad = written("bad.yml", "acess: {}\nprotect: 7\n");
     const { code, said } = await typed(["check", bad]);

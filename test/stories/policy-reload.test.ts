@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { readStoredPolicy, storedPolicyKey } from "../../src/audit/stored-policy.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
@@ -93,7 +94,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
 
   it("stays as it was when the file is removed, also where it is watched", async () => {
     await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
-    const policy = () => world.client.zrevrange(world.key("policy", "order"), 0, 0);
+    const policy = () => readStoredPolicy(world.client, world.key);
     const before = await policy();
     await rm(file(world));
     const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
@@ -118,7 +119,6 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await redis.stop();
     await writeFile(file(world), restartsNeedOne);
     const reloading = world.processes[0]?.reload();
-    await expect.poll(() => logged(world, "policy.changed"), { timeout: 15_000 }).toHaveLength(1);
     await redis.start();
     await reloading;
     await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
@@ -184,53 +184,30 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     expect(inAudit(world, /The policy changed/)).toHaveLength(1);
   });
 
-  it("isn't undone by a process that starts with the file it had; an operator's way back counts", async () => {
-    await using world = await startWorld();
-    const other = path.join(path.dirname(file(world)), "other.yml");
-    await writeFile(other, testPolicy);
-    const DATA_DIR = `${world.env["DATA_DIR"]}-other`;
-    const stale = { GATEHOUSE_CONFIG: other, DATA_DIR };
-    const first = await world.startProcess("worker", stale);
-    await writeFile(file(world), restartsNeedOne);
-    await world.processes[0]?.reload();
-    await first.close();
-    await world.startProcess("worker", stale);
-    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^503 .*policy: /);
-    expect(await readiness(world, 0)).toMatch(/^200/);
-    await writeFile(file(world), testPolicy);
-    await world.processes[0]?.reload();
-    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
-    const versions = (await auditOf(world.client, world.key("audit")))
-      .filter(({ what }) => what === "policy")
-      .map(({ from, to }) => [from, to]);
-    expect(versions).toHaveLength(2);
-    expect(versions[1]).toEqual(versions[0]?.toReversed());
-    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
-  });
-
-  it("isn't undone by a process in a new directory with an old file, until someone edits that one", async () => {
+  it("without versions is the one that was loaded last: a process that starts with an old file brings that back, and the audit channel is told", async () => {
     await using world = await startWorld();
     const other = path.join(path.dirname(file(world)), "other.yml");
     await writeFile(other, testPolicy);
     await writeFile(file(world), restartsNeedOne);
     await world.processes[0]?.reload();
     await hears(world.ada, "audit", /The policy changed[^]*approvals: added/);
-    const stale = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
-    await expect
-      .poll(() => readiness(world, 1), { timeout: 15_000 })
-      .toMatch(/^503 .*its policy file isn't that one/);
-    expect(await readiness(world, 0)).toMatch(/^200/);
-    // A comment is enough: what it brings back is told against what counted until then
-    await writeFile(other, `# back, on purpose\n${testPolicy}`);
-    await stale.reload();
-    expect(await readiness(world, 1)).toMatch(/^200/);
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
+    await expect
+      .poll(() => readiness(world, 0), { timeout: 15_000 })
+      .toMatch(/^503 .*policy: version \w+ of the policy replaced \w+/);
+    // A running process takes nothing back by itself: one start, one change
+    expect(await readiness(world, 1)).toMatch(/^200/);
+    await world.processes[0]?.close();
+    await world.startProcess("all");
+    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
     const noted = (await auditOf(world.client, world.key("audit"))).filter(
       ({ what }) => what === "policy",
     );
     expect(noted).toMatchObject([
       { changes: [expect.stringContaining("approvals: added")] },
       { changes: [expect.stringContaining("approvals: removed")] },
+      { changes: [expect.stringContaining("approvals: added")] },
     ]);
   });
 
@@ -261,6 +238,124 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await world.startProcess("worker");
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
     await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+});
+
+const numbered = (version: number, text: string) => `version: ${version}\n${text}`;
+
+describe("a policy file with a version", () => {
+  /** The first process has version 2, the second one version 1, which was in force before. */
+  async function worldWithTwo() {
+    const world = await startWorld({ policy: numbered(1, testPolicy) });
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, numbered(1, testPolicy));
+    const second = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await writeFile(file(world), numbered(2, restartsNeedOne));
+    await world.processes[0]?.reload();
+    return { world, other, second };
+  }
+
+  it("replaces a lower one, and is named by it to the audit channel, in status, and by a process that lacks it", async () => {
+    const { world, other } = await worldWithTwo();
+    await using _ = world;
+    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
+    expect(news).toMatch(/version 2 \(\w{12}\) replaces 1 \(\w{12}\)/);
+    expect(news).toMatch(/approvals: added \(operations vm.restart/);
+    expect(news).not.toMatch(/version: /);
+    await world.vera.types("ops", "/gatehouse status");
+    await hears(world.vera, "ops", /Policy: version 2 \(\w{12}\)/);
+    await expect
+      .poll(() => readiness(world, 1), { timeout: 15_000 })
+      .toMatch(
+        /^503 .*policy: version 2 \(\w{12}\) of the policy replaced 1 \(\w{12}\), and this process doesn't have it: its policy file isn't that one/,
+      );
+    await writeFile(other, numbered(2, restartsNeedOne));
+    await expect.poll(() => readiness(world, 1), { timeout: 15_000 }).toMatch(/^200/);
+  });
+
+  it("isn't replaced by a process that starts with a lower one, or without: it changes nothing from its first moment on", async () => {
+    const { world, other, second } = await worldWithTwo();
+    await using _ = world;
+    await second.close();
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    expect(await readiness(world, 2)).toMatch(
+      /^503 .*policy: \S*other.yml has version 1 and needs one above 2, which is in force/,
+    );
+    await writeFile(other, testPolicy);
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    expect(await readiness(world, 3)).toMatch(
+      /^503 .*policy: \S*other.yml has no version and needs one above 2, which is in force/,
+    );
+    expect(await readiness(world, 0)).toMatch(/^200/);
+    await hears(world.ada, "audit", /The policy changed/);
+    expect(inAudit(world, /The policy changed/)).toHaveLength(1);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("stays where its file becomes a lower one, or the same with another content: told once, until it has a higher one", async () => {
+    const { world } = await worldWithTwo();
+    await using _ = world;
+    await writeFile(file(world), numbered(1, testPolicy));
+    await world.processes[0]?.reload();
+    const lower = wordsOf(await hears(world.ada, "audit", /needs one above 2, which is in force/));
+    expect(lower).toMatch(/The policy before it stays \(version 2 \(\w{12}\)\)/);
+    await writeFile(file(world), numbered(2, testPolicy));
+    await world.processes[0]?.reload();
+    await world.processes[0]?.reload();
+    await hears(world.ada, "audit", /version 2, which is in force with another content/);
+    await world.vera.types("ops", "/gatehouse status");
+    await hears(
+      world.vera,
+      "ops",
+      /Policy: \S*gatehouse.yml has version 2, which is in force with another content, and needs a higher one; the former policy still applies/,
+    );
+    expect(await readiness(world, 0)).toMatch(/^200/);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    expect(inAudit(world, /can't be used/)).toHaveLength(2);
+    await writeFile(file(world), numbered(3, testPolicy));
+    await world.processes[0]?.reload();
+    await hears(world.ada, "audit", /version 3 \(\w{12}\) replaces 2/);
+    expect(await figures(world)).toMatch(/^gatehouse_policy_file_unusable 0$/m);
+  });
+
+  it("is put back by whoever had it when Redis was emptied, not by a process that lacked it, and the audit channel is told", async () => {
+    const { world } = await worldWithTwo();
+    await using _ = world;
+    await expect.poll(() => readiness(world, 1), { timeout: 15_000 }).toMatch(/^503/);
+    const firstTold = inAudit(world, /Redis had none/).length;
+    await world.client.del(storedPolicyKey(world.key));
+    await world.client.del(...(await world.client.keys(world.key("notice", "policy-*"))));
+    await hears(
+      world.ada,
+      "audit",
+      /The policy has version 2 \(\w{12}\)\.\S* Redis had none: Gatehouse started for the first time, or Redis was emptied/,
+      15_000,
+    );
+    expect(firstTold).toBe(1);
+    expect(await readStoredPolicy(world.client, world.key)).toMatchObject({ version: 2 });
+    expect(await readiness(world, 1)).toMatch(/^503/);
+    expect(await readiness(world, 0)).toMatch(/^200/);
+  });
+
+  it("may be raised alone: nothing waits anew, no process stands still, and nobody is told", async () => {
+    await using world = await startWorld({ policy: numbered(1, restartsNeedOne) });
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, numbered(1, restartsNeedOne));
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    await writeFile(file(world), numbered(2, restartsNeedOne));
+    await world.processes[0]?.reload();
+    await expect
+      .poll(() => readStoredPolicy(world.client, world.key))
+      .toMatchObject({ version: 2 });
+    await world.amir.presses("Approve", { in: card.ts });
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    expect(logged(world, "policy.superseded")).toEqual([]);
+    expect(inAudit(world, /changed/)).toEqual([]);
   });
 });
 
@@ -313,12 +408,9 @@ describe("services that are replaced in the policy file", () => {
         /^503 .*policy: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
       );
     expect(await readsAsService(world)).toBe(503);
-    // Started anew in a new directory with the old file, it takes nothing back
-    await world.processes[0]?.close();
-    await world.startProcess("gateway", { DATA_DIR: `${world.env["DATA_DIR"]}-new` });
-    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^503 .*services/);
     await writeFile(file(world), testPolicy);
-    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
+    await expect.poll(() => readiness(world, 0), { timeout: 15_000 }).toMatch(/^200/);
+    expect(await readsAsService(world)).toBe(401);
   });
 });
 

@@ -9,13 +9,18 @@ import { parse, stringify } from "yaml";
  */
 export function renderChart(
   folder: string,
-  { release, namespace, values }: { release: string; namespace: string; values: Values },
+  {
+    release,
+    namespace,
+    values,
+    revision = 1,
+  }: { release: string; namespace: string; values: Values; revision?: number },
 ): Map<string, string> {
   const textOf = (name: string) => readFileSync(path.join(folder, name), "utf8");
   const chart = parse(textOf("Chart.yaml")) as { name: string; appVersion: string };
   const given = {
     Values: merged(parse(textOf("values.yaml")) as Values, values),
-    Release: { Name: release, Namespace: namespace, Service: "Helm" },
+    Release: { Name: release, Namespace: namespace, Service: "Helm", Revision: revision },
     Chart: { Name: chart.name, AppVersion: chart.appVersion },
   };
   const defined = new Map<string, Node[]>();
@@ -119,6 +124,9 @@ export function renderChart(
     default: (other: unknown, value: unknown) => (isFull(value) ? value : other),
     printf: (form: string, ...args: unknown[]) => form.replaceAll("%s", () => shown(args.shift())),
     eq: (a: unknown, b: unknown) => a === b,
+    not: (value: unknown) => !isFull(value),
+    regexMatch: (pattern: string, text: string) =>
+      new RegExp(pattern.replace(/^\(\?m\)/, ""), "m").test(text),
     dict: (...pairs: unknown[]) =>
       Object.fromEntries(
         pairs.flatMap((key, at) => (at % 2 === 0 ? [[key as string, pairs[at + 1]]] : [])),

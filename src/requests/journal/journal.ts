@@ -5,7 +5,7 @@ import { createPending } from "../../redis/pending.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { type Keys, type RedisClient, defineScript, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
-import { isOlderPolicy } from "../../audit/policy-order.ts";
+import { arePolicyRulesInForce } from "../../audit/stored-policy.ts";
 import { createOnce } from "./once.ts";
 import { createThrottling } from "./throttling.ts";
 import { type Freeze, createFreeze } from "./freeze.ts";
@@ -251,9 +251,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
           return attempts ? { attempts: Number(attempts), nonce: nonce ?? undefined } : undefined;
         }),
       ),
-    /** Whether this policy was superseded by ours. */
-    isOlderPolicy: (version: string, ours: string): Promise<boolean> =>
-      isOlderPolicy(redis, key, version, ours),
+    /** Whether our policy is in force: then what was requested under another one was requested before it. */
+    isPolicyInForce: (ours: string): Promise<boolean> => arePolicyRulesInForce(redis, key, ours),
 
     /** Drops requests that are no longer kept from the list. */
     async trim(): Promise<void> {

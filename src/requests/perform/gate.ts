@@ -29,7 +29,7 @@ export async function gate(
 ): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
   const { record } = request;
   if (record.policyVersion !== by.policyVersion) {
-    if (await by.store.isOlderPolicy(record.policyVersion, by.policyVersion))
+    if (await by.store.isPolicyInForce(by.policyVersion))
       return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
     return { is: "later", why: "it waits for a worker that has the new policy" };
   }

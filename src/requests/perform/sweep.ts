@@ -69,7 +69,7 @@ async function remind(request: StoredRequest, by: WorkerContext): Promise<void> 
 async function expireUnanswered(request: StoredRequest, by: WorkerContext): Promise<void> {
   const { approval, policyVersion } = request.record;
   const isOther = policyVersion !== by.policyVersion;
-  if (isOther && (await by.store.isOlderPolicy(policyVersion, by.policyVersion))) {
+  if (isOther && (await by.store.isPolicyInForce(by.policyVersion))) {
     const why = "the policy changed while this waited for approval";
     return void (await endUnsent(request, "cancelled", why, by, underNewPolicy));
   }

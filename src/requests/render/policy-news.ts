@@ -21,8 +21,11 @@ export interface CanceledByPolicy {
 }
 
 export interface PolicyNewsFacts {
-  before: string;
+  /** How the two are called: `12 (1f2e3d4c5b6a)`. Undefined where there was none. */
+  before?: string | undefined;
   after: string;
+  /** Who may do what stays as it was. */
+  isSameRules: boolean;
   /** Undefined where the process didn't know the policy before. */
   changes: readonly PolicyChange[] | undefined;
   canceled: readonly CanceledByPolicy[];
@@ -36,12 +39,12 @@ const maxChanges = 25;
 
 /** For the audit channel: another policy counts from now on. */
 export function policyNews(facts: PolicyNewsFacts): Message {
-  const { before, after, changes, canceled, canceledCount } = facts;
-  const said =
-    before === after
-      ? md`📜 *gatehouse.yml changed.* Who can do what stays as it was (version ${name(after)}).`
-      : md`📜 *The policy changed*: version ${name(after)} replaces ${name(before)}.`;
-  const isUnknown = before !== after && changes === undefined;
+  const { before, after, isSameRules, changes, canceled, canceledCount } = facts;
+  if (before === undefined) return firstPolicyNews(after);
+  const said = isSameRules
+    ? md`📜 *gatehouse.yml changed.* Who can do what stays as it was (version ${name(after)}).`
+    : md`📜 *The policy changed*: version ${name(after)} replaces ${name(before)}.`;
+  const isUnknown = !isSameRules && changes === undefined;
   const rows = (changes ?? []).slice(0, maxChanges).map((change) => changeLine(change, facts));
   const more = (changes?.length ?? 0) - rows.length;
   return message(
@@ -65,6 +68,12 @@ export function policyNews(facts: PolicyNewsFacts): Message {
           ),
         ),
   );
+}
+
+/** For the audit channel: nothing says whether this policy is the one that was in force last. */
+function firstPolicyNews(after: string): Message {
+  const said = md`📜 *The policy has version ${name(after)}.* Redis had none: Gatehouse started for the first time, or Redis was emptied.`;
+  return message(news(said), section(said));
 }
 
 /** For the audit channel: the file can't be used, and why. */

@@ -5,6 +5,7 @@ import type { Env } from "../../config/environment.ts";
 import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
+import { policyName } from "../adopt-policy.ts";
 import { checks } from "../checks.ts";
 import { roleIn } from "../command-line.ts";
 import { useProxies } from "../services.ts";
@@ -51,7 +52,7 @@ async function examine(
     trustAuthorities(config.authorities);
     if (config.proxies) useProxies(config.proxies);
     const now = Date.now();
-    const said = `all variables can be read; the policy has version ${config.policyVersion}`;
+    const said = `all variables can be read; the policy has version ${policyName(config.policyVersion, config.policy.version)}`;
     const sections = checks.map(async ({ name, fromOutside }) => {
       const findings = await fromOutside?.(config, now).catch((error: unknown) => {
         const mend = "Report this to the team that runs Gatehouse.";

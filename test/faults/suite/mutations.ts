@@ -79,6 +79,13 @@ export const mutations: readonly Mutation[] = [
     rows: "A19,I4",
   },
   {
+    name: "a lower version of the policy replaces the higher one",
+    file: "src/start/adopt-policy.ts",
+    was: 'return current === 0 ? "replaces" : "refused";',
+    is: 'return "replaces";',
+    rows: "P20",
+  },
+  {
     name: "a new name is not judged",
     file: "src/policy/refusal.ts",
     was: 'return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;',

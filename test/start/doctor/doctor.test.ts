@@ -7,8 +7,11 @@ import { getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor } from "../../../src/start/doctor/doctor.ts";
 import { freePort } from "../../../sandbox/ensure-redis.ts";
+import { readStoredPolicy, storedPolicyKey } from "../../../src/audit/stored-policy.ts";
 import { trustAuthorities } from "../../../src/config/authorities.ts";
 import { root } from "../../structure/sources.ts";
+import { adoptText } from "../../support/policy-text.ts";
+import { createKeys } from "../../../src/redis/redis.ts";
 import { connectProxy } from "../../support/connect-proxy.ts";
 import { mintAuthority, type MintedCertificate } from "../../support/mint-authority.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
@@ -65,6 +68,31 @@ describe("doctor, beside a running Gatehouse", () => {
       expect(said).toContain(line);
     await world.olivia.types("ops", "/vm restart web-2");
     expect(await world.ended("vm restart")).toMatchObject({ state: "done" });
+  });
+
+  it("compares the file with the policy in force, which it leaves as it is", async () => {
+    // Doctor looks where an installation has its keys, which this world hasn't
+    const key = createKeys();
+    const text = `version: 12\n${usualPolicy}`;
+    const beside = (name: string, content: string) =>
+      doctor({ GATEHOUSE_CONFIG: policyFile(name, content) });
+    const none = await beside("none.yml", text);
+    expect(none.said).toContain("✓ in force: none yet; the first process to start brings this one");
+    await using _ = {
+      async [Symbol.asyncDispose]() {
+        await world.client.del(storedPolicyKey(key));
+      },
+    };
+    const stored = await adoptText(world.client, key, text);
+    const same = await beside("same.yml", `# the same\n${text}`);
+    expect(same.said).toContain(`✓ in force: version 12 (${stored.rules}), which this file has`);
+    expect(same.said).toContain(`the policy has version 12 (${stored.rules})`);
+    const lower = await beside("lower.yml", `version: 11\nprotect: [vault-1]`);
+    expect(lower.said).toMatch(
+      /✗ \S*lower.yml has version 11 and needs one above 12, which is in force/,
+    );
+    expect(lower.code).toBe(1);
+    expect(await readStoredPolicy(world.client, key)).toEqual(stored);
   });
 
   /** What is broken, how, and the lines that name it: each begins with ✗ and has a mend below it. */

@@ -9,6 +9,8 @@ import {
   judgeFolder,
 } from "../../../src/start/doctor/folders.ts";
 import { type PolicyFacts, judgePolicy } from "../../../src/start/doctor/policy.ts";
+import { storedFinding } from "../../../src/start/doctor/stored-policy.ts";
+import { inForce, policyTextOf } from "../../support/policy-text.ts";
 import { type RedisFacts, judgeRedis } from "../../../src/start/doctor/redis.ts";
 import { type ServiceFacts, judgeService } from "../../../src/start/doctor/service.ts";
 import { type SlackFacts, botScopes, judgeSlack } from "../../../src/start/doctor/slack.ts";
@@ -115,9 +117,37 @@ const judged = {
   directory: (facts: Partial<DirectoryFacts>) => judgeDirectory({ ...directory, ...facts }),
   folder: (facts: Partial<FolderFacts>) => judgeFolder({ ...signed, ...facts }),
 };
+const judgedStored = (own: string, current: string) => [
+  storedFinding(policyTextOf(own), inForce(current), "gatehouse.yml"),
+];
+const twelve = "version: 12\nprotect: [vault-1]";
 
 /** Each fault alone, in a world that is well otherwise: the only line that isn't ✓, and a part of its mend. */
 const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, mend: string][] = [
+  [
+    "✗",
+    judgedStored("version: 11", twelve),
+    "gatehouse.yml has version 11 and needs one above 12, which is in force",
+    "raise its version",
+  ],
+  [
+    "✗",
+    judgedStored("version: 12", twelve),
+    "gatehouse.yml has version 12, which is in force with another content, and needs a higher one",
+    "a process with this one changes nothing",
+  ],
+  [
+    "!",
+    judgedStored("version: 11\nprotect: [vault-1]\nconfirm: [db-1]", twelve),
+    "gatehouse.yml has version 11 and needs one above 12, which is in force",
+    "Its rules are those in force",
+  ],
+  [
+    "!",
+    judgedStored("version: 13", twelve),
+    "in force: version 12 (",
+    "The next process that starts with it",
+  ],
   [
     "✗",
     judged.slack({ bot: silent("getaddrinfo ENOTFOUND") }),

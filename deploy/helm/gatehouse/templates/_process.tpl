@@ -14,6 +14,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
+{{/* gatehouse.yml with this revision as its version, unless it has one: at the end, so that messages name its lines as they are. */}}
+{{- define "gatehouse.policy" -}}
+{{ .Values.policy }}
+{{- if not (regexMatch "(?m)^(version:|[{])" .Values.policy) }}
+version: {{ .Release.Revision }}
+{{ end -}}
+{{- end }}
+
 {{- define "gatehouse.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 1000

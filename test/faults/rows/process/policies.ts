@@ -34,7 +34,7 @@ const becomes = (bot: Bot, wanted: RegExp) =>
     async () => `the ${bot.role} stays ${await readiness(bot)}`,
   );
 
-/** Messages to the audit channel by what they are about: `policy-2`, `policy-kept-2`. */
+/** Messages to the audit channel by what they are about: `policy-2-C03AUDIT`, `policy-kept-2-…`. */
 async function notices(stage: Stage): Promise<string[]> {
   const begin = `{${stage.namespace}}:notice:`;
   const keys = await stage.redis.keys(`${begin}policy-*`);
@@ -45,17 +45,17 @@ export const policyRows: Row[] = [
   {
     id: "P20",
     fault:
-      "the policy changes during 100 requests; a bad file arrives; one of two workers keeps the old file, and dies",
-    must: "each request runs once or is canceled; the worker with the old file sends nothing of the new policy's; all is told once",
+      "two versions of the policy: a higher one during 100 requests, then a bad file; one of two workers keeps the lower one, and dies",
+    must: "each request runs once or is canceled; the worker with the lower version sends nothing of the higher one's, and never brings its own back; all is told once",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage(
-        { seed, vms: requests + 40, policy: "audit: { channel: C03AUDIT }" },
+        { seed, vms: requests + 40, policy: "version: 1\naudit: { channel: C03AUDIT }" },
         async (stage) => {
           const shared = path.join(stage.folder, "gatehouse.yml");
           const own = path.join(stage.folder, "stale.yml");
           const before = await readFile(shared, "utf8");
-          const changed = before.replace("vault-*", "safe-*");
+          const changed = before.replace("vault-*", "safe-*").replace("version: 1", "version: 2");
           await writeFile(own, before);
           const how = { slot: "stale", env: { GATEHOUSE_CONFIG: own } };
           const stale = await stage.addBot("worker", how);
@@ -85,9 +85,7 @@ export const policyRows: Row[] = [
           await becomes(again, /^503 .*policy: /);
           const journal = await stage.quiet(60_000);
           const versions = new Set(journal.map(versionOf));
-          const newest = (
-            await stage.redis.zrevrange(`{${stage.namespace}}:policy:order`, 0, 0)
-          )[0];
+          const newest = await stage.redis.hget(`{${stage.namespace}}:policy:in-force`, "rules");
           const ofNew = new Set(
             journal.filter((one) => versionOf(one) === newest).map(({ id }) => id),
           );
@@ -124,10 +122,76 @@ export const policyRows: Row[] = [
             [`one change in the trail (${records.length})`, records.length === 1],
             [
               `told once each (${told.join(", ")})`,
-              told.length === 2 && told.some((id) => id.startsWith("policy-kept")),
+              told.length === 3 && told.some((id) => id.startsWith("policy-kept")),
             ],
           ]);
         },
       ),
+  },
+  {
+    id: "P23",
+    fault:
+      "two policies without a version: one of two workers keeps the former one, dies during 40 requests, and starts again",
+    must: "its policy is in force again, which is told; who lacks it changes nothing until an edit brings the other one back; each request runs once or is canceled",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage({ seed, vms: 80, policy: "audit: { channel: C03AUDIT }" }, async (stage) => {
+        const shared = path.join(stage.folder, "gatehouse.yml");
+        const own = path.join(stage.folder, "stale.yml");
+        const former = await readFile(shared, "utf8");
+        const newer = former.replace("vault-*", "safe-*");
+        await writeFile(own, former);
+        const stale = await stage.addBot("worker", {
+          slot: "stale",
+          env: { GATEHOUSE_CONFIG: own },
+        });
+        const others = [...stage.gateways(), ...stage.workers()].filter((bot) => bot !== stale);
+        const load = async (text: string) => {
+          await writeFile(shared, text);
+          for (const bot of others) bot.reload();
+          stage.faults += 1;
+        };
+        const take = fresh(stage);
+        const ask = async (many: number) => {
+          for (let n = 0; n < many; n += 1) await askEach(stage, take, ["vm restart"]);
+        };
+        await ask(20);
+        await load(newer);
+        await becomes(stale, /^503 .*policy: /);
+        await ask(20);
+        await stale.kill();
+        const again = await stage.addBot("worker", {
+          slot: "stale",
+          env: { GATEHOUSE_CONFIG: own },
+        });
+        stage.faults += 1;
+        for (const bot of others) await becomes(bot, /^503 .*policy: /);
+        const isBack = (await readiness(again)).startsWith("200");
+        await load(`# back\n${newer}`);
+        for (const bot of others) await becomes(bot, /^200/);
+        await becomes(again, /^503 .*policy: /);
+        const [last] = await askEach(stage, take, ["vm restart"]);
+        const after = await stage.until(
+          ({ target, isFinal }) => target === last?.target && isFinal,
+        );
+        const journal = await stage.quiet(60_000);
+        const odd = journal.filter(
+          ({ state, progress }) => state === "cancelled" && !/policy/.test(progress.why ?? ""),
+        );
+        const told = (await notices(stage)).toSorted();
+        const records = (await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+")).filter(
+          ([, fields]) => fields.join(" ").includes('"what":"policy"'),
+        );
+        return judged(await stage.check(), [
+          ["the policy that was loaded last is in force", isBack],
+          [
+            `none was canceled for anything but the policy (${odd.map(({ progress }) => progress.why).join("; ")})`,
+            odd.length === 0,
+          ],
+          [`it goes on with the one that came back (${after.state})`, after.state === "done"],
+          [`three changes in the trail (${records.length})`, records.length === 3],
+          [`told once each (${told.join(", ")})`, told.length === 4],
+        ]);
+      }),
   },
 ];

@@ -1,0 +1,212 @@
+import { type StoredPolicy, storedPolicyKey } from "../audit/stored-policy.ts";
+import { type PolicyText, changeInWords, changesBetween } from "../config/changing-policy.ts";
+import { servicesVersion } from "../config/policy-file.ts";
+import type { Log } from "../log/log.ts";
+import type { Message } from "../messages/message.ts";
+import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+import { type PolicyNewsFacts, policyNews } from "../requests/render/policy-news.ts";
+import { announceLua, noticeKeptMs, noticeKeys } from "../slack/deliver/deliver.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
+import { readNames } from "../slack/people/names.ts";
+import type { People } from "../slack/people/people.ts";
+import type { Web } from "../slack/web.ts";
+
+/** The policy that is in force, with its file as this process reads it: undefined where this release can't. */
+export interface InForce {
+  stored: StoredPolicy | undefined;
+  theirs: PolicyText | undefined;
+}
+
+/** Whether a file that was loaded replaces the policy in force: `same` says the same, and `refused` stays out. */
+export type Claim = "replaces" | "same" | "refused";
+
+/**
+ * Which of two files counts. With `version`, the higher one; of one version, the file that came first. Without, the one that was
+ * loaded last. A file without a version never replaces one that has one.
+ */
+export function claimOf(own: PolicyText, { stored, theirs }: InForce): Claim {
+  if (stored === undefined) return "replaces";
+  const [ours = 0, current = 0] = [own.policy.version, stored.version];
+  if (ours > current) return "replaces";
+  const isSame = own.text === stored.text || (theirs && decidingChanges(theirs, own).length === 0);
+  if (isSame) return "same";
+  return current === 0 ? "replaces" : "refused";
+}
+
+/** Everything that differs but the version itself. */
+const decidingChanges = (before: PolicyText, after: PolicyText) =>
+  changesBetween(before.policy, after.policy).filter(({ place }) => place !== "version");
+
+/**
+ * Whether a process may act by this file: who may do what, and the services, are those in force. A lower version with the same
+ * rules may, so that an upgrade which only raises the version stops no process of before. One version with two contents may not.
+ */
+export function isInForce(own: PolicyText, { stored, theirs }: InForce): boolean {
+  if (stored === undefined) return false;
+  const { version } = own.policy;
+  const isTwin = version !== undefined && version === stored.version;
+  if (isTwin && claimOf(own, { stored, theirs }) !== "same") return false;
+  return hasRulesOf({ stored, theirs }, own) && hasServicesOf({ stored, theirs }, own);
+}
+
+/**
+ * The digits are a name for rules: a release before may have made it in another way, or filled in other defaults. Where the text in
+ * force says what this file says, both have the same rules.
+ */
+export const hasRulesOf = ({ stored, theirs }: InForce, own: PolicyText): boolean =>
+  stored?.rules === own.policyVersion || theirs?.policyVersion === own.policyVersion;
+
+export const hasServicesOf = ({ stored, theirs }: InForce, own: PolicyText): boolean => {
+  const services = servicesVersion(own.policy);
+  return stored?.services === services || (theirs && servicesVersion(theirs.policy)) === services;
+};
+
+/** Why this file stays out, with what it needs; undefined where its version doesn't keep it out. */
+export function whyOut(
+  { version }: { version?: number | undefined },
+  stored: Pick<StoredPolicy, "version"> | undefined,
+  shown: string,
+): string | undefined {
+  const current = stored?.version;
+  if (current === undefined || (version ?? 0) > current) return undefined;
+  if (version === undefined)
+    return `${shown} has no version and needs one above ${current}, which is in force`;
+  if (version === current)
+    return `${shown} has version ${version}, which is in force with another content, and needs a higher one`;
+  return `${shown} has version ${version} and needs one above ${current}, which is in force`;
+}
+
+/** `12 (1f2e3d4c5b6a)`; without a version of the file only the digits of its rules. */
+export const policyName = (rules: string, version: number | undefined): string =>
+  version === undefined ? rules : `${version} (${rules})`;
+
+/** What the audit channel is told, beside the names of the two policies. */
+interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> {
+  /** The first of the requests that it cancels. */
+  canceled: readonly string[];
+}
+
+/** In the audit trail, which keeps them forever. */
+const maxNoted = 50;
+
+interface AdoptOptions {
+  /** What it replaces, as this process knows it. */
+  before: InForce;
+  /** Of the requests that wait under the former policy: the first ones, and how many there are. */
+  canceled?: readonly string[];
+  canceledCount?: number;
+  /** Where it is told. */
+  channels?: readonly (string | undefined)[];
+}
+
+/**
+ * KEYS the policy in force, audit, notices
+ * ARGV the number of what is replaced (0: nothing), rules, services, version or '', text, record for the audit trail or '',
+ *   facts (JSON) or '', channels (JSON), prefix of notices, how long they are kept (ms)
+ * → its number; 0 when another process was faster
+ */
+const adoptScript = `${redisTimeLua}${announceLua}
+local number = tonumber(redis.call('HGET', KEYS[1], 'number') or 0)
+if number ~= tonumber(ARGV[1]) then return 0 end
+number = number + 1
+redis.call('HSET', KEYS[1], 'number', number, 'rules', ARGV[2], 'services', ARGV[3], 'version', ARGV[4], 'text', ARGV[5])
+if ARGV[6] ~= '' then
+  redis.call('XADD', KEYS[2], '*', 'at', string.format('%d', now), 'record', ARGV[6])
+end
+if ARGV[7] ~= '' then
+  for _, channel in ipairs(cjson.decode(ARGV[8])) do
+    local id = 'policy-' .. number .. '-' .. channel
+    local notice = cjson.encode({ id = id, channelId = channel, facts = ARGV[7] })
+    announce(KEYS[3], ARGV[9] .. id, id, notice, ARGV[10])
+  end
+end
+return number
+`;
+
+/**
+ * Puts this policy in force, unless another process was faster: then undefined, and whoever asks looks again. Its record in the
+ * audit trail and its announcement are written in the same moment: the process may die right after. A change of the version alone
+ * is announced to nobody.
+ */
+export async function adoptPolicy(
+  redis: RedisClient,
+  key: Keys,
+  own: PolicyText,
+  { before, canceled = [], canceledCount = 0, channels = [] }: AdoptOptions,
+): Promise<StoredPolicy | undefined> {
+  const { stored, theirs } = before;
+  const { text } = own;
+  const { version } = own.policy;
+  const rules = stored && hasRulesOf(before, own) ? stored.rules : own.policyVersion;
+  const services =
+    stored && hasServicesOf(before, own) ? stored.services : servicesVersion(own.policy);
+  const changes = theirs && decidingChanges(theirs, own);
+  const decides = stored && (stored.rules !== rules || stored.services !== services);
+  const record = decides && {
+    what: "policy",
+    who: "Gatehouse",
+    from: stored.rules,
+    to: rules,
+    ...(theirs && {
+      changes: changesBetween(theirs.policy, own.policy).slice(0, maxNoted).map(changeInWords),
+    }),
+  };
+  const news: PolicyNews = { changes, canceled, canceledCount };
+  const isNews = stored === undefined || changes === undefined || changes.length > 0;
+  const facts = isNews && {
+    before: stored && policyName(stored.rules, stored.version),
+    after: policyName(rules, version),
+    isSameRules: stored?.rules === rules,
+    news,
+  };
+  const notices = noticeKeys(key);
+  const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
+  const number = await run(
+    [storedPolicyKey(key), key("audit"), notices.list],
+    [
+      stored?.number ?? 0,
+      rules,
+      services,
+      version ?? "",
+      text,
+      record ? JSON.stringify(record) : "",
+      facts ? JSON.stringify(facts) : "",
+      JSON.stringify([...new Set(channels)].filter((channel) => channel !== undefined)),
+      notices.hashOf(""),
+      noticeKeptMs,
+    ],
+  );
+  return number === 0 ? undefined : { number: number as number, rules, services, version, text };
+}
+
+/** The news of an adopted policy, with Slack's names and links: made when it is posted, because who adopts can't wait for Slack. */
+export async function renderPolicyNews(
+  facts: string,
+  on: {
+    store: Pick<Journal, "getMany">;
+    web: Web;
+    log: Log;
+    person: Parameters<typeof readNames>[1]["person"];
+    groupNames: People["groupNames"];
+  },
+): Promise<Message> {
+  const { news, ...names } = JSON.parse(facts) as Pick<
+    PolicyNewsFacts,
+    "before" | "after" | "isSameRules"
+  > & { news: PolicyNews };
+  const { changes, canceled, canceledCount } = news;
+  const first = await on.store.getMany(canceled);
+  const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];
+  const [links, nameOf] = await Promise.all([
+    Promise.all(first.map(({ delivered }) => linkTo(delivered.card, on))),
+    readNames(named, on),
+  ]);
+  return policyNews({
+    ...names,
+    changes,
+    canceled: first.map((request, at) => ({ request, link: links[at] })),
+    canceledCount,
+    nameOf,
+  });
+}
