@@ -1,17 +1,38 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { hash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
+import {
+  type Attributes,
+  type Span as OpenSpan,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  context,
+  isSpanContextValid,
+  trace as tracing,
+} from "@opentelemetry/api";
+import { version } from "../config/version.ts";
+import { scrubText } from "./scrub.ts";
 
-/** A span that others hang from: 32 and 16 hex digits, as in W3C's Trace Context. */
-export interface SpanId {
-  trace: string;
-  span: string;
+/**
+ * Traces go through OpenTelemetry's API, which does nothing unless the operator loads an SDK (docs/operate.md). BullMQ's own spans
+ * come from `bullmq-otel`, with which a trace goes on through the queues; a request keeps the span that made it, so its trace
+ * goes on in any process, also where its job was lost.
+ */
+const tracer = () => tracing.getTracer("gatehouse", version);
+
+/** Whether an SDK takes spans. */
+export function isTraced(): boolean {
+  const span = tracer().startSpan("probe");
+  span.end();
+  return isSpanContextValid(span.spanContext());
 }
 
-/** What is being worked on. Everything logged meanwhile carries `ids`; spans that begin meanwhile hang from `parents`. */
+/** What is being worked on. Everything logged meanwhile carries `ids`; spans that begin meanwhile belong to `parents`. */
 export interface Work {
   ids: Readonly<Record<string, string>>;
-  /** Several where one call serves several requests. */
-  parents: readonly SpanId[];
+  /** Several where one call serves several requests: its spans link to them. */
+  parents: readonly SpanContext[];
 }
 
 /** What a request keeps of the interaction that made it, so that any process goes on with its trace. */
@@ -20,7 +41,7 @@ export interface Origin {
   interaction?: string;
   /** 32 hex digits. */
   trace?: string;
-  /** The span that made the request: 16 hex digits. */
+  /** The span that made the request: 16 hex digits. Undefined where no SDK took it. */
   parentSpan?: string;
 }
 
@@ -29,22 +50,44 @@ const current = new AsyncLocalStorage<Work>();
 export const workNow = (): Work | undefined => current.getStore();
 
 /** Runs `act`, and all that it starts, as this work. */
-export const during = <T>(work: Work, act: () => T): T => current.run(work, act);
-
-/** Spans are named by what they are about: every process knows the ID of a span that another one will send. */
-const idOf = (what: string, digits: number) => hash("sha256", what).slice(0, digits);
-const spanOf = (id: string) => idOf(`span ${id}`, 16);
-
-/** A delivery that comes twice, or is taken over by another process, stays one trace. */
-export function workOnInteraction(id: string): Work {
-  const trace = idOf(`trace ${id}`, 32);
-  return { ids: { interaction: id, trace }, parents: [{ trace, span: spanOf(id) }] };
+export function during<T>(work: Work, act: () => T): T {
+  const run = () => current.run(work, act);
+  const [parent, ...others] = work.parents;
+  // A job of BullMQ that belongs to the same trace is the nearer parent
+  const isNear = tracing.getActiveSpan()?.spanContext().traceId === parent?.traceId;
+  if (!parent || others.length > 0 || isNear) return run();
+  return context.with(tracing.setSpanContext(context.active(), parent), run);
 }
 
-export function workOnRequest({ id, interaction, trace }: { id: string } & Origin): Work {
-  const own = trace ?? idOf(`trace ${id}`, 32);
-  const ids = { request: id, trace: own, ...(interaction === undefined ? {} : { interaction }) };
-  return { ids, parents: [{ trace: own, span: spanOf(id) }] };
+/** In logs, where nobody traces: the same for each copy of a delivery, and for each process. */
+const traceOf = (id: string) => hash("sha256", `trace ${id}`).slice(0, 32);
+
+/** The trace of the span that is active, if an SDK takes it. */
+function activeTrace(): SpanContext | undefined {
+  const active = tracing.getActiveSpan()?.spanContext();
+  return active && isSpanContextValid(active) ? active : undefined;
+}
+
+export function workOnInteraction(id: string): Work {
+  const trace = activeTrace()?.traceId ?? traceOf(id);
+  return { ids: { interaction: id, trace }, parents: [] };
+}
+
+export function workOnRequest({
+  id,
+  interaction,
+  trace = traceOf(id),
+  parentSpan,
+}: { id: string } & Origin): Work {
+  const ids = { request: id, trace, ...(interaction === undefined ? {} : { interaction }) };
+  if (parentSpan === undefined) return { ids, parents: [] };
+  const parent: SpanContext = {
+    traceId: trace,
+    spanId: parentSpan,
+    traceFlags: TraceFlags.SAMPLED,
+    isRemote: true,
+  };
+  return { ids, parents: isSpanContextValid(parent) ? [parent] : [] };
 }
 
 /** One call that serves all of them. */
@@ -57,60 +100,67 @@ export function workOnRequests(requests: readonly ({ id: string } & Origin)[]): 
 
 /** Where what is made now comes from. */
 export function originNow(): Origin {
-  const { ids = {}, parents = [] } = workNow() ?? {};
-  const [parent] = parents;
+  const { ids = {} } = workNow() ?? {};
+  const { interaction, trace } = ids;
+  const active = activeTrace();
+  const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0;
   return {
-    ...(ids["interaction"] === undefined ? {} : { interaction: ids["interaction"] }),
-    ...(parent === undefined ? {} : { trace: parent.trace, parentSpan: parent.span }),
+    ...(interaction === undefined ? {} : { interaction }),
+    ...(active ? { trace: active.traceId } : trace !== undefined && { trace }),
+    ...(isSampled && { parentSpan: active.spanId }),
   };
 }
 
 /** Something that took time. What leaves is scrubbed like the log; attributes without a dot in their name are ours. */
 export interface Span {
   name: string;
-  /** Milliseconds of the wall clock. */
-  startMs: number;
-  endMs: number;
   /** Default `internal`. */
   kind?: "internal" | "server" | "client";
-  attributes?: Readonly<Record<string, string | number | boolean>>;
-  /** Why it failed, if it did. */
-  failed?: string | undefined;
+  attributes?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-/** A span with its place: without a parent it is the root of its trace. */
-export interface PlacedSpan extends Span, SpanId {
-  parent?: string | undefined;
+const kinds = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+} as const;
+
+function optionsOf({ kind = "internal", attributes = {} }: Span) {
+  const scrubbed: Attributes = {};
+  for (const [name, value] of Object.entries(attributes))
+    scrubbed[name.includes(".") ? name : `gatehouse.${name}`] =
+      typeof value === "string" ? scrubText(value) : value;
+  const parents = workNow()?.parents ?? [];
+  const links = parents.length > 1 ? parents.map((one) => ({ context: one })) : [];
+  return { kind: kinds[kind], attributes: scrubbed, links };
 }
 
-/** Takes what has ended. A span without a place hangs from each parent of the current work; without work it is dropped. */
-export interface Spans {
-  ended(span: Span | PlacedSpan): void;
+/** Runs what a span is of. What it starts hangs from it. */
+export async function spanned<T>(span: Span, act: () => Promise<T>): Promise<T> {
+  return await tracer().startActiveSpan(scrubText(span.name), optionsOf(span), async (open) => {
+    try {
+      return await act();
+    } catch (error) {
+      fail(open, error instanceof Error ? error.name : "error");
+      throw error;
+    } finally {
+      open.end();
+    }
+  });
 }
 
-/** Runs what ends a span, and gives the span to `spans`, whichever way it ends. */
-export async function spanned<T>(
-  spans: Spans | undefined,
-  span: Omit<Span, "endMs"> & Partial<SpanId>,
-  act: () => Promise<T>,
-): Promise<T> {
-  const end = (failed?: string) => spans?.ended({ ...span, endMs: Date.now(), failed });
-  try {
-    const outcome = await act();
-    end();
-    return outcome;
-  } catch (error) {
-    end(error instanceof Error ? error.name : "error");
-    throw error;
-  }
+/** Records a span that is over. `failed`: why it failed, if it did. */
+export function recordSpan({
+  startMs,
+  endMs,
+  failed,
+  ...span
+}: Span & { startMs: number; endMs: number; failed?: string | undefined }): void {
+  const options = { ...optionsOf(span), startTime: startMs };
+  const open = tracer().startSpan(scrubText(span.name), options);
+  if (failed !== undefined) fail(open, failed);
+  open.end(Math.max(startMs, endMs));
 }
 
-export function placed(span: Span | PlacedSpan): PlacedSpan[] {
-  if ("trace" in span && span.trace !== undefined) return [span];
-  return (workNow()?.parents ?? []).map(({ trace, span: parent }) => ({
-    ...span,
-    trace,
-    parent,
-    span: randomBytes(8).toString("hex"),
-  }));
-}
+const fail = (span: OpenSpan, why: string) =>
+  span.setStatus({ code: SpanStatusCode.ERROR, message: scrubText(why) });

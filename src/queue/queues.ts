@@ -1,4 +1,5 @@
 import { Queue } from "bullmq";
+import { BullMQOtel } from "bullmq-otel";
 import type { RedisClient } from "../redis/redis.ts";
 
 export type Queues = ReturnType<typeof createQueues>;
@@ -31,6 +32,9 @@ export interface RequestJob {
 /** What has ended is of no use to anybody: the journal has it. */
 const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
 
+/** Spans of adding and processing jobs, and the trace that a job goes on with: nothing unless an SDK is loaded. */
+export const telemetry = new BullMQOtel({ tracerName: "gatehouse" });
+
 /** Nobody reads these events, of which BullMQ keeps 10,000 by default. */
 const streams = { events: { maxLen: 100 } } as const;
 
@@ -39,7 +43,7 @@ const streams = { events: { maxLen: 100 } } as const;
  * without harm: the sweep enqueues it again.
  */
 export function createQueues(connection: RedisClient, prefix: string) {
-  const options = { connection, prefix, defaultJobOptions, streams };
+  const options = { connection, prefix, defaultJobOptions, streams, telemetry };
   const requests = new Queue<RequestJob>(requestQueue, options);
   /** What Slack lacks of a request, a rollout, an alert, a notice. */
   const messages = new Queue<PendingJob>("messages", options);

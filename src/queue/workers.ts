@@ -2,7 +2,7 @@ import { DelayedError, type Job, WaitingError, Worker } from "bullmq";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { type RequestJob, requestQueue } from "./queues.ts";
+import { type RequestJob, requestQueue, telemetry } from "./queues.ts";
 
 type Next = { is: "ended" } | { is: "wait"; ms: number };
 
@@ -15,6 +15,7 @@ export function workerOptions({ connection, prefix, heartbeatMs }: WorkerPlace) 
   return {
     connection,
     prefix,
+    telemetry,
     lockDuration: lockMs,
     stalledInterval: lockMs / 2,
     // However often its worker dies, what a job stands for is in the journal

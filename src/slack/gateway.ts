@@ -7,7 +7,7 @@ import { createInteractions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import { type Spans, spanned, workOnInteraction } from "../log/traces.ts";
+import { spanned } from "../log/traces.ts";
 import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
@@ -51,7 +51,6 @@ export async function startGateway(
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<Watch, "refused" | "taken">;
     telemetry: Telemetry;
-    spans: Spans | undefined;
     /** Failpoints between an interaction and its request. */
     at:
       | ((point: "stored" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
@@ -128,11 +127,9 @@ export async function startGateway(
       async handle(interaction, reply) {
         options.watch.taken(interaction.id);
         await at?.("ack", interaction.id);
-        const { id, kind, at: startMs, userId } = interaction;
+        const { id, kind, userId } = interaction;
         const attributes = { interaction: id, person: userId };
-        const [root] = workOnInteraction(id).parents;
-        const span = { ...root, name: `slack ${kind}`, startMs, attributes };
-        await spanned(options.spans, { ...span, kind: "server" }, () =>
+        await spanned({ name: `handle ${kind}`, attributes }, () =>
           conversation.handle(interaction, reply),
         );
       },

@@ -26,7 +26,7 @@ import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
-import type { Spans } from "../log/traces.ts";
+import { recordSpan } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
 import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
 import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
@@ -89,8 +89,6 @@ export interface Otherwise {
 
 interface ServicesOptions extends Otherwise {
   telemetry: Telemetry;
-  /** Undefined unless traces are exported. */
-  spans: Spans | undefined;
   /** What is opened first is closed last. */
   opened<T extends { close(): Promise<unknown> }>(thing: T): T;
 }
@@ -103,7 +101,7 @@ const lastMessagesMs = 3_000;
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   // Of what is built from them here: they count from one start to the next
   const { timing, attestation } = config.policy;
-  const { opened, at, telemetry, spans } = options;
+  const { opened, at, telemetry } = options;
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
     const how = { namespace: key.namespace, certificate: () => config.redisCertificate };
@@ -130,7 +128,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   const tallies = createTallies();
   const clock = createClock(log);
-  const calls = observeCalls({ telemetry, spans, watch, tallies });
+  const calls = observeCalls({ telemetry, watch, tallies });
   const slack = createWeb({
     token: () => config.slack.botToken,
     refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
@@ -206,7 +204,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     const channelId = config.policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
-  const journal = observed(createJournal(redis, key), { log, telemetry, spans });
+  const journal = observed(createJournal(redis, key), { log, telemetry });
   const tellBusy: GatewayContext["tellBusy"] = async (id, message) => {
     await tell("audit", id, message);
     for (const channelId of await busyChannels(journal))
@@ -340,7 +338,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ...on,
     policyKeeper,
     telemetry,
-    spans,
     connected,
     redisCheck,
     storageProblemsNow,
@@ -407,16 +404,15 @@ export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
  */
 function observeCalls({
   telemetry,
-  spans,
   watch,
   tallies,
-}: Pick<ServicesOptions, "telemetry" | "spans"> & { watch: Watch; tallies: CallTallies }) {
+}: Pick<ServicesOptions, "telemetry"> & { watch: Watch; tallies: CallTallies }) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();
     const attributes = { outcome, ...(status && { "http.response.status_code": status }) };
     const failed = outcome === "ok" ? undefined : outcome;
-    spans?.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
+    recordSpan({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
   }
 
   return {

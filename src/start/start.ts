@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
@@ -6,6 +5,7 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
+import { isTraced } from "../log/traces.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -111,8 +111,12 @@ export async function start(
         ready: async () => (await unready())[0]?.problem,
       }),
     );
-    const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));
-    const on = await openServices(config, log, { ...options, spans, opened, telemetry });
+    if (config.traces && !isTraced())
+      log.warn("traces.no-sdk", {
+        why: "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no SDK of OpenTelemetry is loaded",
+        hint: "Load one with --import, as docs/operate.md says under Traces",
+      });
+    const on = await openServices(config, log, { ...options, opened, telemetry });
     // Another source may have come with another secret
     on.policyKeeper.onChanged(() => watchSecrets(config, log));
     measure = createMeasure(on);
@@ -207,15 +211,3 @@ const overLimit = (caller: string, limit: string): Message =>
   notice(
     md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
   );
-
-/** Loaded only where traces are wanted. */
-async function exportTraces(traces: NonNullable<Config["traces"]>, role: string, log: Log) {
-  const { startExport } = await import("../log/export-spans.ts");
-  const resource = {
-    "service.name": traces.serviceName,
-    "service.version": version,
-    "service.instance.id": `${hostname()}-${process.pid}`,
-    role,
-  };
-  return startExport({ ...traces, resource, log });
-}

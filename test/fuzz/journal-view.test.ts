@@ -130,6 +130,7 @@ const tellsNothing = [
   "holds",
   "isPolicyInForce",
   "lates",
+  "latest",
   "leaveDraftPlace",
   "move",
   "named",

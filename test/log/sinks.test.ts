@@ -1,6 +1,12 @@
+import { context, trace as tracing } from "@opentelemetry/api";
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-node";
 import { describe, expect, it } from "vitest";
 import { renderAudit } from "../../src/audit/render.ts";
-import { toOtlp } from "../../src/log/export-spans.ts";
+import { recordSpan } from "../../src/log/traces.ts";
 import { type Log, createLog } from "../../src/log/log.ts";
 import { slackLogger } from "../../src/log/slack-logger.ts";
 import { errorReply } from "../../src/slack/error-reply.ts";
@@ -72,8 +78,17 @@ const sinks: readonly (readonly [string, (text: string) => string])[] = [
   [
     "a trace",
     (text) => {
-      const span = { trace: "a", span: "b", startMs: 0, endMs: 1, name: text, failed: text };
-      return JSON.stringify(toOtlp([{ ...span, attributes: { why: text } }], { name: text }));
+      const exporter = new InMemorySpanExporter();
+      const spanProcessors = [new SimpleSpanProcessor(exporter)];
+      new NodeTracerProvider({ spanProcessors }).register();
+      recordSpan({ name: text, startMs: 0, endMs: 1, failed: text, attributes: { why: text } });
+      tracing.disable();
+      context.disable();
+      return JSON.stringify(
+        exporter
+          .getFinishedSpans()
+          .map(({ name, status, attributes }) => [name, status, attributes]),
+      );
     },
   ],
   [

@@ -166,22 +166,18 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     for (const { handler, cells } of rows) expect(cells, handler).toHaveLength(people.length);
   });
 
-  it("is everything that Slack hands to us: one way in, with a listener for each kind of delivery", () => {
+  it("is everything that Slack hands to us: one app, whose listeners stand in one file", () => {
     const given = sources.filter(([, text]) => /\bnew App\(|\bextends App\b/.test(text));
-    expect(given.map(([path]) => path)).toEqual([]);
-    const text = sources.find(([path]) => path === "src/slack/receive/deliveries.ts")?.[1] ?? "";
-    const [, table = ""] = /const ways = [^]+?\(\[([^]+?)\n {2}\]\);/.exec(text) ?? [];
-    expect([...table.matchAll(/^ {4}\["(\w+)"/gm)].map(([, kind]) => kind)).toEqual([
-      "command",
-      "event_callback",
-      "block_actions",
-      "interactive_message",
-      "view_submission",
-      "view_closed",
-      "block_suggestion",
-      "shortcut",
-      "message_action",
-    ]);
+    expect(given.map(([path]) => path)).toEqual(["src/slack/receive/app.ts"]);
+    const listening = sources.filter(([, text]) =>
+      /\bapp\.(command|action|view|options|shortcut|event|message|function)[(<]/.test(text),
+    );
+    expect(listening.map(([path]) => path)).toEqual(["src/slack/receive/listeners.ts"]);
+    const text = listening[0]?.[1] ?? "";
+    const kinds = [...text.matchAll(/\bapp\.(\w+)[(<]/g)].map(([, kind]) => kind);
+    expect(new Set(kinds)).toEqual(
+      new Set(["command", "event", "action", "view", "shortcut", "options"]),
+    );
   });
 
   const refused = rows.flatMap(({ handler, cells }) =>

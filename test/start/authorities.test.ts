@@ -135,10 +135,8 @@ describe("an installation behind a private authority", () => {
           (all) => JSON.stringify(all).includes("Restarted `web-2`"),
           15_000,
         );
-        await expect.poll(collector.posts, { timeout: 10_000 }).toBeGreaterThan(0);
-        for (const front of [slack, compute, traces])
-          expect(front.connections()).toBeGreaterThan(0);
-        const hosts = isProxied ? [slack, compute, traces].map(({ url }) => new URL(url).host) : [];
+        for (const front of [slack, compute]) expect(front.connections()).toBeGreaterThan(0);
+        const hosts = isProxied ? [slack, compute].map(({ url }) => new URL(url).host) : [];
         expect(new Set(proxy.tunnels)).toEqual(new Set(hosts));
         for (const words of [["doctor"], ["audit", "head"]]) {
           const program = run(...words);
@@ -153,6 +151,7 @@ describe("an installation behind a private authority", () => {
               expect(program.said()).toContain(line);
           expect({ words, code }, program.said()).toEqual({ words, code: 0 });
         }
+        expect(collector.posts()).toBeGreaterThan(0);
       } finally {
         main.child.kill("SIGKILL");
         await ended;

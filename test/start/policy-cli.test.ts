@@ -351,8 +351,8 @@ describe("policy explain", () => {
   it.each([
     [["vm.restart", "payments/web-2"], 0, /^allowed, without approval: no entry of approvals/],
     [["vm.restore", "payments/db-1"], 0, /^allowed, with 1 approval: .*Approvers: S02LEADS/],
-    [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 12/],
-    [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 17/],
+    [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 14/],
+    [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 19/],
     [
       ["project.update", "prod-pay", "--name", "pay"],
       0,
@@ -365,7 +365,7 @@ describe("policy explain", () => {
       /access.operate names S01ONCALL \(gatehouse.example.yml line \d+\)\./,
     ],
     [["vm.list"], 0, /^allowed. access.view names \* /],
-    [["gatehouse.thaw"], 1, /^refused: .*access.administer.*yml line 8/],
+    [["gatehouse.thaw"], 1, /^refused: .*access.administer.*yml line 10/],
     [["vm.stp", "web-1"], 1, /^There is no command vm.stp; did you mean vm.stop\?/],
   ])("%s", async (words, code, said) => {
     const answer = await typed(["explain", ...onCall, ...words]);

@@ -1,6 +1,6 @@
 import type { Log } from "../../log/log.ts";
 import type { LimitName, Telemetry } from "../../log/telemetry.ts";
-import { type Spans, during, originNow, workNow, workOnRequest } from "../../log/traces.ts";
+import { during, originNow, recordSpan, workNow, workOnRequest } from "../../log/traces.ts";
 import type { Journal } from "./journal.ts";
 import type { RequestRecord, State, StoredRequest } from "./record.ts";
 
@@ -23,17 +23,17 @@ interface Step {
  */
 export function observed(
   journal: Journal,
-  { log, telemetry, spans }: { log: Log; telemetry: Telemetry; spans?: Spans | undefined },
+  { log, telemetry }: { log: Log; telemetry: Telemetry },
 ): Journal {
   function moved(record: RequestRecord, { from, since, at, ...step }: Step): void {
     const { command, target, requester, roll: rollout } = record;
     const work = workOnRequest(record);
     const of = { command, target: target.name, targetId: target.id, person: requester.id, rollout };
     log.info("request.moved", { ...work.ids, ...of, from: from ?? "", ...step });
-    if (from === undefined || !spans) return;
+    if (from === undefined) return;
     const attributes = { command, to: step.to, why: step.why };
     during(work, () =>
-      spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
+      recordSpan({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
     );
   }
 
@@ -43,21 +43,17 @@ export function observed(
     telemetry.requests.inc({ command, end: state });
     if (progress.sentAt !== undefined && from !== "unknown")
       telemetry.settledSeconds.observe({ command }, Math.max(0, at - progress.sentAt) / 1000);
-    spans?.ended({
-      name: command,
-      ...workOnRequest(record).parents[0],
-      parent: record.parentSpan,
-      startMs: record.createdAt,
-      endMs: at,
-      attributes: {
-        request: record.id,
-        command,
-        target: record.target.id,
-        person: record.requester.id,
-        end: state,
-      },
-      failed: state === "failed" ? (progress.why ?? state) : undefined,
-    });
+    const attributes = {
+      request: record.id,
+      command,
+      target: record.target.id,
+      person: record.requester.id,
+      end: state,
+    };
+    const failed = state === "failed" ? (progress.why ?? state) : undefined;
+    during(workOnRequest(record), () =>
+      recordSpan({ name: command, startMs: record.createdAt, endMs: at, attributes, failed }),
+    );
   }
 
   function waits(limit: LimitName, ms: number): void {

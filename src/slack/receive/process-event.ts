@@ -1,6 +1,7 @@
 import type { App, ReceiverEvent } from "@slack/bolt";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
+import { spanned } from "../../log/traces.ts";
 import { textAt } from "../json.ts";
 import { RefusedDelivery } from "./refuse-foreign.ts";
 
@@ -33,7 +34,9 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
         isTaken = true;
         response = said;
       };
-      await app.processEvent({ ...event, ack });
+      await spanned({ name: `slack ${kind}`, kind: "server" }, () =>
+        app.processEvent({ ...event, ack }),
+      );
       if (!isTaken) log.warn("slack.unhandled", { type: textAt(event.body, "type").slice(0, 50) });
     } catch (error) {
       if (error instanceof RefusedDelivery) {
