@@ -3,7 +3,7 @@ import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
 import { durationWords } from "./durations.ts";
 import type { Pace, policySchema } from "./policy-schema.ts";
-import { metBy } from "./seats.ts";
+import { couldApprove } from "./seats.ts";
 
 /** A command as `approvals` name it. */
 export interface Operation {
@@ -164,13 +164,10 @@ export function unfilled<Seat extends { from: readonly string[]; required: numbe
   all: readonly Seat[],
   operators: readonly string[],
 ): { empty: readonly Seat[]; isSpared: boolean } {
-  const seats = all.filter(({ from }) => from.every(isUser));
-  const named = [...new Set(seats.flatMap(({ from }) => from))];
-  const emptyWithout = (requester?: string) => {
-    const others = named.filter((id) => id !== requester);
-    const met = metBy(seats, others, ({ from }, id) => from.includes(id));
-    return seats.filter(({ required }, index) => (met[index] ?? 0) < required);
-  };
+  const emptyWithout = (requester?: string) =>
+    couldApprove(all, ({ from }) =>
+      from.every(isUser) ? from.filter((id) => id !== requester) : undefined,
+    ).lacking;
   const empty = emptyWithout();
   if (empty.length > 0 || !operators.every(isUser)) return { empty, isSpared: false };
   const isShort = operators.length > 0 && operators.every((id) => emptyWithout(id).length > 0);

@@ -30,3 +30,29 @@ export function metBy<Need extends { required: number }, T>(
   }
   return met;
 }
+
+/**
+ * Who could approve: how many of the approvals that these needs ask for these people could give, each of them one, and the needs that
+ * lack some. `ableFor`: the IDs that may approve for a need; undefined where it may be anybody, or nobody can tell, and nothing is lacking.
+ */
+export function couldApprove<Need extends { required: number }>(
+  needs: readonly Need[],
+  ableFor: (need: Need) => Iterable<string> | undefined,
+): {
+  able: readonly string[];
+  required: number;
+  isEnough: boolean;
+  lacking: readonly Need[];
+} {
+  const counted = needs.flatMap((need) => {
+    const able = ableFor(need);
+    return able === undefined ? [] : [{ need, required: need.required, able: new Set(able) }];
+  });
+  const able = [...new Set(counted.flatMap((one) => [...one.able]))];
+  const met = metBy(counted, able, (one, id) => one.able.has(id));
+  const lacking = counted.flatMap(({ need, required }, index) =>
+    (met[index] ?? 0) < required ? [need] : [],
+  );
+  const required = counted.reduce((sum, one) => sum + one.required, 0);
+  return { able, required, isEnough: lacking.length === 0, lacking };
+}

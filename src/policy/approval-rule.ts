@@ -14,7 +14,7 @@ import {
 } from "./refusal.ts";
 import { type Owned, teamsOf, named, rightsOver, andThey, isFullMember, whoAre } from "./access.ts";
 import type { Person } from "../registry/invocation.ts";
-import { metBy } from "../config/seats.ts";
+import { couldApprove, metBy } from "../config/seats.ts";
 
 export interface NeededApprovals {
   /** How many people other than the requester must approve; 0: it runs at once. */
@@ -328,10 +328,8 @@ export function approversRefusal(asked: {
     return { ...need, everyone, could: all.difference(unable), all, isOne, groups };
   });
   const listed = needs.filter(({ everyone }) => !everyone);
-  const all = [...new Set(listed.flatMap(({ could }) => [...could]))];
-  const required = totalOf(listed);
-  const met = metBy(listed, all, (need, id) => need.could.has(id));
-  if (met.reduce((sum, one) => sum + one, 0) >= required) return undefined;
+  const { able: all, required, isEnough } = couldApprove(listed, ({ could }) => could);
+  if (isEnough) return undefined;
   const cannot = new Set(listed.flatMap((need) => [...need.all])).intersection(unable);
   const unread = listed.flatMap(({ groups }) =>
     groups.filter((group) => membersOf(group) === undefined),

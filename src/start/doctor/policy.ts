@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { metBy } from "../../config/seats.ts";
+import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
 import { firstFew } from "../../messages/message.ts";
 import { channelsNamed, everyoneNamed, placesSeen, whoAre } from "../../policy/access.ts";
@@ -255,13 +255,15 @@ function seatFindings(facts: PolicyFacts): readonly Finding[] {
     })),
   ];
   return places.flatMap(({ place, about, needs }) => {
-    const seats = needs
-      .filter(({ from }) => from.every((id) => (isGroup(id) ? isTold(id, facts) : id !== "*")))
-      .map((need) => ({ ...need, able: ableAmong(need.from, facts) }));
-    const able = [...new Set(seats.flatMap((seat) => seat.able))];
-    const met = metBy(seats, able, (seat, id) => seat.able.includes(id));
-    const wanted = seats.reduce((sum, { required }) => sum + required, 0);
-    if (met.reduce((sum, one) => sum + one, 0) >= wanted) return [];
+    const isCounted = (id: string) => (isGroup(id) ? isTold(id, facts) : id !== "*");
+    const {
+      able,
+      required: wanted,
+      isEnough,
+    } = couldApprove(needs, ({ from }) =>
+      from.every(isCounted) ? ableAmong(from, facts) : undefined,
+    );
+    if (isEnough) return [];
     const who =
       able.length === 0
         ? "nobody named there can vote"
