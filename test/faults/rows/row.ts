@@ -1,5 +1,5 @@
 import { type Asked, isKept, tooUnknown, type Unknown, type Verdict } from "../check/checker.ts";
-import { type Stage, type StageOptions, startStage } from "../stage/stage.ts";
+import { type Stage, type StageOptions, CannotBeDone, startStage } from "../stage/stage.ts";
 
 /** One fault against whole processes, and what must hold all the same. */
 export interface Row {
@@ -105,7 +105,12 @@ export async function onStage(
   options: StageOptions,
   story: (stage: Stage) => Promise<Story>,
 ): Promise<Story> {
-  await using stage = await startStage(options);
+  const started = await startStage(options).catch((error: unknown) => {
+    if (error instanceof CannotBeDone) return error;
+    throw error;
+  });
+  if (started instanceof CannotBeDone) return { wrong: [], notes: [], notRun: started.message };
+  await using stage = started;
   try {
     return await story(stage);
   } catch (error) {

@@ -17,6 +17,7 @@ import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
 import { fastSlack, paceOf, type Timing, policyText, rowTiming } from "./timing.ts";
 import { pendingDeliveries } from "../../support/pending-deliveries.ts";
+import { steppedClock } from "./step-clock.ts";
 
 export interface StageOptions {
   seed?: number;
@@ -36,6 +37,8 @@ export interface StageOptions {
   consoleMs?: number;
   /** `program`: instead of the one that is found. */
   redis?: { args?: readonly string[]; env?: Record<string, string>; program?: string };
+  /** The clocks of Redis and Slack go with that of whichever process is set: the whole world is at another time. */
+  oneClock?: boolean;
   /** Take the place of the single Redis, without a line in front; whoever started them ends them. */
   nodes?: RedisNodes;
   /** One of its own by default. */
@@ -48,6 +51,9 @@ export interface StageOptions {
   /** Leaves the folder with the logs where it is. */
   keep?: boolean | undefined;
 }
+
+/** A row that needs what this machine doesn't have. The message says what. */
+export class CannotBeDone extends Error {}
 
 /** Everything in processes of its own: Redis, the service, Slack, gateways and workers, and the lines between them. */
 export interface Stage extends AsyncDisposable {
@@ -109,20 +115,28 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
         : { endorsements: path.join(folder, options.endorsements) }),
       world: { projects: Math.ceil((options.vms ?? 20) / 20), vmsPerProject: 20 },
     };
+    const clock = options.oneClock ? await steppedClock(folder) : undefined;
+    if (typeof clock === "string") throw new CannotBeDone(clock);
     const [redisServer, computeChild, slackChild] = await Promise.all([
       startRedis({
         dir: path.join(folder, "."),
         ...options.redis,
+        ...(clock && { env: clock.env, args: clock.args }),
       }),
       startChild("sandbox/compute/main.ts", [JSON.stringify(sandbox)]),
-      startChild("sandbox/slack/main.ts", [
-        "--seed",
-        String(seed),
-        "--rate-limits",
-        options.realSlackPace ? "slack" : "off",
-        "--ack-timeout-ms",
-        String(options.ackTimeoutMs ?? 3000),
-      ]),
+      startChild(
+        "sandbox/slack/main.ts",
+        [
+          "--seed",
+          String(seed),
+          "--rate-limits",
+          options.realSlackPace ? "slack" : "off",
+          "--ack-timeout-ms",
+          String(options.ackTimeoutMs ?? 3000),
+        ],
+        undefined,
+        clock?.env,
+      ),
     ]);
     closers.push(
       () => stage.redisServer.kill(),
@@ -200,6 +214,13 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
           ...(options.realSlackPace ? {} : { slackLimits: fastSlack }),
           ...rest,
         });
+        if (clock) {
+          const { setClock } = bot;
+          bot.setClock = async (offMs) => {
+            await clock.set(offMs);
+            await setClock(offMs);
+          };
+        }
         bots.push(bot);
         if (begin) await bot.begin();
         if (begin && role === "gateway" && options.receive === "http")

@@ -29,7 +29,7 @@ export interface Bot extends AsyncDisposable {
   arm(rule: Rule): Promise<void>;
   disarm(): void;
   /** Steps its wall clock; resolves when it has. */
-  setClock(offMs: number): Promise<void>;
+  setClock: (offMs: number) => Promise<void>;
   /** Lets everything that waits at a point go on. */
   go(): void;
   readonly hits: readonly Hit[];

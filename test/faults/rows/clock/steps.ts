@@ -7,7 +7,7 @@ import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
 import { askEach, type Expectation, fresh, judged, onStage, type Row } from "../row.ts";
 import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { sendWhileStepping } from "./signed-volley.ts";
-import { steppedClock } from "./step-clock.ts";
+import { steppedClock } from "../../stage/step-clock.ts";
 
 export const clockStepRows: Row[] = [
   {
@@ -28,7 +28,7 @@ export const clockStepRows: Row[] = [
             gateways: 0,
             vms: 40,
             policy: voting,
-            redis: clock.redis,
+            redis: { env: clock.env, args: clock.args },
             transitionMs: [400, 900],
           },
           async (stage) => {
@@ -118,6 +118,7 @@ export const clockStepRows: Row[] = [
         {
           seed,
           workers: 0,
+          oneClock: true,
           policy: digestPolicy([{ channel: status, at: "02:30", timezone: zone }]),
         },
         async (stage) => {

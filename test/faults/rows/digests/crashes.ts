@@ -68,7 +68,12 @@ export const digestCrashRows: Row[] = [
     asksNothing: true,
     run: ({ seed }) =>
       onStage(
-        { seed, workers: 0, policy: digestPolicy([{ channel: status, at: "09:00" }]) },
+        {
+          seed,
+          workers: 0,
+          oneClock: true,
+          policy: digestPolicy([{ channel: status, at: "09:00" }]),
+        },
         async (stage) => {
           const due = today(nine);
           const storm = (kind: "lost-after" | "hang") =>
@@ -118,6 +123,7 @@ export const digestCrashRows: Row[] = [
         {
           seed,
           workers: 0,
+          oneClock: true,
           policy: digestPolicy([
             { channel: status, at: "09:00" },
             { channel: ops, at: "09:00" },

@@ -73,6 +73,7 @@ export const digestRows: Row[] = [
         {
           seed,
           workers: 0,
+          oneClock: true,
           policy: digestPolicy([
             { channel: status, at: "09:00" },
             { channel: ops, at: "09:00" },
@@ -126,7 +127,7 @@ export const digestRows: Row[] = [
         { channel: status, at: "09:00" },
         { channel: vendor, at: "09:00", days: weekdayOf(weekly) },
       ]);
-      return onStage({ seed, workers: 0, policy }, async (stage) => {
+      return onStage({ seed, workers: 0, oneClock: true, policy }, async (stage) => {
         await knowSchedules(stage, due - hour, 2);
         const late = [slotName(status, due), slotName(status, due + 2 * day)] as const;
         const words: string[] = [];
@@ -162,7 +163,13 @@ export const digestRows: Row[] = [
     asksNothing: true,
     run: ({ seed }) =>
       onStage(
-        { seed, workers: 0, vms: 60, policy: digestPolicy([{ channel: status, at: "09:00" }]) },
+        {
+          seed,
+          workers: 0,
+          vms: 60,
+          oneClock: true,
+          policy: digestPolicy([{ channel: status, at: "09:00" }]),
+        },
         async (stage) => {
           const due = today(nine);
           const down = async (path: string) => {

@@ -2,11 +2,13 @@ import { execFile } from "node:child_process";
 import { open } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { findProgram } from "../../../../sandbox/find-program.ts";
+import { findProgram } from "../../../sandbox/find-program.ts";
 
-/** The wall clock of a server that we start: what to start it with, and how to step it while it runs. */
+/** The wall clock of programs that we start: what to start them with, and how to step it while they run. */
 export interface SteppedClock {
-  redis: { env: Record<string, string>; args: readonly string[] };
+  env: Record<string, string>;
+  /** For Redis. */
+  args: readonly string[];
   set(offMs: number): Promise<void>;
 }
 
@@ -32,11 +34,9 @@ export async function steppedClock(folder: string): Promise<SteppedClock | strin
   };
   await set(0);
   return {
-    redis: {
-      env: { LD_PRELOAD: library, CLOCK_OFF_FILE: offFile },
-      // It waits until a time of this clock, and the kernel knows only its own: set back, it would wait for nothing and never rest
-      args: ["--jemalloc-bg-thread", "no"],
-    },
+    env: { LD_PRELOAD: library, CLOCK_OFF_FILE: offFile },
+    // It waits until a time of this clock, and the kernel knows only its own: set back, it would wait for nothing and never rest
+    args: ["--jemalloc-bg-thread", "no"],
     set,
   };
 }
