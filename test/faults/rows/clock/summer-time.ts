@@ -35,13 +35,13 @@ const around: Readonly<
     readonly (readonly [minutes: number, digests: number, dies?: "dies"])[]
   >
 > = {
-  // 02:30 is jumped over: it comes at the jump, and not again half an hour later; then a day of 23 hours
+  // 02:30 is jumped over: it comes at 03:30, half an hour after the jump; then a day of 23 hours
   spring: [
     [-31, 0],
     [-1, 0],
-    [1, 1, "dies"],
-    [29, 1],
-    [31, 1],
+    [1, 0],
+    [29, 0],
+    [31, 1, "dies"],
     [120, 1],
     [23 * 60 + 29, 1],
     [23 * 60 + 31, 2],
@@ -98,11 +98,10 @@ export async function overTheChange(
       await startAt(next, now);
       bots = [...bots.filter((bot) => !bot.isGone()), next];
       // Until what the dead one held is free again
-      for (let tries = 0; tries < 20 && (await made()) < wanted; tries++)
-        await haveLooked(stage, 2);
+      for (let tries = 0; tries < 20 && (await made()) < wanted; tries++) await haveLooked(stage);
     }
     for (const bot of bots) await setTo(bot, now);
-    await haveLooked(stage, 2);
+    await haveLooked(stage);
     const there = await made();
     expectations.push([
       `${season}, ${minutes} min from the jump: ${there} of ${wanted}`,

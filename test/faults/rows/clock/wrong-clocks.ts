@@ -81,13 +81,15 @@ export const clockRows: Row[] = [
       onStage(
         { seed, workers: 0, gateways: 0, policy: voting.replace("60s", "1500ms") },
         async (stage) => {
-          await stage.addBot("gateway", { clockOffMs: -600_000 });
+          const gateway = await stage.addBot("gateway", { clockOffMs: 0 });
           await stage.connected(1);
           const vm = await fresh(stage)("vm stop");
           await stage.request("vm stop", vm);
           const [pending] = await pendingApprovals(stage, 1);
-          await new Promise((resolve) => setTimeout(resolve, 2000));
+          await gateway.setClock(-600_000);
           stage.faults += 1;
+          await untilClocksDiffer(stage, 1);
+          await new Promise((resolve) => setTimeout(resolve, 2000));
           // No worker has taken the button away yet
           await press(stage, "amir", pending);
           await stage.addBot("worker");

@@ -139,9 +139,9 @@ export const digestRows: Row[] = [
           const bots = await Promise.all([loadedWorker(stage), loadedWorker(stage)]);
           await Promise.all(bots.map((bot) => startAt(bot, up)));
           words.push((await digestOf(stage, slot)).words);
-          await haveLooked(stage, bots.length);
+          await haveLooked(stage);
           await Promise.all(bots.map((bot) => setTo(bot, up + 30 * minute)));
-          await haveLooked(stage, bots.length);
+          await haveLooked(stage);
           await Promise.all(bots.map((bot) => bot.kill()));
           stage.faults += 2;
         }
