@@ -4,14 +4,14 @@ import type { StoredRequest } from "./record.ts";
 /**
  * By what `move` recognizes a request as it was read.
  *
- * KEYS requests → for each its revision and the nonce of its claim, '' for one that is gone
+ * KEYS requests → for each its revision, its state, and the nonce of its claim, '' for one that is gone
  */
 const marksScript = `
 local marks = {}
 for n, hash in ipairs(KEYS) do
-  local is = redis.call('HMGET', hash, 'revision', 'attempt')
+  local is = redis.call('HMGET', hash, 'revision', 'attempt', 'state')
   local nonce = is[1] and redis.call('HGET', hash, 'claim:' .. is[2]) or ''
-  marks[n] = is[1] and is[1] .. ' ' .. nonce or ''
+  marks[n] = is[1] and is[1] .. ' ' .. (is[3] or '') .. ' ' .. nonce or ''
 end
 return marks
 `;
@@ -61,4 +61,5 @@ export function createLatest(
   };
 }
 
-const markOf = ({ revision, nonce = "" }: StoredRequest) => `${revision} ${nonce}`;
+/** The state too: somebody may have written to Redis, which the gate has to see. */
+const markOf = ({ revision, state, nonce = "" }: StoredRequest) => `${revision} ${state} ${nonce}`;

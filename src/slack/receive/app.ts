@@ -35,7 +35,7 @@ interface SlackAppOptions extends Pick<DeliveryOptions, "handlers" | "log" | "on
   now?: () => number;
   onAck?: (kind: string, ms: number) => void;
   /** A delivery was rejected: for the security counter. */
-  onRefused?: (reason: HttpRefusal | RefusedDelivery["reason"]) => void;
+  onRefused?: (reason: HttpRefusal | RefusedDelivery["reason"] | "unhandled") => void;
   /** Slack accepted an answer nowhere. */
   onLostReply?: (interaction: Interaction) => Promise<void>;
 }

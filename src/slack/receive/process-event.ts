@@ -12,7 +12,7 @@ interface ProcessEventOptions {
   log: Log;
   /** The time from receiving a delivery to sending its acknowledgment. */
   onAck?: ((kind: string, ms: number) => void) | undefined;
-  onRefused?: ((reason: RefusedDelivery["reason"]) => void) | undefined;
+  onRefused?: ((reason: RefusedDelivery["reason"] | "unhandled") => void) | undefined;
 }
 
 /**
@@ -37,13 +37,17 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
       await spanned({ name: `slack ${kind}`, kind: "server" }, () =>
         app.processEvent({ ...event, ack }),
       );
-      if (!isTaken) log.warn("slack.unhandled", { type: textAt(event.body, "type").slice(0, 50) });
+      if (!isTaken) {
+        onRefused?.("unhandled");
+        log.warn("slack.unhandled", { type: textAt(event.body, "type").slice(0, 50) });
+      }
     } catch (error) {
       if (error instanceof RefusedDelivery) {
         onRefused?.(error.reason);
         log.warn("slack.refused", { reason: error.reason, kind });
         throw error;
       }
+      onRefused?.("unhandled");
       log.error("slack.delivery-failed", { kind, error });
     } finally {
       inHand -= 1;
