@@ -110,9 +110,9 @@ export const auditRows: Row[] = [
   {
     id: "U2",
     fault: "Redis hangs in the middle of moves",
-    must: "people are told that nothing was done; no send lacks an earlier record",
+    must: "people are told that nobody knows; what Redis stored is done once; no send lacks an earlier record",
     unknown: "no trace",
-    alone: "how soon people hear that nothing was done",
+    alone: "how soon people hear that nobody knows",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);
@@ -134,7 +134,7 @@ export const auditRows: Row[] = [
           if (point === "gated") {
             const began = performance.now();
             await stage.request("vm restart", late);
-            await hears(stage, "olivia", /nothing was done/i);
+            await hears(stage, "olivia", /doesn.t know whether Redis did/);
             saidIn = performance.now() - began;
           }
           await sleep(2500);
@@ -157,19 +157,19 @@ export const auditRows: Row[] = [
           (call) =>
             !claims.some(({ at, target }) => call.path.includes(`${target?.id}/`) && at <= call.at),
         );
-        const made = (await stage.journal()).find(({ target }) => target === late);
+        const made = (await stage.journal()).filter(({ target }) => target === late);
         return judged(
           await stage.check(),
           [
             ...expectations,
             [
-              `and true: ${made?.state} ${made?.progress.why ?? ""}`,
-              made === undefined || made.attempt === 0,
+              `and Redis had it: ${made.map(({ state }) => state).join(" ")}`,
+              made.map(({ state }) => state).join(" ") === "done",
             ],
-            [`"nothing was done" is said soon (${Math.round(saidIn)} ms)`, saidIn < 3000],
+            [`that nobody knows is said soon (${Math.round(saidIn)} ms)`, saidIn < 3000],
             [`no send without an older record (${unrecorded.length})`, unrecorded.length === 0],
           ],
-          { notes: [`"nothing was done" after ${Math.round(saidIn)} ms`] },
+          { notes: [`told after ${Math.round(saidIn)} ms`] },
         );
       }),
   },
