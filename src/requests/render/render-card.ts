@@ -22,7 +22,13 @@ import {
   utc,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  calledName,
+  nounOf,
+  projectOf,
+  takesBreakGlass,
+} from "../../registry/define.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { rightsOver } from "../../policy/access.ts";
 import { askOnce, type Confirming, interruption, ownerOf } from "../../policy/refusal.ts";
@@ -169,8 +175,7 @@ function canBreakGlass(
   command: ChangeCommand,
   { access, teams = {} }: NonNullable<Place["policy"]>,
 ): boolean {
-  const isUrgent = command.class === "disrupt" || command.class === "destroy";
-  if (!access || !isUrgent || record.undoes !== undefined) return false;
+  if (!access || !takesBreakGlass(command) || record.undoes !== undefined) return false;
   const over = rightsOver({ access, teams }, ownerOf(record.target));
   return over.every(({ rights }) => rights.breakGlass.length > 0);
 }
