@@ -4,6 +4,7 @@ import {
   calledName,
   type CommandClass,
   projectOf,
+  takesBreakGlass,
   type Target,
   type Command,
 } from "../registry/define.ts";
@@ -134,8 +135,7 @@ function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   if (!lists(policy, person, ourTeamId, projectsOf(asked)).includes("breakGlass")) {
     return personRefusal(asked) ?? listRefusal(asked, "breakGlass");
   }
-  if (asked.isSafety || command.class === "disrupt" || command.class === "destroy")
-    return undefined;
+  if (asked.isSafety || takesBreakGlass(command)) return undefined;
   return {
     rule: "access.breakGlass",
     text: `/${command.name} can't be run with --break-glass.`,

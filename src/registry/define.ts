@@ -46,6 +46,10 @@ export type ChangeCommand = VmCommand | ProjectCommand | CreateCommand;
  */
 export type CommandClass = "read" | "change" | "disrupt" | "destroy" | "secret" | "administer";
 
+/** Whether `--break-glass` is for it: what neither interrupts nor destroys can wait. */
+export const takesBreakGlass = ({ class: is }: { class: CommandClass }): boolean =>
+  is === "disrupt" || is === "destroy";
+
 export type ArgsSchema = z.ZodObject<z.ZodRawShape>;
 
 interface Words<Schema extends ArgsSchema> {

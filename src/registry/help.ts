@@ -42,7 +42,8 @@ const everydayCount = 5;
 
 /**
  * Help on the commands that a person may run: those for every day, and the others by a button. With a topic (`vm`,
- * `vm restart`, `pins`, `all`) only on those. `inEmergencies`: what they can run by breaking the glass alone, told where it is named.
+ * `vm restart`, `pins`, `all`) only on those. `inEmergencies` are those that they may run with
+ * `--break-glass` and not otherwise: such a command is explained only when its name is asked for.
  */
 export function renderHelp(
   commands: readonly Command[],
@@ -102,9 +103,6 @@ function inFull(shown: readonly Command[], help: Command | undefined): (List | B
   return [...byRoot, ...buttons(more), divider];
 }
 
-export const takesBreakGlass = ({ class: is }: Command): boolean =>
-  is === "disrupt" || is === "destroy";
-
 /** For those whom `access.breakGlass` lists. */
 const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to a command that interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
 
@@ -160,7 +158,7 @@ function described(words: string, command: Command): Markdown {
   return md`${name(words)} ${command.summary}${note}`;
 }
 
-function renderOne(command: Command, example: string, also?: Markdown): Message {
+function renderOne(command: Command, example: string, also: Markdown | false = false): Message {
   const details = argumentsOf(command).map((argument) => {
     const shown = argument.isFlag ? flagName(argument.key) : argument.key;
     const what =
@@ -176,7 +174,7 @@ function renderOne(command: Command, example: string, also?: Markdown): Message 
     ...details,
     aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
     md`For example: ${name(example)}`,
-    also ?? false,
+    also,
   );
   return message(`${usageOf(command)}: ${command.summary}`, section(text));
 }

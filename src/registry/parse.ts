@@ -8,6 +8,7 @@ import {
   type Argument,
   argumentsOf,
   flagName,
+  takesBreakGlass,
   usageOf,
 } from "./define.ts";
 import {
@@ -272,8 +273,7 @@ function reasonIn(command: Command, written = ""): string {
 /** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
 function readArguments(command: Command, words: readonly Word[]): Input {
   const own = argumentsOf(command);
-  const isUrgent = command.class === "disrupt" || command.class === "destroy";
-  const all = isUrgent ? [...own, ...emergencyArguments] : own;
+  const all = takesBreakGlass(command) ? [...own, ...emergencyArguments] : own;
   const input: Input = {};
   const positional: Word[] = [];
   // `rest` takes flags too: `/gatehouse can-i vm list --status ERROR`

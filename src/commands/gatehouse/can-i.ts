@@ -20,7 +20,13 @@ import {
   needsInWords,
 } from "../../policy/approval-rule.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { calledName, defineCommand, rest, targetArgument } from "../../registry/define.ts";
+import {
+  calledName,
+  defineCommand,
+  rest,
+  takesBreakGlass,
+  targetArgument,
+} from "../../registry/define.ts";
 import { type Invocation, asksForChange, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
@@ -52,9 +58,8 @@ export const canI = defineCommand({
     if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);
     const vmNames = await namesWithin(targets, context);
     const { refused, needed } = decide({ ...asked, targets, vmNames });
-    const isUrgent = command.class === "disrupt" || command.class === "destroy";
     const mayBreakGlass =
-      isUrgent &&
+      takesBreakGlass(command) &&
       !breakGlass &&
       !several &&
       decide({ ...asked, targets, vmNames, breakGlass: true }).refused === undefined;

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { defineCommand, rest } from "../../registry/define.ts";
+import { defineCommand, rest, takesBreakGlass } from "../../registry/define.ts";
 import { lists } from "../../policy/access.ts";
-import { renderHelp, takesBreakGlass } from "../../registry/help.ts";
+import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
 

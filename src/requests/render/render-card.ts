@@ -26,7 +26,13 @@ import {
 import { rightsOver } from "../../policy/access.ts";
 import { type Confirming, askOnce, interruption, ownerOf } from "../../policy/refusal.ts";
 import { sharedBy } from "../../redis/shown.ts";
-import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  calledName,
+  nounOf,
+  projectOf,
+  takesBreakGlass,
+} from "../../registry/define.ts";
 import { type StoredRequest, isReviewed, stateWords } from "../journal/record.ts";
 import {
   type SinceRequest,
@@ -169,8 +175,7 @@ function canBreakGlass(
   command: ChangeCommand,
   { access, teams = {} }: NonNullable<Place["policy"]>,
 ): boolean {
-  const isUrgent = command.class === "disrupt" || command.class === "destroy";
-  if (!access || !isUrgent || record.undoes !== undefined) return false;
+  if (!access || !takesBreakGlass(command) || record.undoes !== undefined) return false;
   const over = rightsOver({ access, teams }, ownerOf(record.target));
   return over.every(({ rights }) => rights.breakGlass.length > 0);
 }
