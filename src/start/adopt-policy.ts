@@ -98,17 +98,20 @@ interface AdoptOptions {
   canceledCount?: number;
   /** Where it is told. */
   channels?: readonly (string | undefined)[];
+  /** A notice with this ID was announced: it is posted now. */
+  wakeNotice?(id: string): void;
 }
 
 /**
  * KEYS the policy in force, audit, notices
  * ARGV the number of what is replaced (0: nothing), rules, services, version or '', text, record for the audit trail or '',
  *   facts (JSON) or '', channels (JSON), prefix of notices, how long they are kept (ms)
- * → its number; 0 when another process was faster
+ * → {its number, IDs of its notices}; empty when another process was faster
  */
 const adoptScript = `${redisTimeLua}${announceLua}
 local number = tonumber(redis.call('HGET', KEYS[1], 'number') or 0)
-if number ~= tonumber(ARGV[1]) then return 0 end
+if number ~= tonumber(ARGV[1]) then return {} end
+local announced = {}
 number = number + 1
 redis.call('HSET', KEYS[1], 'number', number, 'rules', ARGV[2], 'services', ARGV[3], 'version', ARGV[4], 'text', ARGV[5])
 if ARGV[6] ~= '' then
@@ -119,9 +122,10 @@ if ARGV[7] ~= '' then
     local id = 'policy-' .. number .. '-' .. channel
     local notice = cjson.encode({ id = id, channelId = channel, facts = ARGV[7] })
     announce(KEYS[3], ARGV[9] .. id, id, notice, ARGV[10])
+    announced[#announced + 1] = id
   end
 end
-return number
+return {number, announced}
 `;
 
 /**
@@ -133,7 +137,7 @@ export async function adoptPolicy(
   redis: RedisClient,
   key: Keys,
   own: PolicyText,
-  { before, canceled = [], canceledCount = 0, channels = [] }: AdoptOptions,
+  { before, canceled = [], canceledCount = 0, channels = [], wakeNotice }: AdoptOptions,
 ): Promise<StoredPolicy | undefined> {
   const { stored, theirs } = before;
   const { text } = own;
@@ -162,7 +166,7 @@ export async function adoptPolicy(
   };
   const notices = noticeKeys(key);
   const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
-  const number = await run(
+  const [number, announced = []] = (await run(
     [storedPolicyKey(key), key("audit"), notices.list],
     [
       stored?.number ?? 0,
@@ -176,8 +180,10 @@ export async function adoptPolicy(
       notices.hashOf(""),
       noticeKeptMs,
     ],
-  );
-  return number === 0 ? undefined : { number: number as number, rules, services, version, text };
+  )) as [number?, string[]?];
+  if (number === undefined) return undefined;
+  for (const id of announced) wakeNotice?.(id);
+  return { number, rules, services, version, text };
 }
 
 /** The news of an adopted policy, with Slack's names and links: made when it is posted, because who adopts can't wait for Slack. */

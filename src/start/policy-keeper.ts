@@ -37,6 +37,7 @@ interface KeeperOptions {
   store: Journal;
   people: Pick<People, "forget">;
   announce: Announce;
+  wakeNotice(id: string): void;
   /** Failpoint. */
   at: ((point: "policy-adopted", version: string) => Promise<void>) | undefined;
 }
@@ -110,6 +111,7 @@ export async function keepPolicy(on: KeeperOptions) {
         channels: [file.asWritten, theirs?.policy, own.policy].map(
           (policy) => policy?.audit?.channel,
         ),
+        wakeNotice: on.wakeNotice,
       });
       if (!adopted) continue;
       current = { stored: adopted, theirs: own };

@@ -321,7 +321,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   opened({ close: () => delivering.close(lastMessagesMs) });
   const policyKeeper = opened(
-    await keepPolicy({ ...on, telemetry, store, people, announce: notices.announce }),
+    await keepPolicy({
+      ...on,
+      telemetry,
+      store,
+      people,
+      announce: notices.announce,
+      wakeNotice: notices.source.outbox.wake,
+    }),
   );
   const presence = opened(
     await startPresence({

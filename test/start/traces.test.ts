@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../sandbox/listen.ts";
 import { root } from "../structure/sources.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
 
 interface Taken {
   resourceSpans: { scopeSpans: { spans: { name: string; traceId: string }[] }[] }[];
@@ -57,7 +58,8 @@ async function startGatehouse(env: Record<string, string>) {
 describe("traces", () => {
   it("go where docs/operate.md sends them: a command from its delivery to its answer", async () => {
     const collector = await startCollector();
-    await using world = await startWorld({ roles: [], policy: usualPolicy });
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], policy: usualPolicy, redisUrl: redis.url });
     const env = {
       ...world.env,
       NODE_OPTIONS: `--import=${await instrumentation()}`,
@@ -77,7 +79,8 @@ describe("traces", () => {
   }, 60_000);
 
   it("are missed in the log where an address is set and no SDK is loaded", async () => {
-    await using world = await startWorld({ roles: [], policy: usualPolicy });
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], policy: usualPolicy, redisUrl: redis.url });
     const env = { ...world.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
     const { said } = await startGatehouse(env);
     await expect.poll(said, { timeout: 30_000 }).toContain('"traces.no-sdk"');
