@@ -149,10 +149,10 @@ export type Alerts = ReturnType<typeof createAlerts>;
 /** Groups of alerts as sources tell of them. */
 export function createAlerts(redis: RedisClient, key: Keys) {
   const alertKey = (id: string) => key("alert", id);
-  const outbox = createOutbox(redis, key("alerts", "outbox"), alertKey);
+  const outbox = createOutbox(redis, key, "alert", alertKey);
   /** Groups with a delivery that is held, each due when it counts. */
-  const held = createOutbox(redis, key("alerts", "held"), alertKey);
-  const records = createRecords(redis, key, key("alerts", "open"), outbox);
+  const held = createOutbox(redis, key, "alert-held", alertKey);
+  const records = createRecords(redis, key, { open: key("alerts", "open"), outbox });
   const now = () => redisNow(redis);
   const get = async (id: string) => parseAlert(id, await outbox.get(id));
 

@@ -18,6 +18,9 @@ interface Outage {
   since: number;
 }
 
+/** Of an outage that is over and not told of yet (`redis/pending.ts`). */
+const recapKind = "recap";
+
 export type Past = Outage & { until: number };
 
 /** An interaction refused while Redis was unavailable: nothing was done. */
@@ -47,7 +50,7 @@ export interface Sighting {
  * outage once the failures have lasted long enough without an answer in any process. The first answer ends it, once nobody
  * has failed for the quiet time; then it is on the list of those to tell of, as `<id> <since> <until>`.
  *
- * KEYS seen, due, last outage
+ * KEYS seen, pending, last outage
  * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms), quiet for (ms), longest between two
  *      failures that belong together (ms)
  * → ID of the outage that goes on, or ends with this; '' for none
@@ -75,7 +78,7 @@ if ok and (id == '' or now - failed >= quiet) then
   redis.call('DEL', KEYS[1])
   if id ~= '' then
     local outage = id .. ' ' .. whole(since) .. ' ' .. whole(ok)
-    redis.call('ZADD', KEYS[2], now + quiet, outage)
+    redis.call('ZADD', KEYS[2], now + quiet, '${recapKind} ' .. outage)
     redis.call('SET', KEYS[3], outage)
   end
 else
@@ -101,9 +104,8 @@ export type OutageStore = ReturnType<typeof createOutageStore>;
 
 export function createOutageStore(redis: RedisClient, key: Keys) {
   const runSaw = defineScript(redis, "gatehouseSawPart", sawScript);
-  const due = key("outages", "due");
   const last = key("outages", "last");
-  const pending = createPending(redis, due);
+  const pending = createPending(redis, key, recapKind);
   const seenKey = (part: Part) => key("outages", "seen", part);
   const refusedKey = (id: string) => key("outages", "refused", id);
 
@@ -118,7 +120,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       );
       // It is over after a third of that without a failure in any process
       const timing = [outageMs, Math.round(outageMs / 3), gapMs];
-      const id = await runSaw([seenKey(part), due, last], [part, ...seen, ...timing]);
+      const id = await runSaw([seenKey(part), pending.list, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
     },
     async state(): Promise<{ open: Outage[]; last: Past | undefined }> {
@@ -137,7 +139,11 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     read: fromList,
     lookLater: (outage: Past, inMs: number) => pending.later(onList(outage), inMs),
     async forget(outage: Past): Promise<void> {
-      await redis.multi().zrem(due, onList(outage)).del(refusedKey(outage.id)).exec();
+      await redis
+        .multi()
+        .zrem(pending.list, pending.memberOf(onList(outage)))
+        .del(refusedKey(outage.id))
+        .exec();
     },
     /** What a process had to refuse during this outage, each once. */
     async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {

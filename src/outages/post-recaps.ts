@@ -111,7 +111,6 @@ export function recapWork(options: RecapOptions): PendingWork {
   }
 
   return {
-    kind: "recap",
     pending: outages.pending,
     async handle(text) {
       const outage = outages.read(text);

@@ -149,8 +149,8 @@ export function createProposals(
   /** Failpoint. */
   at?: (point: "proposal-taken", id: string) => Promise<void>,
 ) {
-  const outbox = createOutbox(redis, key("proposals", "outbox"), (id) => key("proposal", id));
-  const records = createRecords(redis, key, key("proposals", "open"), outbox);
+  const outbox = createOutbox(redis, key, "proposal", (id) => key("proposal", id));
+  const records = createRecords(redis, key, { open: key("proposals", "open"), outbox });
   const get = async (id: string) => parseProposal(await outbox.get(id));
 
   async function move(

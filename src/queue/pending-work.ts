@@ -6,51 +6,33 @@ import type { RedisClient } from "../redis/redis.ts";
 import type { PendingJob } from "./queues.ts";
 import { holdable, workerOptions } from "./workers.ts";
 
-/** What is done with the IDs of one pending list. */
+/** What is done with the IDs of one kind. */
 export interface PendingWork {
-  /** What its IDs name. */
-  kind: string;
-  pending: Pick<Pending, "take" | "dueInMs" | "overdue" | "onWake">;
+  pending: Pending;
   /** Ends with the ID off the list, or due later. `mark`: its score while this runs. */
   handle(id: string, mark: string): Promise<unknown>;
 }
 
-/** So many are looked for at once whose job is missing. */
-const mostOverdue = 1_000;
-
 /**
- * Works on pending IDs, as jobs of one queue, once it is told to `take` them. Of one ID at most one job runs, and one more is kept for whoever wakes it meanwhile. The
- * list says when an ID is due; a job that comes too early is put off until then.
- *
- * The relay adds a job for whatever is overdue on a list: its process died before it could, or the job got lost.
+ * Works on what is pending, as jobs of one queue, once it is told to `take` them. Of one ID at most one job runs, and one more is kept
+ * for whoever wakes it meanwhile. The list says when an ID is due; a job that comes too early is put off until then. What throws stays
+ * on the list, and the relay comes back to it.
  */
 export function startPendingWork(
   works: readonly PendingWork[],
   options: {
     queue: Queue<PendingJob>;
+    /** Adds a job (`queues.wake`). */
+    wake(kind: string, id: string): Promise<void>;
     connection: RedisClient;
     prefix: string;
     concurrency: number;
     heartbeatMs: number;
-    relayEveryMs: number;
     log: Log;
   },
 ) {
-  const { queue, log, relayEveryMs } = options;
-  const byKind = new Map(works.map((work) => [work.kind, work]));
-
-  const wake = (kind: string, id: string) =>
-    queue.add(
-      kind,
-      { kind, id },
-      {
-        deduplication: { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true },
-      },
-    );
-
-  for (const { kind, pending } of works)
-    // Without Redis its connection tells of it, and the relay makes up for it
-    pending.onWake((id) => void wake(kind, id).catch(() => undefined));
+  const { queue, wake, log } = options;
+  const byKind = new Map(works.map((work) => [work.pending.kind, work]));
 
   const { of, refuse, ...hold } = holdable(log);
   const worker = new Worker<PendingJob>(
@@ -79,27 +61,16 @@ export function startPendingWork(
   worker.on("failed", (job, error) =>
     log.error("queue.job-failed", { queue: queue.name, ...job?.data, error }),
   );
+  worker.on("stalled", (job) => log.warn("queue.job-stalled", { queue: queue.name, job }));
   of(worker);
-
-  async function relay(): Promise<void> {
-    for (const { kind, pending } of works)
-      for (const id of await pending.overdue(mostOverdue, relayEveryMs)) await wake(kind, id);
-  }
-  let relaying: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    // Without Redis its connection tells of it
-    relaying ??= relay()
-      .catch(() => undefined)
-      .finally(() => (relaying = undefined));
-  }, relayEveryMs);
 
   return {
     ...hold,
     /** Takes nothing more, and waits for what is in hand. */
     async close(deadlineMs: number): Promise<void> {
-      clearInterval(timer);
-      await relaying;
+      // While Redis is unavailable, a worker never finishes closing, not even with `force`
       await within(deadlineMs, worker.close(), () => {
+        log.warn("queue.closed-with-work", { queue: queue.name });
         void worker.close(true).catch(() => undefined);
       });
     },

@@ -6,9 +6,7 @@ export type Queues = ReturnType<typeof createQueues>;
 
 export type QueueDepth = Awaited<ReturnType<typeof depthOf>>;
 
-export const requestQueue = "requests";
-
-/** One ID of a pending list. */
+/** A member of the pending list (`redis/pending.ts`). */
 export interface PendingJob {
   kind: string;
   id: string;
@@ -24,11 +22,6 @@ export interface InteractionJob {
   interaction: Kept;
 }
 
-export interface RequestJob {
-  /** Of a request or a rollout. */
-  request: string;
-}
-
 /** What has ended is of no use to anybody: the journal has it. */
 const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
 
@@ -40,11 +33,12 @@ const streams = { events: { maxLen: 100 } } as const;
 
 /**
  * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
- * without harm: the sweep enqueues it again.
+ * without harm: the relay adds it again.
  */
 export function createQueues(connection: RedisClient, prefix: string) {
   const options = { connection, prefix, defaultJobOptions, streams, telemetry };
-  const requests = new Queue<RequestJob>(requestQueue, options);
+  /** The next step of a request or a rollout. */
+  const requests = new Queue<PendingJob>("requests", options);
   /** What Slack lacks of a request, a rollout, an alert, a notice. */
   const messages = new Queue<PendingJob>("messages", options);
   /** One read of a project or a VM, for all requests that wait for it. */
@@ -53,6 +47,13 @@ export function createQueues(connection: RedisClient, prefix: string) {
   const interactions = new Queue<InteractionJob>("interactions", options);
   /** What one worker does for all, again and again: BullMQ's job schedulers. */
   const schedules = new Queue("schedules", options);
+  /** What isn't here is a message. */
+  const ofKind: Readonly<Record<string, Queue<PendingJob>>> = {
+    step: requests,
+    "rollout-step": requests,
+    poll: polls,
+    "late-look": polls,
+  };
   const all = [interactions, requests, messages, polls, schedules];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
@@ -61,14 +62,12 @@ export function createQueues(connection: RedisClient, prefix: string) {
     messages,
     polls,
     schedules,
-    /** Enqueues a step of a request or a rollout: now, also where one is put off, and once more after one that runs. */
-    async wake(id: string): Promise<void> {
-      const deduplication = { id, keepLastIfActive: true, reschedule: true };
-      await requests.add("advance", { request: id }, { deduplication });
-    },
-    /** Enqueues a step where there is none: its job was lost. */
-    async wakeIfIdle(id: string): Promise<void> {
-      await requests.add("advance", { request: id }, { deduplication: { id } });
+    requests,
+    /** Adds a job for what is pending: now, also where one is put off, and once more after one that runs. */
+    async wake(kind: string, id: string): Promise<void> {
+      const queue = ofKind[kind] ?? messages;
+      const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
+      await queue.add(kind, { kind, id }, { deduplication });
     },
     ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
     /** For each queue how many jobs wait, run, and are put off. */

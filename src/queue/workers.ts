@@ -1,10 +1,7 @@
-import { DelayedError, type Job, WaitingError, Worker } from "bullmq";
-import { within } from "../deadline.ts";
+import { type Job, WaitingError, type Worker } from "bullmq";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { type RequestJob, requestQueue, telemetry } from "./queues.ts";
-
-type Next = { is: "ended" } | { is: "wait"; ms: number };
+import { telemetry } from "./queues.ts";
 
 /** At most so long a worker has a job to itself unless it renews this (ms): BullMQ gives a dead worker's job to another soon after. */
 const longestLockMs = 5_000;
@@ -57,47 +54,6 @@ export function holdable(log: Log) {
       if (!isHeld) return;
       await job.moveToWait(token);
       throw new WaitingError();
-    },
-  };
-}
-
-/** A job that must wait is put back with a delay and frees its slot. One that lost its lock may run twice: steps are idempotent. */
-export function startWorkers(options: {
-  connection: RedisClient;
-  prefix: string;
-  heartbeatMs: number;
-  concurrency: number;
-  advance(id: string): Promise<Next>;
-  log: Log;
-}) {
-  const { log } = options;
-  const { of, refuse, ...hold } = holdable(log);
-  const requests = new Worker<RequestJob>(
-    requestQueue,
-    async (job, token) => {
-      await refuse(job, token);
-      const next = await options.advance(job.data.request);
-      if (next.is === "ended") return;
-      await job.moveToDelayed(Date.now() + next.ms, token);
-      throw new DelayedError();
-    },
-    { ...workerOptions(options), concurrency: options.concurrency },
-  );
-  of(requests);
-  requests.on("error", (error) => log.warn("queue.error", { queue: requests.name, error }));
-  requests.on("failed", (job, error) =>
-    log.warn("queue.job-failed", { queue: requests.name, job: job?.id, error }),
-  );
-  requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
-  return {
-    ...hold,
-    /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
-    async close(deadlineMs: number): Promise<void> {
-      // While Redis is unavailable, a worker never finishes closing, not even with `force`
-      await within(deadlineMs, requests.close(), () => {
-        log.warn("queue.closed-with-work", {});
-        void requests.close(true).catch(() => undefined);
-      });
     },
   };
 }

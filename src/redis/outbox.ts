@@ -1,7 +1,14 @@
 import { createPending } from "./pending.ts";
-import { type Fields, type RedisClient, defineMark, defineScript, redisTimeLua } from "./redis.ts";
+import {
+  type Fields,
+  type Keys,
+  type RedisClient,
+  defineMark,
+  defineScript,
+  redisTimeLua,
+} from "./redis.ts";
 
-/** KEYS list, hash   ARGV id, revision, due in (ms, 0 for never), else in (ms) → 1, or 0 when its hash has another revision */
+/** KEYS pending, hash   ARGV member, revision, due in (ms, 0 for never), else in (ms) → 1, or 0 when its hash has another revision */
 const settle = `${redisTimeLua}
 local same = (redis.call('HGET', KEYS[2], 'revision') or ARGV[2]) == ARGV[2]
 if same and ARGV[3] == '0' then redis.call('ZREM', KEYS[1], ARGV[1])
@@ -10,13 +17,18 @@ return same and 1 or 0
 `;
 
 /**
- * Messages owed to Slack: a pending list of IDs, and for each ID a hash that also says what Slack shows of it. Every script
- * that changes a hash puts its ID on the list.
+ * Messages owed to Slack, of one kind: IDs on the pending list, and for each a hash that also says what Slack shows of it. Every
+ * script that changes a hash puts its ID on the list.
  */
 export type Outbox = ReturnType<typeof createOutbox>;
 
-export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
-  const pending = createPending(redis, list);
+export function createOutbox(
+  redis: RedisClient,
+  key: Keys,
+  kind: string,
+  hashOf: (id: string) => string,
+) {
+  const pending = createPending(redis, key, kind);
   const runSettle = defineScript(redis, "gatehouseDueSettle", settle);
   const runMark = defineMark(redis);
   return {
@@ -25,7 +37,7 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
     get: (id: string): Promise<Fields> => redis.hgetall(hashOf(id)),
     /** Off the list (0), or due in `inMs`. False, and due in `elseInMs`, when its hash has another revision by now: read again. */
     settle: async (id: string, ...how: [revision: number, inMs: number, elseInMs: number]) =>
-      (await runSettle([list, hashOf(id)], [id, ...how])) === 1,
+      (await runSettle([pending.list, hashOf(id)], [pending.memberOf(id), ...how])) === 1,
     /** Compare-and-set of one field ("" for none). */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
       (await runMark([hashOf(id)], [field, before, value])) === 1,

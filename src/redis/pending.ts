@@ -1,6 +1,6 @@
-import { type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
+import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
-/** KEYS list   ARGV id → {'gone'}, {'later', in (ms)}, or {'taken', its new score} */
+/** KEYS pending   ARGV member → {'gone'}, {'later', in (ms)}, or {'taken', its new score} */
 const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
@@ -11,68 +11,135 @@ redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
 `;
 
-/** KEYS list   ARGV most, overdue by at least (ms) → the IDs, which are overdue again only after that time */
-const overdueScript = `${redisTimeLua}
-local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2], 'LIMIT', 0, ARGV[1])
-for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now, id) end
-return ids
+/** KEYS pending   ARGV member, its score while it was worked on, due in (ms, '' for never) → 1; 0 when it was asked for meanwhile */
+const releaseScript = `${redisTimeLua}
+local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not due or tonumber(due) ~= tonumber(ARGV[2]) then return 0 end
+if ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
+return 1
 `;
+
+/**
+ * Those that are worked on keep their mark: else they would seem to be asked for meanwhile.
+ *
+ * KEYS pending   ARGV most, overdue by at least (ms) → the members; those not worked on are overdue again only after that time
+ */
+const overdueScript = `${redisTimeLua}
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+local members = {}
+for i = 1, #found, 2 do
+  members[#members + 1] = found[i]
+  if tonumber(found[i + 1]) % 1 == 0 then redis.call('ZADD', KEYS[1], now, found[i]) end
+end
+return members
+`;
+
+/**
+ * The sorted set of all that is to be done: `<kind> <id>`, each with the time from when on (ms by Redis). The script that changes a
+ * record puts its members here in the same step (the outbox pattern), so a process that dies right after it leaves nothing undone;
+ * a job of a queue is only the wake-up.
+ */
+export const pendingList = (key: Keys): string => key("pending");
 
 export type Pending = ReturnType<typeof createPending>;
 
-/**
- * IDs that have work to do, each with the time from when on (ms by Redis). The script that changes a record puts its ID here in
- * the same step, so a process that dies right after it leaves nothing undone; a job of a queue is only the wake-up.
- */
-export function createPending(redis: RedisClient, list: string) {
+/** What is pending of one kind. */
+export function createPending(redis: RedisClient, key: Keys, kind: string) {
+  const list = pendingList(key);
   const runTake = defineScript(redis, "gatehouseTakePending", takeScript);
-  const runOverdue = defineScript(redis, "gatehouseOverdue", overdueScript);
+  const runRelease = defineScript(redis, "gatehouseReleasePending", releaseScript);
   const listeners = new Set<(id: string) => void>();
   const wake = (id: string): void => listeners.forEach((hear) => hear(id));
+  const memberOf = (id: string): string => `${kind} ${id}`;
 
   return {
+    kind,
     list,
+    /** As scripts put it on the list. */
+    memberOf,
     /** This process has put it on the list: a job is added. */
     wake,
     onWake: (hear: (id: string) => void) => void listeners.add(hear),
 
     async later(id: string, inMs: number): Promise<void> {
-      await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), id);
+      await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), memberOf(id));
       wake(id);
     },
 
     /** It is due now, unless it is on the list. */
     async expect(id: string): Promise<void> {
-      await redis.zadd(list, "NX", String(await redisNow(redis)), id);
+      await redis.zadd(list, "NX", String(await redisNow(redis)), memberOf(id));
       wake(id);
+    },
+
+    /** Puts those back that somebody took off the list by hand. The relay adds their jobs. */
+    async restore(ids: readonly string[]): Promise<void> {
+      if (ids.length === 0) return;
+      const now = await redisNow(redis);
+      await redis.zadd(list, "NX", ...ids.flatMap((id) => [now, memberOf(id)]));
     },
 
     /** Begins its work: with the score that marks it, or how long it waits for its time (ms). Undefined where it is off the list. */
     async take(id: string): Promise<{ mark: string } | { waitMs: number } | undefined> {
-      const [is, value = ""] = (await runTake([list], [id])) as [string, string?];
+      const [is, value = ""] = (await runTake([list], [memberOf(id)])) as [string, string?];
       if (is === "gone") return undefined;
       return is === "later" ? { waitMs: Number(value) } : { mark: value };
     },
 
+    /** Off the list, or due again in so long (ms), unless it was asked for since it was taken. */
+    async release(id: string, mark: string, inMs?: number): Promise<void> {
+      await runRelease([list], [memberOf(id), mark, inMs === undefined ? "" : Math.ceil(inMs)]);
+    },
+
     /** When it is due next (ms from now, 0 for now); undefined where it is off the list. */
     async dueInMs(id: string): Promise<number | undefined> {
-      const [score, now] = await Promise.all([redis.zscore(list, id), redisNow(redis)]);
+      const [score, now] = await Promise.all([redis.zscore(list, memberOf(id)), redisNow(redis)]);
       return score === null ? undefined : Math.max(0, Math.ceil(Number(score) - now));
     },
 
-    /** Those whose job is missing: it was never added, or got lost. */
-    overdue: async (most: number, byMs: number): Promise<string[]> =>
-      (await runOverdue([list], [most, byMs])) as string[],
-
     async remove(id: string): Promise<void> {
-      await redis.zrem(list, id);
+      await redis.zrem(list, memberOf(id));
     },
-    depth: (): Promise<number> => redis.zcard(list),
+
+    /** How many are on the list, due or not. Reads the whole list. */
+    depth: async (): Promise<number> => (await readPending(redis, key)).get(kind)?.length ?? 0,
+
     /** Those on the list, due or not. */
     async among(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
-      const due = await redis.zmscore(list, ...ids);
+      const due = await redis.zmscore(list, ...ids.map(memberOf));
       return new Set(ids.filter((_, index) => due[index] !== null));
     },
   };
+}
+
+/** What is on the list, by kind, each in the order in which it is due. */
+export async function readPending(
+  redis: RedisClient,
+  key: Keys,
+  most = -1,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const members = await redis.zrange(pendingList(key), 0, String(most < 0 ? most : most - 1));
+  const all = members.map(parseMember);
+  return new Map(
+    [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => [
+      kind,
+      some.map(({ id }) => id),
+    ]),
+  );
+}
+
+/** Finds what is overdue: its job is missing, or under way for long. */
+export function createOverdue(redis: RedisClient, key: Keys) {
+  const run = defineScript(redis, "gatehouseOverdue", overdueScript);
+  return async (most: number, byMs: number) => {
+    const members = (await run([pendingList(key)], [most, byMs])) as string[];
+    return members.map(parseMember);
+  };
+}
+
+function parseMember(member: string): { kind: string; id: string } {
+  const end = member.indexOf(" ");
+  return { kind: member.slice(0, end), id: member.slice(end + 1) };
 }

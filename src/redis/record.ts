@@ -1,12 +1,13 @@
 import type { Outbox } from "./outbox.ts";
+import type { Pending } from "./pending.ts";
 import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
 /**
  * Moves a record that several processes change: a hash with a state and a revision. Refuses when it changed since it was read.
  *
- * KEYS record, open ones, audit, outbox
+ * KEYS record, open ones, audit, pending
  * ARGV id, revision it was read at ('' for a new one), state, final (0|1), how long a final one is kept (ms), audit record ('' for
- *      none), ...fields and their values
+ *      none), its messages as a member of the pending list, its next step ('' for none), ...fields and their values
  * → {revision, now}, empty when it changed
  */
 const moveScript = `${redisTimeLua}
@@ -16,9 +17,12 @@ local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 if was == '' then redis.call('HSET', KEYS[1], 'createdAt', now) end
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[3] then redis.call('HSET', KEYS[1], 'changedAt', now) end
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'seenAt', now)
-for i = 7, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 if ARGV[6] ~= '' then redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6]) end
-redis.call('ZADD', KEYS[4], now, ARGV[1])
+redis.call('ZADD', KEYS[4], now, ARGV[7])
+if ARGV[8] ~= '' then
+  if ARGV[4] == '1' then redis.call('ZREM', KEYS[4], ARGV[8]) else redis.call('ZADD', KEYS[4], now, ARGV[8]) end
+end
 if ARGV[4] == '1' then
   redis.call('ZREM', KEYS[2], ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
@@ -44,15 +48,24 @@ export interface Move {
 
 /**
  * Records whose changes owe messages to Slack: rollouts, alerts, proposals. `move` resolves with the new revision and Redis time,
- * or undefined, with nothing written, when the record changed since it was read. `open` is a sorted set of those not final.
+ * or undefined, with nothing written, when the record changed since it was read. `open` is a sorted set of those not final. With
+ * `steps`, one that isn't final has a step to take.
  */
-export function createRecords(redis: RedisClient, key: Keys, open: string, outbox: Outbox) {
+export function createRecords(
+  redis: RedisClient,
+  key: Keys,
+  { open, outbox, steps }: { open: string; outbox: Outbox; steps?: Pending },
+) {
   const run = defineScript(redis, "gatehouseMoveRecord", moveScript);
   const openIds = (): Promise<string[]> => redis.zrange(open, 0, "-1");
 
   async function touch(id: string): Promise<void> {
     const at = await redisNow(redis);
-    await redis.multi().hincrby(outbox.hashOf(id), "revision", 1).zadd(outbox.list, at, id).exec();
+    await redis
+      .multi()
+      .hincrby(outbox.hashOf(id), "revision", 1)
+      .zadd(outbox.list, at, outbox.memberOf(id))
+      .exec();
     outbox.wake(id);
   }
 
@@ -67,11 +80,13 @@ export function createRecords(redis: RedisClient, key: Keys, open: string, outbo
     async move({ id, revision, state, final, keptMs, audit, fields }: Move) {
       const keys = [outbox.hashOf(id), open, key("audit"), outbox.list];
       const [read, record] = [revision === 0 ? "" : revision, audit ? JSON.stringify(audit) : ""];
-      const args = [id, read, state, final ? 1 : 0, keptMs, record];
+      const members = [outbox.memberOf(id), steps?.memberOf(id) ?? ""];
+      const args = [id, read, state, final ? 1 : 0, keptMs, record, ...members];
       const moved = await run(keys, [...args, ...Object.entries(fields).flat()]);
       const [next, now] = moved as [number?, number?];
       if (next === undefined || now === undefined) return undefined;
       outbox.wake(id);
+      if (!final) steps?.wake(id);
       return { revision: next, now };
     },
   };

@@ -2,6 +2,8 @@ import { gateRefusal } from "../attestation/appraise.ts";
 import { statusFacts } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { duration } from "../messages/message.ts";
+import type { PendingWork } from "../queue/pending-work.ts";
+import type { Pending } from "../redis/pending.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
 import { appraisalAfter, isAttestedAfter } from "../requests/after-result.ts";
@@ -25,6 +27,17 @@ export interface RolloutContext {
 const maxSteps = 5;
 /** How long the first target waits for the rollout's card. */
 const messageWithinMs = 5000;
+
+/** Takes the steps of rollouts. */
+export function rolloutWork(steps: Pending, contextNow: () => RolloutContext): PendingWork {
+  return {
+    pending: steps,
+    async handle(id, mark) {
+      const next = await advanceRollout(id, contextNow());
+      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+    },
+  };
+}
 
 /** Advances a rollout by some steps. Any number of processes may do so: each step is a compare-and-set. */
 export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {

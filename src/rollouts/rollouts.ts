@@ -1,5 +1,6 @@
 import { UserError } from "../errors.ts";
 import { createOutbox } from "../redis/outbox.ts";
+import { createPending } from "../redis/pending.ts";
 import { createRecords } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, fieldsNamed, redisNow } from "../redis/redis.ts";
 import { shownIn } from "../redis/shown.ts";
@@ -32,18 +33,16 @@ interface RolloutMove {
 
 export type Rollouts = ReturnType<typeof createRollouts>;
 
-/** `wake` enqueues a step; the sweep repeats one that is lost. */
-export function createRollouts(
-  redis: RedisClient,
-  key: Keys,
-  wake: (id: string) => Promise<void> = async () => undefined,
-) {
+export function createRollouts(redis: RedisClient, key: Keys) {
   const rolloutKey = (id: string) => key("roll", id);
-  const outbox = createOutbox(redis, key("rolls", "outbox"), rolloutKey);
-  const records = createRecords(redis, key, key("rolls", "open"), outbox);
+  const outbox = createOutbox(redis, key, "rollout", rolloutKey);
+  const steps = createPending(redis, key, "rollout-step");
+  const records = createRecords(redis, key, { open: key("rolls", "open"), outbox, steps });
 
   return {
     outbox,
+    /** Rollouts that a worker has something to do for. */
+    steps,
     now: () => redisNow(redis),
 
     /** Saves what a dialog shows, so that exactly that runs once confirmed. */
@@ -78,7 +77,6 @@ export function createRollouts(
       const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
       const moved = await records.move({ ...how, audit, fields });
       if (moved === undefined) return undefined;
-      if (!final) await wake(id).catch(() => undefined);
       const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
       const { revision } = moved;
       return { ...rollout, record, state, progress, outcomes: all, final, revision };

@@ -73,7 +73,7 @@ export async function startGateway(
     apiUrl,
     async wake(id) {
       await at?.("journal", id);
-      await options.queues.wake(id);
+      await options.queues.wake(store.steps.kind, id);
       await at?.("enqueue", id);
     },
     ...names,

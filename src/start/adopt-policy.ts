@@ -3,10 +3,11 @@ import { type PolicyText, changeInWords, changesBetween } from "../config/changi
 import { servicesVersion } from "../config/policy-file.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
+import { pendingList } from "../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { type PolicyNewsFacts, policyNews } from "../requests/render/policy-news.ts";
-import { announceLua, noticeKeptMs, noticeKeys } from "../slack/deliver/deliver.ts";
+import { announceLua, noticeKeptMs, noticeKey } from "../slack/deliver/deliver.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { readNames } from "../slack/people/names.ts";
 import type { People } from "../slack/people/people.ts";
@@ -103,7 +104,7 @@ interface AdoptOptions {
 }
 
 /**
- * KEYS the policy in force, audit, notices
+ * KEYS the policy in force, audit, pending
  * ARGV the number of what is replaced (0: nothing), rules, services, version or '', text, record for the audit trail or '',
  *   facts (JSON) or '', channels (JSON), prefix of notices, how long they are kept (ms)
  * → {its number, IDs of its notices}; empty when another process was faster
@@ -164,10 +165,9 @@ export async function adoptPolicy(
     isSameRules: stored?.rules === rules,
     news,
   };
-  const notices = noticeKeys(key);
   const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
   const [number, announced = []] = (await run(
-    [storedPolicyKey(key), key("audit"), notices.list],
+    [storedPolicyKey(key), key("audit"), pendingList(key)],
     [
       stored?.number ?? 0,
       rules,
@@ -177,7 +177,7 @@ export async function adoptPolicy(
       record ? JSON.stringify(record) : "",
       facts ? JSON.stringify(facts) : "",
       JSON.stringify([...new Set(channels)].filter((channel) => channel !== undefined)),
-      notices.hashOf(""),
+      noticeKey(key, ""),
       noticeKeptMs,
     ],
   )) as [number?, string[]?];

@@ -1,22 +1,25 @@
 import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../queue/queues.ts";
+import { readPending } from "../redis/pending.ts";
 import { problemOfWriting } from "./doctor/redis.ts";
 import type { Services } from "./services.ts";
 
 /** The oldest so many open requests are looked at, once a scrape. */
 const maxCounted = 5_000;
+/** The first so many of what is pending are looked at. */
+const maxPending = 20_000;
 /** Of the messages that wait, the age is that of the oldest among so many. */
 const maxOwed = 200;
 
 /** The states that a request can be open in, shown also while none is. */
 const openStates = "draft authorized sending accepted unclear not-applied unknown".split(" ");
 
-/** What Slack lacks: the list, whose hashes are on it, and the field of these that says since when. */
-const owedLists = [
-  ["outbox", "request", "changedAt"],
-  ["notices", "notice", "at"],
-  ["shared-cards", "shared", "createdAt"],
-  ["alerts:outbox", "alert", "createdAt"],
+/** What Slack lacks: its kind on the pending list, its hash, and the field of that which says since when. */
+const owedKinds = [
+  ["request", "request", "changedAt"],
+  ["notice", "notice", "at"],
+  ["shared-card", "shared", "createdAt"],
+  ["alert", "alert", "createdAt"],
 ] as const;
 
 /**
@@ -60,12 +63,16 @@ export function createMeasure(
   }
 
   async function measureOwed(now: number): Promise<void> {
-    const lists = owedLists.map(async ([list, kind, field]) => {
-      const ids = await redis.zrange(key(list), 0, `${maxOwed - 1}`);
-      const found = await Promise.all(ids.map((id) => redis.hmget(key(kind, id), field, "card")));
+    const pending = await readPending(redis, key, maxPending);
+    const lists = owedKinds.map(async ([kind, hash, field]) => {
+      const ids = pending.get(kind) ?? [];
+      const oldest = ids.slice(0, maxOwed);
+      const found = await Promise.all(
+        oldest.map((id) => redis.hmget(key(hash, id), field, "card")),
+      );
       // What was posted is on its list for what changed since its creation, which has no time
       const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
-      return { many: await redis.zcard(key(list)), since: dated.map(([at]) => Number(at)) };
+      return { many: ids.length, since: dated.map(([at]) => Number(at)) };
     });
     const owed = await Promise.all(lists);
     shared.outboxDepth.set(owed.reduce((sum, { many }) => sum + many, 0));

@@ -67,6 +67,7 @@ import { createSharedChannels } from "../slack/shared-channels.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { startPendingWork } from "../queue/pending-work.ts";
+import { startRelay } from "../queue/relay.ts";
 import { createClock, onlyWhileClocksAgree } from "./clock.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
@@ -249,7 +250,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
     follow: subscriptions.follow,
   };
-  const rollouts = createRollouts(redis, key, queues.wake);
+  const rollouts = createRollouts(redis, key);
   const alerts = createAlerts(redis, key);
   const proposals = createProposals(redis, key, at);
   /** On the cards whose buttons it takes away, and gives back. */
@@ -310,13 +311,19 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     announce: notices.announce,
     outageMs: timing.outageMs,
   });
-  const delivering = startPendingWork([...delivery, recaps], {
+  const messages = [...delivery, recaps];
+  const work = [store.steps, rollouts.steps, polls.pending, store.lates];
+  for (const pending of [...work, ...messages.map((one) => one.pending)])
+    // Without Redis its connection tells of it, and the relay makes up for it
+    pending.onWake((id) => void queues.wake(pending.kind, id).catch(() => undefined));
+  opened(startRelay({ redis, key, queues, everyMs: timing.sweepMs / 2, log }));
+  const delivering = startPendingWork(messages, {
     queue: queues.messages,
+    wake: queues.wake,
     connection: await connected("worker"),
     prefix: key.prefix,
     concurrency: messagesAtOnce,
     heartbeatMs: timing.heartbeatMs,
-    relayEveryMs: timing.sweepMs / 2,
     log,
   });
   opened({ close: () => delivering.close(lastMessagesMs) });

@@ -1,22 +1,23 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import type { Queue } from "bullmq";
 import { commands } from "../commands/index.ts";
 import type { Message } from "../messages/message.ts";
 import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
-import { startWorkers } from "../queue/workers.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import { startPendingWork } from "../queue/pending-work.ts";
+import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";
+import type { PendingJob } from "../queue/queues.ts";
 import { requestable } from "../registry/define.ts";
 import { createDurability } from "../requests/journal/durability.ts";
 import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { createShares } from "../requests/perform/fair-shares.ts";
-import { advance } from "../requests/perform/perform.ts";
+import { stepWork } from "../requests/perform/perform.ts";
 import { pollWork } from "../requests/perform/poll.ts";
 import { lateLookWork } from "../requests/perform/late-look.ts";
 import { sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import { advanceRollout } from "../rollouts/advance-rollout.ts";
+import { rolloutWork } from "../rollouts/advance-rollout.ts";
 import { onlyWhileClocksAgree } from "./clock.ts";
 import type { Services } from "./services.ts";
 import { startWorkerSchedules } from "./worker-schedules.ts";
@@ -63,8 +64,7 @@ export async function startWorker(on: Services): Promise<void> {
     person: on.people.person,
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
-    wake: queues.wake,
-    wakeIfIdle: queues.wakeIfIdle,
+    wake: (id: string) => queues.wake(store.steps.kind, id),
     calling: new Set<string>(),
     shares: createShares(concurrency),
     sendingSince: new Map<string, number>(),
@@ -79,17 +79,21 @@ export async function startWorker(on: Services): Promise<void> {
       return on.identity.known().teamId;
     },
   });
-  const jobs = startWorkers({
-    connection: await on.connected("worker"),
-    prefix: key.prefix,
-    concurrency,
-    heartbeatMs: timing.heartbeatMs,
-    advance: (id) =>
-      id.startsWith("roll-")
-        ? advanceRollout(id, { ...on, workerContext: contextNow() })
-        : advance(id, contextNow()),
-    log,
-  });
+  const work = async (works: readonly PendingWork[], queue: Queue<PendingJob>, atOnce: number) =>
+    startPendingWork(works, {
+      queue,
+      wake: queues.wake,
+      connection: await on.connected("worker"),
+      prefix: key.prefix,
+      concurrency: atOnce,
+      heartbeatMs: timing.heartbeatMs,
+      log,
+    });
+  const steps = [
+    stepWork(store.steps, contextNow),
+    rolloutWork(on.rollouts.steps, () => ({ ...on, workerContext: contextNow() })),
+  ];
+  const jobs = await work(steps, queues.requests, concurrency);
   opened({ close: () => jobs.close(drainMs) });
   onlyWhileClocksAgree(on.clock, jobs);
   const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
@@ -97,20 +101,13 @@ export async function startWorker(on: Services): Promise<void> {
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
     await on.announce({ id: `late-effect:${record.id}`, ...place, message });
   };
-  const polling = startPendingWork([pollWork(contextNow), lateLookWork(contextNow, tellOf)], {
-    queue: queues.polls,
-    connection: await on.connected("worker"),
-    prefix: key.prefix,
-    concurrency: pollsAtOnce,
-    heartbeatMs: timing.heartbeatMs,
-    relayEveryMs: timing.sweepMs / 2,
-    log,
-  });
+  const looks = [pollWork(contextNow), lateLookWork(contextNow, tellOf)];
+  const polling = await work(looks, queues.polls, pollsAtOnce);
   opened({ close: () => polling.close(pollsEndMs) });
   onlyWhileClocksAgree(on.clock, polling);
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
-    for (const id of await on.rollouts.openIds()) await queues.wakeIfIdle(id);
+    await on.rollouts.steps.restore(await on.rollouts.openIds());
   }
   const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
     opened(repeatHere(name, everyMs, task, log));

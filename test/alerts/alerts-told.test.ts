@@ -6,6 +6,7 @@ import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { eventually } from "../support/looking.ts";
+import { pendingOf } from "../support/pending.ts";
 import { testPolicy, type TestWorld } from "../support/start-world.ts";
 import { testRedis } from "../support/with-redis.ts";
 import {
@@ -44,7 +45,7 @@ const inChannelAndThreads = (world: TestWorld, channel = "ops") =>
 
 /** Nothing is owed any more. */
 const isQuiet = (world: TestWorld) =>
-  eventually(async () => expect(await world.client.zcard(world.key("alerts", "outbox"))).toBe(0));
+  eventually(async () => expect(await pendingOf(world.client, world.key, "alert")).toBe(0));
 
 const teams = `${testPolicy}${sources}teams:
   payments: { projects: [payments], operate: [U0OLIVIA], channel: C02STATUS }
@@ -386,17 +387,18 @@ describe("the message of a group", () => {
     const record = JSON.parse((await world.client.hget(key, "alert")) ?? "{}") as {
       group: { held: { from: number }[] };
     };
-    const dueInMs = Number(await world.client.zscore(world.key("alerts", "held"), id)) - Date.now();
+    const dueInMs =
+      Number(await world.client.zscore(world.key("pending"), `alert-held ${id}`)) - Date.now();
     expect(dueInMs).toBeGreaterThan(40_000);
     expect(dueInMs).toBeLessThan(61_000);
     // As if the minute were over
     for (const held of record.group.held) held.from = Date.now() - 1;
     await world.client.hset(key, "alert", JSON.stringify(record));
-    await world.client.zadd(world.key("alerts", "held"), Date.now() - 1, id);
+    await world.client.zadd(world.key("pending"), Date.now() - 1, `alert-held ${id}`);
     await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
     await eventually(async () =>
-      expect(await world.client.zcard(world.key("alerts", "held"))).toBe(0),
+      expect(await pendingOf(world.client, world.key, "alert-held")).toBe(0),
     );
   }, 30_000);
 
@@ -647,7 +649,7 @@ describe("where it is told", () => {
     const tryAgain = async () => {
       // As if half a minute were over
       await world.client.hset(key, "closed:C01OPS", "0");
-      await world.client.zadd(world.key("alerts", "outbox"), 0, String(alert));
+      await world.client.zadd(world.key("pending"), 0, `alert ${String(alert)}`);
       await eventually(async () =>
         expect(await world.client.hget(key, "closed:C01OPS")).not.toBe("0"),
       );
@@ -658,7 +660,7 @@ describe("where it is told", () => {
     expect(still.ts).toBe(away.ts);
     channelNamed(world, "ops").archived = false;
     await world.client.hset(key, "closed:C01OPS", "0");
-    await world.client.zadd(world.key("alerts", "outbox"), 0, String(alert));
+    await world.client.zadd(world.key("pending"), 0, `alert ${String(alert)}`);
     const home = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
     const moved = await hears(world.ada, "status", /➡️ HighCpu on [^:]+: told in .* from now on/);
     expect(moved.ts).toBe(away.ts);

@@ -5,6 +5,7 @@ import { type AlertGroup, parseAlert, parseOverview } from "../../src/alerts/ale
 import { createKeys } from "../../src/redis/redis.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
+import { pendingOf } from "../support/pending.ts";
 import { ask, running, seconds, tell } from "./told.ts";
 
 const sources = ["alerts-a", "alerts-b", "alerts-c"] as const;
@@ -82,7 +83,7 @@ export async function measureStorm(): Promise<readonly Figure[]> {
   };
   const [told] = await Promise.all([restarts(), ...storm]);
   const ended = performance.now();
-  const outbox = async () => await redis.zcard(key("alerts", "outbox"));
+  const outbox = () => pendingOf(redis, key, "alert");
   while ((await outbox()) > 0 && performance.now() - ended < patienceMs) await sleep(100);
   const drainedMs = performance.now() - ended;
   await sleep(quietMs);

@@ -19,6 +19,7 @@ import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
+import { pendingOf } from "../support/pending.ts";
 import { createWeb } from "../../src/slack/web.ts";
 
 export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
@@ -173,7 +174,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     alarms,
     /** Resolves when nothing waits to be posted. */
     async said(): Promise<void> {
-      while ((await redis.zcard(key("notices"))) > 0)
+      while ((await pendingOf(redis, key, "notice")) > 0)
         await new Promise((resolve) => setTimeout(resolve, 10));
     },
     async [Symbol.asyncDispose]() {

@@ -2,6 +2,7 @@ import { lineOf, signReview } from "../../src/digests/line-buttons.ts";
 import { md } from "../../src/messages/message.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../stories/words.ts";
+import { pendingOf } from "../support/pending.ts";
 import { noRequests, running, startScene } from "./digest-processes.ts";
 
 const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
@@ -60,7 +61,7 @@ describe("digests on a schedule", () => {
     await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [rule("UTC")] });
     const one = await scene.start();
     await one.postDue();
-    expect(await scene.redis.zcard(scene.key("notices"))).toBe(0);
+    expect(await pendingOf(scene.redis, scene.key, "notice")).toBe(0);
     scene.set.now += 21 * hour;
     await one.postDue();
     await scene.said();

@@ -140,6 +140,7 @@ const tellsNothing = [
   "openReview",
   "outbox",
   "sharedCards",
+  "steps",
   "takeApiPlace",
   "takeDraftPlace",
   "takeHourlyPlace",

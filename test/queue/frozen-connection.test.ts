@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { createQueues } from "../../src/queue/queues.ts";
-import { startWorkers } from "../../src/queue/workers.ts";
+import { startPendingWork } from "../../src/queue/pending-work.ts";
+import { createPending } from "../../src/redis/pending.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { startProxy } from "../faults/stage/proxy.ts";
 import { testRedis } from "../support/with-redis.ts";
@@ -19,24 +20,32 @@ it(
     const connection = await connectRedis(url, "worker", silentLog());
     const queues = createQueues(redis, key.prefix);
     const done: string[] = [];
-    const workers = startWorkers({
+    const steps = createPending(redis, key, "step");
+    steps.onWake((id) => void queues.wake("step", id));
+    const work = {
+      // Its own connection isn't frozen: what is tested is BullMQ's
+      pending: steps,
+      async handle(id: string) {
+        done.push(id);
+        await steps.remove(id);
+      },
+    };
+    const workers = startPendingWork([work], {
+      queue: queues.requests,
+      wake: queues.wake,
       connection,
       prefix: key.prefix,
       heartbeatMs: 100,
       concurrency: 2,
-      async advance(id) {
-        done.push(id);
-        return { is: "ended" };
-      },
       log: silentLog(),
     });
     workers.take();
-    await queues.wake("before");
+    await steps.later("before", 0);
     await expect.poll(() => done).toEqual(["before"]);
     line.freeze();
-    await queues.wake("meanwhile");
+    await steps.later("meanwhile", 0);
     await expect.poll(() => done, { timeout: withinMs }).toEqual(["before", "meanwhile"]);
-    await queues.wake("after");
+    await steps.later("after", 0);
     await expect.poll(() => done).toContain("after");
     await workers.close(1_000);
     await queues.close();

@@ -4,6 +4,7 @@ import { describeEntry } from "../../src/audit/render.ts";
 import { adoptPolicy, claimOf, isInForce, whyOut } from "../../src/start/adopt-policy.ts";
 import { auditOf } from "../requests/asking.ts";
 import { adoptText, inForce, policyTextOf } from "../support/policy-text.ts";
+import { readPending } from "../../src/redis/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const free = "protect: [vault-1]";
@@ -166,7 +167,8 @@ describe("a change of policy", () => {
   it("is announced with what differs; a higher version of the same content to nobody", async () => {
     await using world = await testRedis();
     const { redis, key } = world;
-    const notices = async () => (await redis.zrange(key("notices"), 0, "-1")).toSorted();
+    const notices = async () =>
+      [...((await readPending(redis, key)).get("notice") ?? [])].toSorted();
     await adoptText(redis, key, numbered(1, free), ["C1", "C1", undefined]);
     expect(await notices()).toEqual(["policy-1-C1"]);
     await adoptText(redis, key, numbered(2, free), ["C1"]);

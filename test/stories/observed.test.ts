@@ -186,8 +186,8 @@ it("a request that waits for nobody is one trace through both queues, with each 
       .map(({ parentSpanContext }) => names.get(parentSpanContext?.spanId ?? ""));
   };
   await expect.poll(() => parentsOf("slack chat.postMessage")).toContain("process messages");
-  expect(parentsOf("process requests")).toEqual(["add requests.advance"]);
-  expect(parentsOf("add requests.advance")).toEqual(["handle command"]);
+  expect(parentsOf("process requests")).toEqual(["add requests.step"]);
+  expect(parentsOf("add requests.step")).toEqual(["handle command"]);
   expect(parentsOf("POST /v1/vms/{vm_id}/restart")).toEqual(["process requests"]);
   expect(parentsOf("process messages")).toContain("add messages.request");
 });

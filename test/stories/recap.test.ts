@@ -5,6 +5,7 @@ import type { WorldOptions } from "../../sandbox/world.ts";
 import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { pendingOf } from "../support/pending.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** What is away for 300 ms counts; calls that fail are made again after three seconds. */
@@ -46,8 +47,7 @@ const recapsIn = (world: TestWorld, channel: string): SeenMessage[] =>
 async function allTold(world: RecapWorld): Promise<void> {
   const left = async () => {
     const { open } = await world.outages.state();
-    const due = await world.client.zcard(world.key("outages", "due"));
-    return open.length + due + (await world.client.zcard(world.key("notices")));
+    return open.length + (await pendingOf(world.client, world.key, "recap", "notice"));
   };
   // Each process that dies puts it off for as long as its turn lasts, and six worlds share the machine
   await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 35_000, interval: 200 });

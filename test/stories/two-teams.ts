@@ -158,6 +158,12 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   if (!template) throw new Error("no dialog is open");
   await olivia.closes({ all: true });
   await world.idle();
+  // Her card is edited once more, with the way to where she asked
+  await looking(
+    async () => (await world.store.outbox.depth()) === 0 || undefined,
+    10_000,
+    async () => "her card is not done",
+  );
 
   const theirs: Foreign = {
     words: {

@@ -2,6 +2,7 @@ import { inject } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { type PendingWork, startPendingWork } from "../../src/queue/pending-work.ts";
 import { createQueues } from "../../src/queue/queues.ts";
+import { startRelay } from "../../src/queue/relay.ts";
 import { type Keys, type RedisClient, connectRedis } from "../../src/redis/redis.ts";
 import { type Source, deliveryWork } from "../../src/slack/deliver/deliver.ts";
 
@@ -15,7 +16,7 @@ interface Place {
 let started = 0;
 
 /**
- * Works on pending IDs as a process does. Each call has queues of its own, so that several have the same ID in hand at once, as when
+ * Works on what is pending as a process does. Each call has queues of its own, so that several have the same ID in hand at once, as when
  * BullMQ begins the job of a frozen process elsewhere.
  */
 export function startWork(
@@ -28,24 +29,33 @@ export function startWork(
   const starting = (async () => {
     const queues = createQueues(redis, prefix);
     const connection = await connectRedis(inject("redisUrl"), "worker", log);
+    // Kinds of tests' own go into the queue that is tested
+    const wake = async (kind: string, id: string) => {
+      const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
+      await queues[name].add(kind, { kind, id }, { deduplication });
+    };
+    for (const { pending } of works)
+      pending.onWake((id) => void wake(pending.kind, id).catch(() => undefined));
+    const relay = startRelay({ redis, key, queues: { wake }, everyMs: relayEveryMs, log });
     const work = startPendingWork(works, {
       queue: queues[name],
+      wake,
       connection,
       prefix,
       concurrency: 20,
       heartbeatMs: 500,
-      relayEveryMs,
       log,
     });
     work.take();
-    return { work, connection, queues };
+    return { work, relay, connection, queues };
   })();
   return {
     prefix,
     /** It hears what this process puts on a list. */
     started: starting.then(() => undefined),
     async close(deadlineMs = 5_000): Promise<void> {
-      const { work, connection, queues } = await starting;
+      const { work, relay, connection, queues } = await starting;
+      await relay.close();
       await work.close(deadlineMs);
       await queues.close();
       connection.disconnect();

@@ -5,7 +5,7 @@ import type { Pace } from "../../src/config/policy-schema.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { noticeKeys } from "../../src/slack/deliver/deliver.ts";
+import { readPending } from "../../src/redis/pending.ts";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import {
   startWorld as startSandboxWorld,
@@ -136,7 +136,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
   // The first start tells the audit channel of its policy: what a test counts begins after that
   if (world.processes.length > 0)
     await eventually(
-      async () => ((await client.zcard(noticeKeys(key).list)) === 0 ? true : undefined),
+      async () => ((await readPending(client, key)).has("notice") ? undefined : true),
       10_000,
       () => Promise.resolve("The policy's announcement was not posted."),
     );

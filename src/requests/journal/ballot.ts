@@ -8,14 +8,15 @@ import {
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { createTrail, parseRecord } from "../../audit/trail.ts";
-import { keepStep } from "./scripts.ts";
+import { pendingList } from "../../redis/pending.ts";
+import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
 import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
 /**
  * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
  * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
  *
- * KEYS request, audit, outbox, open, lock
+ * KEYS request, audit, pending, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
  *      step of its history when decided, approvals that it was judged beside
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
@@ -42,11 +43,12 @@ if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[8]) then return {'again'}
 redis.call('HSET', KEYS[1], field, ARGV[5])
 redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[6])
 redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('ZADD', KEYS[3], 'NX', now, ARGV[1])
+${owesMessages("KEYS[3]", "ARGV[1]")}
 if ARGV[4] == 'deny' then
   redis.call('HSET', KEYS[1], 'state', 'denied', 'final', '1', 'changedAt', now)
   ${keepStep("ARGV[7]")}
   redis.call('ZREM', KEYS[4], ARGV[1])
+  ${hasNoStep("KEYS[3]", "ARGV[1]")}
   if redis.call('GET', KEYS[5]) == ARGV[1] then redis.call('DEL', KEYS[5]) end
   redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
   return {'denied'}
@@ -55,13 +57,14 @@ approvals = approvals + 1
 if approvals < tonumber(r[5]) then return {'counted', approvals} end
 redis.call('HSET', KEYS[1], 'state', 'authorized', 'changedAt', now)
 ${keepStep("ARGV[7]")}
+${hasStep("KEYS[3]", "ARGV[1]")}
 return {'authorized', approvals}
 `;
 
 /**
  * Why somebody denied it, once, from them alone.
  *
- * KEYS request, audit, outbox   ARGV id, voter, denial, audit record → 1 when it is written down
+ * KEYS request, audit, pending   ARGV id, voter, denial, audit record → 1 when it is written down
  */
 const reasonScript = `${redisTimeLua}
 local vote = redis.call('HGET', KEYS[1], 'vote:' .. ARGV[2])
@@ -69,7 +72,7 @@ if not vote or not string.find(vote, '"vote":"deny"', 1, true) then return 0 end
 if redis.call('HSETNX', KEYS[1], 'denial', ARGV[3]) == 0 then return 0 end
 redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[4])
-redis.call('ZADD', KEYS[3], 'NX', now, ARGV[1])
+${owesMessages("KEYS[3]", "ARGV[1]")}
 return 1
 `;
 
@@ -111,7 +114,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string)
 
     /** False when this person didn't deny it, or gave a reason before. */
     async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
-      const keys = [key("request", record.id), key("audit"), key("outbox")];
+      const keys = [key("request", record.id), key("audit"), pendingList(key)];
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
       const args = [record.id, by, JSON.stringify({ by, reason }), audit];
       const given = (await runReason(keys, args)) === 1;
@@ -140,7 +143,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string)
         [
           key("request", record.id),
           key("audit"),
-          key("outbox"),
+          pendingList(key),
           key("requests", "open"),
           key("lock", locksOf(record).take),
         ],

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
 import { replicasIn } from "../../redis/check.ts";
-import { createPending } from "../../redis/pending.ts";
+import { createPending, pendingList } from "../../redis/pending.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { type Keys, type RedisClient, defineScript, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
@@ -84,7 +84,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const runHolds = scripts.defineHolds(redis);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
-  const outbox = createOutbox(redis, key("outbox"), requestKey);
+  const outbox = createOutbox(redis, key, scripts.pendingKinds.messages, requestKey);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record, state, interactionId, progress = {} } = request;
@@ -105,7 +105,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("requests", "person", requester.id),
         key("requests", "target", target.id || target.name),
         key("audit"),
-        key("outbox"),
+        pendingList(key),
       ],
       [
         record.id,
@@ -155,9 +155,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
       requestKey(record.id),
       key("requests", "open"),
       key("audit"),
-      key("outbox"),
+      pendingList(key),
       key("watch", pollKeyOf(record)),
-      key("polls"),
       key("lock", locks.take),
     ];
     const args = [
@@ -232,7 +231,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createLists(redis, key, get),
     outbox,
     /** Requests that weren't applied, each until its late look. */
-    lates: createPending(redis, key("lates")),
+    lates: createPending(redis, key, "late-look"),
+    /** Requests that a worker has something to do for. */
+    steps: createPending(redis, key, scripts.pendingKinds.step),
     sharedCards: createSharedCards(redis, key, outbox),
     now,
     create,

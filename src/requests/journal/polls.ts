@@ -1,11 +1,12 @@
 import { createPending } from "../../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../../redis/redis.ts";
 import { type StoredRequest, isPolled } from "./record.ts";
+import { pendingKinds } from "./scripts.ts";
 
 /**
  * After a poll: when the next one is due, unless it was asked for meanwhile. Nothing to poll is forgotten.
  *
- * KEYS polls, watched   ARGV key, in (ms), the score that marks this poll
+ * KEYS pending, watched   ARGV member, in (ms), the score that marks this poll
  */
 const next = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -25,12 +26,11 @@ export function createPolls(
   key: Keys,
   latest: (ids: readonly string[]) => Promise<StoredRequest[]>,
 ) {
-  const pending = createPending(redis, key("polls"));
+  const pending = createPending(redis, key, pendingKinds.poll);
   const runNext = defineScript(redis, "gatehouseNextPoll", next);
   const watched = (pollKey: string) => key("watch", pollKey);
   return {
     pending,
-    expect: pending.expect,
 
     /**
      * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
@@ -46,7 +46,8 @@ export function createPolls(
     },
 
     async next(pollKey: string, inMs: number, mark: string): Promise<void> {
-      await runNext([pending.list, watched(pollKey)], [pollKey, Math.ceil(inMs), mark]);
+      const args = [pending.memberOf(pollKey), Math.ceil(inMs), mark];
+      await runNext([pending.list, watched(pollKey)], args);
     },
 
     /** It is due now. */

@@ -15,10 +15,25 @@ const interactionMs = 24 * 3600_000;
 /** Should who sends die, another polls so soon (ms). */
 const firstPollMs = 1000;
 
+/** What is pending of a request: its messages, its next step, and the polls that it waits for (`redis/pending.ts`). */
+export const pendingKinds = { messages: "request", step: "step", poll: "poll" } as const;
+const messagesOf = `'${pendingKinds.messages} ' .. `;
+const stepOf = `'${pendingKinds.step} ' .. `;
+const pollOf = `'${pendingKinds.poll} ' .. `;
+
+/** Its messages are to be looked at, unless they are anyway. */
+export const owesMessages = (pending: string, id: string) =>
+  `redis.call('ZADD', ${pending}, 'NX', now, ${messagesOf}${id})`;
+/** It has a step to take. */
+export const hasStep = (pending: string, id: string) =>
+  `redis.call('ZADD', ${pending}, now, ${stepOf}${id})`;
+export const hasNoStep = (pending: string, id: string) =>
+  `redis.call('ZREM', ${pending}, ${stepOf}${id})`;
+
 /**
  * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
  *
- * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
+ * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
  * ARGV id, record, state, progress, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
  *      many are needed, requester, how long ago an equal one was just done (ms)
  * → {id, 1} when created, {id of the older one, 0} otherwise
@@ -49,7 +64,8 @@ for i = 6, 7 do
   redis.call('PEXPIRE', KEYS[i], ${keepFinalMs})
 end
 redis.call('XADD', KEYS[8], '*', 'at', now, 'record', ARGV[5])
-redis.call('ZADD', KEYS[9], now, ARGV[1])
+${owesMessages("KEYS[9]", "ARGV[1]")}
+if ARGV[3] == 'authorized' then ${hasStep("KEYS[9]", "ARGV[1]")} end
 return {ARGV[1], 1}
 `;
 
@@ -65,11 +81,11 @@ if is[1] .. ' ' .. nonce ~= ARGV[2] then return {'changed'} end
 `;
 
 const unlessFrozenLua = `
-local freeze = redis.call('GET', KEYS[8])
+local freeze = redis.call('GET', KEYS[7])
 if freeze then return {'frozen', freeze} end
 `;
 
-/** Writes it, its step, its audit record, and its outbox entry; begins or ends its polls; and lets go of what an ended one held. */
+/** Writes it, its history, its audit record, and what is pending of it; begins or ends its polls; and lets go of what an ended one held. */
 const saveLua = `
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', ARGV[7])
@@ -79,16 +95,19 @@ if ARGV[8] ~= '' then
   ${keepStep("ARGV[8]")}
   entry = redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[9])
 end
-redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1])
+${owesMessages("KEYS[4]", "ARGV[1]")}
+-- While a worker takes a step, its score stays
+if ARGV[3] == 'authorized' or ARGV[3] == 'sending' then redis.call('ZADD', KEYS[4], 'NX', now, ${stepOf}ARGV[1])
+else ${hasNoStep("KEYS[4]", "ARGV[1]")} end
 if ARGV[3] == 'sending' or ARGV[3] == 'accepted' or ARGV[3] == 'unclear' then
   redis.call('SADD', KEYS[5], ARGV[1])
-  redis.call('ZADD', KEYS[6], 'NX', now + ${firstPollMs}, ARGV[10])
+  redis.call('ZADD', KEYS[4], 'NX', now + ${firstPollMs}, ${pollOf}ARGV[10])
 elseif redis.call('SREM', KEYS[5], ARGV[1]) == 1 and redis.call('EXISTS', KEYS[5]) == 0 then
-  redis.call('ZREM', KEYS[6], ARGV[10])
+  redis.call('ZREM', KEYS[4], ${pollOf}ARGV[10])
 end
 if ARGV[4] == '1' then
   redis.call('ZREM', KEYS[2], ARGV[1])
-  if redis.call('GET', KEYS[7]) == ARGV[1] then redis.call('DEL', KEYS[7]) end
+  if redis.call('GET', KEYS[6]) == ARGV[1] then redis.call('DEL', KEYS[6]) end
   redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
 end
 `;
@@ -96,7 +115,7 @@ end
 /**
  * Moves a request, or saves progress.
  *
- * KEYS request, open, audit, outbox, watched, polls, lock
+ * KEYS request, open, audit, pending, watched, lock
  * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
  *      none), audit record of that, key of its polls
  * → {'moved', revision, now} | {'changed'} | {'gone'}
@@ -112,11 +131,11 @@ return {'moved', nextRevision, now}
  * → {'moved', revision, now, what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
  */
 export const claim = `${compareLua}${unlessFrozenLua}
-for i = 7, #KEYS do
-  local holder = i ~= 8 and redis.call('GET', KEYS[i])
+for i = 6, #KEYS do
+  local holder = i ~= 7 and redis.call('GET', KEYS[i])
   if holder and holder ~= ARGV[1] then return {'locked', holder} end
 end
-redis.call('SET', KEYS[7], ARGV[1])
+redis.call('SET', KEYS[6], ARGV[1])
 redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[11])
 ${saveLua}
 local replication = redis.pcall('INFO', 'replication')
@@ -130,8 +149,8 @@ return {'moved', nextRevision, now, type(replication) == 'string' and replicatio
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
  */
 export const keepPin = `${compareLua}${unlessFrozenLua}${saveLua}
-if ARGV[12] == '' then redis.call('HDEL', KEYS[9], ARGV[11])
-else redis.call('HSET', KEYS[9], ARGV[11], entry .. ' ' .. ARGV[12]) end
+if ARGV[12] == '' then redis.call('HDEL', KEYS[8], ARGV[11])
+else redis.call('HSET', KEYS[8], ARGV[11], entry .. ' ' .. ARGV[12]) end
 return {'moved', nextRevision, now}
 `;
 

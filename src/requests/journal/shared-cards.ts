@@ -8,11 +8,14 @@ import {
   redisTimeLua,
 } from "../../redis/redis.ts";
 import { membersIn, shownIn } from "../../redis/shown.ts";
+import { pendingKinds } from "./scripts.ts";
+
+const pendingKind = "shared-card";
 
 /**
  * A request joins the open card of its place, or begins one. Not when its own card was posted, or may have been.
  *
- * KEYS request, open, new card, outbox
+ * KEYS request, open, new card, pending
  * ARGV request, id for a new card, place, how long a card takes more (ms), how many at most, gathering time (ms), how long
  *      it is kept (ms), key prefix of cards
  * → the id of the card, '' when the request can't join
@@ -26,9 +29,9 @@ if not size or size >= tonumber(ARGV[5]) then
   id = ARGV[2]
   redis.call('HSET', KEYS[3], 'place', ARGV[3], 'createdAt', now)
   redis.call('SET', KEYS[2], id, 'PX', ARGV[4])
-  redis.call('ZADD', KEYS[4], now + ARGV[6], id)
+  redis.call('ZADD', KEYS[4], now + ARGV[6], '${pendingKind} ' .. id)
 else
-  redis.call('ZADD', KEYS[4], 'NX', now, id)
+  redis.call('ZADD', KEYS[4], 'NX', now, '${pendingKind} ' .. id)
 end
 local card = ARGV[8] .. id
 redis.call('HSET', card, 'member:' .. ARGV[1], redis.call('HINCRBY', card, 'size', 1))
@@ -38,12 +41,12 @@ redis.call('HSET', KEYS[1], 'said:card', 'shared ' .. id)
 return id
 `;
 
-/** KEYS request, outbox of requests   ARGV request, id of the card → 1 when it has left */
+/** KEYS request, pending   ARGV request, id of the card → 1 when it has left */
 const leave = `${redisTimeLua}
 if redis.call('HGET', KEYS[1], 'said:card') ~= 'shared ' .. ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'said:card', '', 'alone', '1')
 redis.call('HDEL', KEYS[1], 'card')
-redis.call('ZADD', KEYS[2], now, ARGV[1])
+redis.call('ZADD', KEYS[2], now, '${pendingKinds.messages} ' .. ARGV[1])
 return 1
 `;
 
@@ -91,7 +94,7 @@ export function createSharedCards(redis: RedisClient, key: Keys, requests: Outbo
   const cardKey = (id: string) => key("shared", id);
   const openKey = ({ channelId, threadTs = "" }: SharedCard["place"]) =>
     key("sharing", channelId, threadTs);
-  const outbox = createOutbox(redis, key("shared-cards"), cardKey);
+  const outbox = createOutbox(redis, key, pendingKind, cardKey);
   return {
     outbox,
 

@@ -21,7 +21,6 @@ export function lateLookWork(
   tell: (request: StoredRequest, message: Message) => Promise<unknown>,
 ): PendingWork {
   return {
-    kind: "late-look",
     pending: contextNow().store.lates,
     handle: (id) => lookLate(id, contextNow(), tell),
   };

@@ -1,4 +1,6 @@
 import { during, workOnRequest } from "../../log/traces.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
+import type { Pending } from "../../redis/pending.ts";
 import { redisTrouble } from "../../redis/redis.ts";
 import { type Seen, nounOf } from "../../registry/define.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -25,6 +27,17 @@ const noCurrentPolicy = "it waits for a worker that has the current policy";
 
 /** How soon a request comes again when its project has no slot left. */
 const turnMs = 200;
+
+/** Takes the steps of requests. */
+export function stepWork(steps: Pending, contextNow: () => WorkerContext): PendingWork {
+  return {
+    pending: steps,
+    async handle(id, mark) {
+      const next = await advance(id, contextNow());
+      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+    },
+  };
+}
 
 /** Advances a request by a step; idempotent, because every step is a compare-and-set. */
 export async function advance(id: string, by: WorkerContext): Promise<Next> {

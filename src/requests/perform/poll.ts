@@ -37,7 +37,6 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
   const { polls } = contextNow();
   const restsUntil = new Map<string, number>();
   return {
-    kind: "poll",
     pending: polls.pending,
     async handle(pollKey, mark) {
       const restsMs = (restsUntil.get(pollKey) ?? 0) - performance.now();

@@ -8,42 +8,51 @@ import type { WorkerContext } from "./worker-context.ts";
 
 const page = 200;
 
-/** Recovers open requests after a lost job, a dead worker, or a deadline. Idempotent: it wakes and moves, never sends. */
+/** Moves open requests on after a deadline, a new policy, or the death of a worker, and keeps them pending. Idempotent: it never sends. */
 export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   const ids = await by.store.openIds();
-  const pollKeys = new Set<string>();
+  const waiting: Waiting = { steps: new Set(), pollKeys: new Set() };
   const sending = new Set<string>();
   for (let start = 0; start < ids.length; start += page) {
     for (const request of await by.store.latest(ids.slice(start, start + page))) {
       if (request.state === "sending") sending.add(claimId(request));
       // One that throws must not keep the others from being found
-      await sweepOne(request, pollKeys, by).catch((error: unknown) =>
+      await sweepOne(request, waiting, by).catch((error: unknown) =>
         by.log.error("request.sweep-failed", { request: request.record.id, error }),
       );
     }
   }
   for (const claim of by.sendingSince.keys())
     if (!sending.has(claim)) by.sendingSince.delete(claim);
-  for (const pollKey of pollKeys) await by.polls.expect(pollKey);
+  await by.store.steps.restore([...waiting.steps]);
+  await by.polls.pending.restore([...waiting.pollKeys]);
   await by.store.trim();
   return { open: ids.length };
 }
 
+/** What must be on the pending list. */
+interface Waiting {
+  /** IDs of requests. */
+  steps: Set<string>;
+  pollKeys: Set<string>;
+}
+
 async function sweepOne(
   request: StoredRequest,
-  pollKeys: Set<string>,
+  { steps, pollKeys }: Waiting,
   by: WorkerContext,
 ): Promise<void> {
   const { record, state } = request;
   switch (state) {
     case "authorized":
-      return by.wakeIfIdle(record.id);
+      return void steps.add(record.id);
     case "sending":
     case "unclear":
     case "accepted":
       if (state !== "accepted" && (await returnLeftBehind(request, by))) return;
       pollKeys.add(pollKeyOf(record));
-      return state === "sending" ? by.wakeIfIdle(record.id) : undefined;
+      if (state === "sending") steps.add(record.id);
+      return;
     case "draft":
       return expireUnanswered(request, by);
     case "unknown":

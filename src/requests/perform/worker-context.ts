@@ -30,10 +30,8 @@ export interface WorkerContext {
   workerId: string;
   /** False once that worker's heartbeat stays away (`observeAlive`). */
   isAlive(workerId: string): Promise<boolean>;
-  /** Enqueues a wake-up for a request. */
+  /** Adds the job for a request's next step. */
   wake(id: string): Promise<void>;
-  /** The same where it has no job. */
-  wakeIfIdle(id: string): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: ReturnType<typeof createShares>;

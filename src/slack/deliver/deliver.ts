@@ -80,7 +80,6 @@ export function deliveryWork(
   }
 
   return sources.map((source) => ({
-    kind: source.kind,
     pending: source.outbox,
     handle: (id) => deliver(source, id),
   }));
@@ -102,7 +101,7 @@ const keptMs = 7 * 24 * 3600_000;
 const linesAtOnce = 200;
 
 /**
- * KEYS told, open, feeds   ARGV channel, new ID, prefix of feeds, kept for (ms), then of each line its key and itself
+ * KEYS told, open, pending   ARGV channel, new ID, prefix of feeds, kept for (ms), then of each line its key and itself
  * → for each that was new the ID of its feed
  */
 const join = `${redisTimeLua}
@@ -116,7 +115,7 @@ for n = 5, #ARGV, 2 do
       redis.call('SET', KEYS[2], id, 'PX', ARGV[4])
       redis.call('HSET', ARGV[3] .. id, 'channel', ARGV[1], 'at', now)
       redis.call('PEXPIRE', ARGV[3] .. id, ARGV[4])
-      redis.call('ZADD', KEYS[3], now, id)
+      redis.call('ZADD', KEYS[3], now, 'feed ' .. id)
     end
     local count = redis.call('HINCRBY', ARGV[3] .. id, 'count', 1)
     redis.call('HSET', ARGV[3] .. id, 'line:' .. count, ARGV[n + 1])
@@ -141,7 +140,7 @@ export function createFeeds<Line extends object>(options: {
 }) {
   const { redis, key, render } = options;
   const feedKey = (id: string) => key("feed", id);
-  const outbox = createOutbox(redis, key("feeds"), feedKey);
+  const outbox = createOutbox(redis, key, "feed", feedKey);
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
@@ -213,24 +212,21 @@ export type AnswerNotices = (
 
 /** Within a script that has `now`: announces a notice, and returns 1 when it is new. */
 export const announceLua = `
-local function announce(list, hash, id, notice, keptMs)
+local function announce(pending, hash, id, notice, keptMs)
   if redis.call('HSETNX', hash, 'notice', notice) == 0 then return 0 end
   redis.call('HSET', hash, 'at', now)
   redis.call('PEXPIRE', hash, keptMs)
-  redis.call('ZADD', list, now, id)
+  redis.call('ZADD', pending, now, 'notice ' .. id)
   return 1
 end
 `;
 
-/** KEYS notice, notices   ARGV notice, id, kept for (ms) → 1 when it is new */
+/** KEYS notice, pending   ARGV notice, id, kept for (ms) → 1 when it is new */
 const announceScript = `${redisTimeLua}${announceLua}
 return announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
 `;
 
-export const noticeKeys = (key: Keys) => ({
-  list: key("notices"),
-  hashOf: (id: string) => key("notice", id),
-});
+export const noticeKey = (key: Keys, id: string): string => key("notice", id);
 
 export const noticeKeptMs = 7 * 24 * 3600_000;
 
@@ -242,8 +238,8 @@ export function createNotices(options: {
   render?(facts: string): Promise<Message>;
 }): { announce: Announce; answer: AnswerNotices; source: Source } {
   const { redis, key, render = () => Promise.reject(new Error("facts without words")) } = options;
-  const { list, hashOf: noticeKey } = noticeKeys(key);
-  const outbox = createOutbox(redis, list, noticeKey);
+  const hashOf = (id: string) => noticeKey(key, id);
+  const outbox = createOutbox(redis, key, "notice", hashOf);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
 
   async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
@@ -275,7 +271,7 @@ export function createNotices(options: {
     async announce(notice, ts) {
       if (ts !== undefined) await outbox.remember(notice.id, { "said:notice": ts });
       const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
-      const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
+      const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;
     },
@@ -287,13 +283,13 @@ export function createNotices(options: {
         if (!said || !answered(said, named, words)) continue;
         await redis
           .multi()
-          .hset(noticeKey(id), {
+          .hset(hashOf(id), {
             [`answer:${named}`]: words.value,
             ...(asks === undefined ? {} : { [`asks:${named}`]: asks }),
           })
-          .hincrby(noticeKey(id), "revision", 1)
-          .pexpire(noticeKey(id), noticeKeptMs)
-          .zadd(outbox.list, 0, id)
+          .hincrby(hashOf(id), "revision", 1)
+          .pexpire(hashOf(id), noticeKeptMs)
+          .zadd(outbox.list, 0, outbox.memberOf(id))
           .exec();
         outbox.wake(id);
       }

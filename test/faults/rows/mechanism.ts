@@ -27,8 +27,8 @@ export const mechanismRows: Row[] = [
           });
           for (let k = 0; k < 12; k++)
             await queue.add(
-              "advance",
-              { request: request.id },
+              "step",
+              { kind: "step", id: request.id },
               { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true },
             );
           await sleep(400);

@@ -16,6 +16,7 @@ import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
 import { fastSlack, paceOf, type Timing, policyText, rowTiming } from "./timing.ts";
+import { pendingOf } from "../../support/pending.ts";
 import { pendingDeliveries } from "../../support/pending-deliveries.ts";
 import { steppedClock } from "./step-clock.ts";
 
@@ -301,10 +302,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
 
 /** How many requests, and cards that several share, may still have to be said. */
 async function owed(redis: Stage["redis"], namespace: string): Promise<number> {
-  const lists = ["outbox", "shared-cards", "alerts:outbox"].map((list) =>
-    redis.zcard(`{${namespace}}:${list}`),
-  );
-  return (await Promise.all(lists)).reduce((sum, count) => sum + count, 0);
+  return pendingOf(redis, createKeys(namespace), "request", "shared-card", "alert");
 }
 
 async function describe(stage: Stage): Promise<string> {

@@ -49,9 +49,8 @@ describe("polls", () => {
     await all.worker().soon();
     await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(2);
     await all.settle();
-    await expect
-      .poll(() => here.redis.exists(here.key("polls"), here.key("watch", pollKey)))
-      .toBe(0);
+    await expect.poll(() => here.by.polls.pending.depth()).toBe(0);
+    expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
   });
 
   it("begin by themselves after a claim whose worker has gone", async () => {
@@ -109,8 +108,8 @@ describe("polls", () => {
   it("begin for what a sweep found", async () => {
     await using here = await workerHere();
     await using all = await workers(here);
-    await here.redis.del(here.key("polls"));
-    await here.by.polls.expect(pollKey);
+    await here.by.polls.pending.remove(pollKey);
+    await here.by.polls.pending.restore([pollKey]);
     all.worker();
     await expect.poll(all.reads).toBeGreaterThan(0);
   });
@@ -120,6 +119,7 @@ describe("polls", () => {
     await here.redis.sadd(here.key("watch", pollKey), "r-gone");
     expect(await poll(pollKey, here.by)).toBeUndefined();
     await here.by.polls.next(pollKey, 1, "0.5");
-    expect(await here.redis.exists(here.key("polls"), here.key("watch", pollKey))).toBe(0);
+    expect(await here.by.polls.pending.dueInMs(pollKey)).toBeUndefined();
+    expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
   });
 });

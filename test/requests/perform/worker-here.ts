@@ -83,7 +83,6 @@ export async function workerHere(
     workerId,
     isAlive: async () => true,
     wake: async () => undefined,
-    wakeIfIdle: async () => undefined,
     polls: createPolls(redis, key, store.latest),
     calling: new Set(),
     shares: createShares(20),

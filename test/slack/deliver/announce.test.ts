@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
@@ -69,7 +70,7 @@ async function announcing() {
         .seesChannel("ops")
         .messages.filter(({ text }) => /frozen/.test(text)),
     async empty(): Promise<void> {
-      await expect.poll(() => redis.zcard(key("notices")), { timeout: 5000 }).toBe(0);
+      await expect.poll(() => pendingOf(redis, key, "notice"), { timeout: 5000 }).toBe(0);
     },
     async [Symbol.asyncDispose]() {
       for (const one of started) await one.close();
@@ -100,7 +101,7 @@ describe("a notice", () => {
     await asleep.promise;
     here.start();
     // Out of sight for half a minute: as if that had passed
-    await here.redis.zadd(here.key("notices"), 0, notice.id);
+    await here.redis.zadd(here.key("pending"), 0, `notice ${notice.id}`);
     await here.empty();
     expect(here.said()).toHaveLength(1);
     awake.resolve();
@@ -134,8 +135,9 @@ describe("a notice", () => {
       "said:notice": `posting ${Number(seconds)}000`,
     });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
-    await here.redis.zadd(here.key("notices"), 0, notice.id);
-    const due = async () => Number(await here.redis.zscore(here.key("notices"), notice.id));
+    await here.redis.zadd(here.key("pending"), 0, `notice ${notice.id}`);
+    const due = async () =>
+      Number(await here.redis.zscore(here.key("pending"), `notice ${notice.id}`));
     const soon = Number(seconds) * 1000;
     await expect.poll(due).toBeGreaterThan(soon);
     // Taken out of sight for 30 s, then put down to when that other call must have ended

@@ -197,7 +197,7 @@ describe("the delivery of messages", () => {
     const before = here.notices.length;
     await store.outbox.later(id, 0);
     await expect
-      .poll(async () => Number(await redis.zscore(store.outbox.list, id)))
+      .poll(async () => Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))))
       .toBeGreaterThan(await store.now());
     expect(here.notices).toHaveLength(before);
     expect(here.recorded).toEqual([id]);
@@ -218,8 +218,8 @@ describe("the delivery of messages", () => {
   it("puts nothing off that another process moved while it was read", async () => {
     await using here = await deliveringWith(() => undefined);
     const { redis, key, rateLimiter } = here;
-    const mine = createOutbox(redis, key("mine"), (id) => key("thing", id));
-    const others = createRecords(redis, key, key("open"), mine);
+    const mine = createOutbox(redis, key, "thing", (id) => key("thing", id));
+    const others = createRecords(redis, key, { open: key("open"), outbox: mine });
     const move = (revision: number) =>
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
     await move(0);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { renderFeed } from "../../../src/digests/render-feed.ts";
+import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
@@ -46,7 +47,7 @@ async function feeding(interval = 1) {
     },
     said: (channel = "ops") => slack.person("vera").seesChannel(channel).messages.map(wordsOf),
     async empty(): Promise<void> {
-      await expect.poll(() => redis.zcard(key("feeds")), { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => pendingOf(redis, key, "feed"), { timeout: 10_000 }).toBe(0);
     },
     async [Symbol.asyncDispose]() {
       for (const one of started) await one.close(5000);

@@ -24,7 +24,6 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
   const log = silentLog();
   const rollouts = createRollouts(redis, key);
   const id = newRolloutId();
-  const outbox = key("rolls", "outbox");
   const started: { close(): Promise<void> }[] = [];
   const targets = ["web-1", "web-2", "web-3"].map((name) => vmTarget(name));
   await rollouts.plan(
@@ -47,7 +46,6 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     slack,
     redis,
     key,
-    outbox,
     rollouts,
     id,
     start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
@@ -78,10 +76,10 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     },
     /** It is taken out of sight for half a minute: as if that had passed. */
     async isDueAgain(): Promise<void> {
-      await redis.zadd(outbox, 0, id);
+      await rollouts.outbox.later(id, 0);
     },
     async empty(): Promise<void> {
-      await expect.poll(() => redis.zcard(outbox), { timeout: 5000 }).toBe(0);
+      await expect.poll(rollouts.outbox.depth, { timeout: 5000 }).toBe(0);
     },
     cards: () =>
       slack
@@ -204,7 +202,7 @@ describe("the message of a rollout", () => {
     here.start();
     await here.goes("running", 0);
     const owed = async () => {
-      const left = await here.redis.zcard(here.outbox);
+      const left = await here.rollouts.outbox.depth();
       if (left > 0) await here.isDueAgain();
       return left;
     };

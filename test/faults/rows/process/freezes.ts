@@ -122,8 +122,8 @@ export const processRows: Row[] = [
           ids.push(newest);
           await queue.addBulk(
             Array.from({ length: 6 }, (_, k) => ({
-              name: "advance",
-              data: { request: newest },
+              name: "step",
+              data: { kind: "step", id: newest },
               opts: { jobId: `double-${newest}-${k}`, removeOnComplete: true, removeOnFail: true },
             })),
           );

@@ -97,7 +97,8 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R9",
-    fault: "every queue and the list of polls are wiped by hand while requests are open",
+    fault:
+      "every queue, and all steps and polls that are pending, are wiped by hand while requests are open",
     must: "every request is done",
     unknown: "no trace",
     run: ({ seed }) =>
@@ -111,7 +112,9 @@ export const redisTroubleRows: Row[] = [
             const queue = new Queue(name, { connection: stage.redis, prefix });
             await queue.obliterate({ force: true });
           }
-          await stage.redis.del(`${prefix}:polls`);
+          const pending = await stage.redis.zrange(`${prefix}:pending`, 0, "-1");
+          for (const member of pending.filter((one) => /^(step|poll) /.test(one)))
+            await stage.redis.zrem(`${prefix}:pending`, member);
           stage.faults += 5;
         }
         const journal = await stage.quiet();
@@ -164,11 +167,11 @@ export const redisTroubleRows: Row[] = [
         const ring = async () => {
           for (const { id } of await stage.journal()) {
             await queue.add(
-              "advance",
-              { request: id },
-              { deduplication: { id }, removeOnComplete: true },
+              "step",
+              { kind: "step", id },
+              { deduplication: { id: `step ${id}` }, removeOnComplete: true },
             );
-            await queue.add("advance", { request: id }, { removeOnComplete: true });
+            await queue.add("step", { kind: "step", id }, { removeOnComplete: true });
             stage.faults += 2;
           }
         };

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { looking } from "../../../support/looking.ts";
 import { takenDown } from "./taken-down.ts";
 import { type Expectation, fresh, judged, kinds, onStage, type Row } from "../row.ts";
+import { createKeys } from "../../../../src/redis/redis.ts";
+import { pendingOf } from "../../../support/pending.ts";
 import type { Stage } from "../../stage/stage.ts";
 
 /** What is told of an outage afterwards, while processes are killed over it. */
@@ -121,17 +123,16 @@ async function oneRecapEach(
   part: "slack" | "redis" | "service",
   channels: readonly string[],
 ): Promise<Expectation> {
-  const key = (name: string) => `{${stage.namespace}}:${name}`;
+  const key = createKeys(stage.namespace);
   await looking(
     async () => {
-      const open = await stage.redis.hget(key(`outages:seen:${part}`), "id");
-      const due = await stage.redis.zcard(key("outages:due"));
-      const unsaid = await stage.redis.zcard(key("notices"));
-      return !open && due + unsaid === 0 ? true : undefined;
+      const open = await stage.redis.hget(key("outages", "seen", part), "id");
+      const left = await pendingOf(stage.redis, key, "recap", "notice");
+      return !open && left === 0 ? true : undefined;
     },
     60_000,
     async () =>
-      `Outages: ${JSON.stringify(await stage.redis.hgetall(key(`outages:seen:${part}`)))}`,
+      `Outages: ${JSON.stringify(await stage.redis.hgetall(key("outages", "seen", part)))}`,
   );
   const messages = await stage.slack.messages();
   const idOf = (message: (typeof messages)[number]) =>

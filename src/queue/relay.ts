@@ -1,0 +1,28 @@
+import type { Log } from "../log/log.ts";
+import { createOverdue } from "../redis/pending.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { repeatHere } from "../redis/repeat.ts";
+import type { Queues } from "./queues.ts";
+
+/** So many are looked for at once whose job is missing. */
+const mostOverdue = 1_000;
+
+/**
+ * Adds a job for whatever is overdue on the pending list: its process died before it could, or the job got lost. Runs in every process,
+ * for all queues.
+ */
+export function startRelay(options: {
+  redis: RedisClient;
+  key: Keys;
+  queues: Pick<Queues, "wake">;
+  everyMs: number;
+  log: Log;
+}) {
+  const { redis, key, queues, everyMs, log } = options;
+  const overdue = createOverdue(redis, key);
+  const relay = async () => {
+    for (const { kind, id } of await overdue(mostOverdue, everyMs)) await queues.wake(kind, id);
+  };
+  // Without Redis its connection tells of it
+  return repeatHere("relay", everyMs, () => relay().catch(() => undefined), log);
+}
