@@ -208,7 +208,7 @@ export function createRefresher(by: RefresherOptions) {
   }
 
   /** The chips that were asked for last come first: those before them may be made up. */
-  async function round(): Promise<void> {
+  async function refreshDue(): Promise<void> {
     const due = [...all.values()].filter(
       ({ dueAt, isUnknown, failures }) => dueAt <= now() && (!isUnknown || failures < mostRetries),
     );
@@ -216,7 +216,7 @@ export function createRefresher(by: RefresherOptions) {
     await Promise.all(affordable.map((wanted) => once(wanted)));
   }
 
-  const repeated = repeatHere("endorsements", everyMs, round, log);
+  const repeated = repeatHere("endorsements", everyMs, refreshDue, log);
   return {
     /** Asks for what evidence needs and the folder lacks, and waits for it a little. Never rejects. */
     async ensure(needed: Needed): Promise<void> {
@@ -236,7 +236,7 @@ export function createRefresher(by: RefresherOptions) {
       if (missing.length === 0) return;
       await Promise.race([Promise.all(missing), pause(patienceMs, undefined, { ref: false })]);
     },
-    round: repeated.now,
+    refreshDue: repeated.now,
     async close(): Promise<void> {
       closing.abort();
       await repeated.close();

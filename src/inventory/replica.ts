@@ -117,7 +117,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   }
 
   /** Reads what was written since the last time; what there is, when this process is in doubt or Redis has lost a write. */
-  async function takeOver(): Promise<void> {
+  async function readNew(): Promise<void> {
     let isWhole = isInDoubt;
     isInDoubt = false;
     try {
@@ -174,7 +174,7 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
 
   /** Callers at the same time share one run. */
   async function sync(): Promise<void> {
-    running ??= takeOver().finally(() => (running = undefined));
+    running ??= readNew().finally(() => (running = undefined));
     try {
       await running;
       isReachable = true;

@@ -222,7 +222,7 @@ export async function keepPolicy(on: KeeperOptions) {
     for (const listener of listeners) listener();
   }
 
-  async function round(): Promise<void> {
+  async function keep(): Promise<void> {
     if (config.watchesPolicy && file.isReplaced()) await load();
     await settle();
     const signs = await readPolicySigns(redis, key);
@@ -256,12 +256,12 @@ export async function keepPolicy(on: KeeperOptions) {
   }
 
   let turn = Promise.resolve();
-  /** A signal may come while a round runs. */
+  /** A signal may come while the file is looked at. */
   function inTurn(act: () => Promise<void>): Promise<void> {
     turn = turn.then(act).catch(later);
     return turn;
   }
-  const repeated = repeatHere("policy", beatMs, () => inTurn(round), log);
+  const repeated = repeatHere("policy", beatMs, () => inTurn(keep), log);
   return {
     standstill,
     /** Rereads the file. Never rejects. */

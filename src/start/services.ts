@@ -389,7 +389,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
  * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
  * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
  */
-export const storedFormat = "2";
+export const storedFormat = "3";
 
 /**
  * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or workers of it

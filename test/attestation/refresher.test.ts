@@ -102,15 +102,15 @@ describe("the refresher of endorsements", () => {
   it("renews lists from half of their life on, never certificates of chips, and takes no older one", async () => {
     await using at = await vendors();
     await at.refresher.ensure(needs(snp));
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked).toHaveLength(2);
     // The list lives from 10 days ago to in 30 days
     at.clock.now += 15 * dayMs;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked.slice(2)).toEqual(["/vcek/v1/Genoa/crl"]);
     expect(at.lines.join("")).toContain('"stored":"kept"');
     // There was nothing newer: it isn't asked over and over
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked).toHaveLength(3);
     expect(await at.verified(snp)).toBe("authentic");
   });
@@ -122,25 +122,25 @@ describe("the refresher of endorsements", () => {
     expect(await at.verified(snp)).toBe("unverifiable");
     expect(at.lines.join("")).toMatch(/not-renewed.*refused: /);
     await at.refresher.ensure(needs(snp));
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked.filter((url) => url.endsWith("/crl"))).toHaveLength(1);
     at.weather.damages = "";
     at.weather.size = 5 * 1024 * 1024;
     at.clock.now += 11_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.lines.join("")).toContain("larger than");
     at.weather.size = 0;
     at.weather.status = 429;
     at.weather.headers = { "retry-after": "600" };
     at.clock.now += 21_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.lines.join("")).toContain("answered 429");
     at.weather.status = 200;
     at.clock.now += 500_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked.filter((url) => url.endsWith("/crl"))).toHaveLength(3);
     at.clock.now += 120_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(await at.verified(snp)).toBe("authentic");
   });
 
@@ -175,7 +175,7 @@ describe("the refresher of endorsements", () => {
     await at.refresher.ensure(needs(snp));
     await writeEndorsements(at.theirs, { ranOut: ["Genoa"] });
     at.clock.now += 15 * dayMs;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.lines.join("")).toMatch(/refused: it ended on/);
     expect(await at.verified(snp)).toBe("authentic");
   });
@@ -203,20 +203,20 @@ describe("evidence that nobody signed", () => {
     expect(chips()).toBe(12);
     // A minute earns six more calls, and half of the budget is kept for chips that are new
     at.clock.now += 60_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(chips()).toBe(12);
     at.clock.now += 60_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(chips()).toBe(18);
     // Days later all were tried, and nobody asks any longer
     for (let hour = 0; hour < 24 * 40; hour += 1) {
       at.clock.now += 3_600_000;
-      await at.refresher.round();
+      await at.refresher.refreshDue();
     }
     const all = chips();
     expect(all).toBeLessThanOrEqual(60 * 8);
     at.clock.now += 10 * dayMs;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(chips()).toBe(all);
   });
 
@@ -225,13 +225,13 @@ describe("evidence that nobody signed", () => {
     at.weather.status = 404;
     for (const one of madeUp(1)) await at.refresher.ensure(needs(one));
     at.clock.now += 120_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     at.weather.status = 200;
     await at.refresher.ensure(needs(snp));
     expect(at.asked.at(-1)).toContain(`/vcek/v1/Genoa/${"c1".repeat(8)}`);
     // The list had failed, too
     at.clock.now += 60_000;
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(await at.verified(snp)).toBe("authentic");
   });
 
@@ -239,7 +239,7 @@ describe("evidence that nobody signed", () => {
     await using at = await vendors();
     const strange = evidenceOf({ ...machine, platform: "TDX" }, { isStranger: true });
     await at.refresher.ensure(needs(strange));
-    await at.refresher.round();
+    await at.refresher.refreshDue();
     expect(at.asked).toEqual([]);
   });
 
@@ -252,7 +252,7 @@ describe("evidence that nobody signed", () => {
     await at.refresher.ensure(needs(first));
     for (let hour = 0; hour < 7; hour += 1) {
       at.clock.now += 3_600_000;
-      await at.refresher.round();
+      await at.refresher.refreshDue();
     }
     expect(asked()).toBe(8);
     // It failed so often that it is due in half an hour at the earliest

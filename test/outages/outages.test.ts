@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createOutageStore, type Part, parts, type Past } from "../../src/outages/outages.ts";
 import { createDependencyMonitor } from "../../src/outages/outages.ts";
+import { readPending } from "../../src/redis/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minute = 60_000;
@@ -13,7 +14,7 @@ async function keeping() {
   const store = createOutageStore(redis, key);
   const seen = (part: Part) => key("outages", "seen", part);
   /** Whether recaps are pending, due or not. */
-  const isPending = async () => (await redis.exists(key("outages", "due"))) === 1;
+  const isPending = async () => (await store.pending.depth()) > 0;
   return {
     redis,
     store,
@@ -34,8 +35,7 @@ async function keeping() {
     open: async () => (await store.state()).open.map(({ part }) => part),
     /** Outages that are to be told of, due or not. */
     async past(): Promise<Past[]> {
-      const due = key("outages", "due");
-      return (await redis.zrange(due, 0, "-1")).map(store.read);
+      return ((await readPending(redis, key)).get("recap") ?? []).map(store.read);
     },
     [Symbol.asyncDispose]: close,
   };

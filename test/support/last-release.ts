@@ -21,6 +21,10 @@ export function lastReleaseProblem(): string | undefined {
   }
 }
 
+/** One of its files. */
+export const lastReleaseFile = (name: string): string =>
+  git("show", `${lastRelease}:${name}`).toString();
+
 export interface Release extends Disposable {
   /** Where its `gatehouse.mjs` is. */
   folder: string;
