@@ -32,7 +32,7 @@ export function startPendingWork(
   },
 ) {
   const { queue, wake, log } = options;
-  const byKind = new Map(works.map((work) => [work.pending.kind, work]));
+  const byKind = new Map<string, PendingWork>(works.map((work) => [work.pending.kind, work]));
 
   const { of, refuse, ...hold } = holdable(log);
   const worker = new Worker<PendingJob>(

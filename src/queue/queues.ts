@@ -1,5 +1,6 @@
 import { Queue } from "bullmq";
 import { BullMQOtel } from "bullmq-otel";
+import type { PendingKind } from "../redis/pending.ts";
 import type { RedisClient } from "../redis/redis.ts";
 
 export type Queues = ReturnType<typeof createQueues>;
@@ -22,7 +23,7 @@ export interface InteractionJob {
   interaction: Kept;
 }
 
-/** What has ended is of no use to anybody: the journal has it. */
+/** What has ended is of no use to anybody: the journal has it. So a dashboard never shows a job that failed; the log does. */
 const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
 
 /** Spans of adding and processing jobs, and the trace that a job goes on with: nothing unless an SDK is loaded. */
@@ -32,8 +33,9 @@ export const telemetry = new BullMQOtel({ tracerName: "gatehouse" });
 const streams = { events: { maxLen: 100 } } as const;
 
 /**
- * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
- * without harm: the relay adds it again.
+ * Jobs wake workers; the journal is the truth. A job of `requests`, `polls`, or `messages` carries only a kind and an ID, and may be
+ * lost, delivered twice, or removed by hand without harm: the relay adds it again. One of `interactions` is the whole interaction, as
+ * nobody else has it.
  */
 export function createQueues(connection: RedisClient, prefix: string) {
   const options = { connection, prefix, defaultJobOptions, streams, telemetry };
@@ -45,15 +47,23 @@ export function createQueues(connection: RedisClient, prefix: string) {
   const polls = new Queue<PendingJob>("polls", options);
   /** What people did in Slack, until it is handled: due only where its gateway died. */
   const interactions = new Queue<InteractionJob>("interactions", options);
-  /** What one worker does for all, again and again: BullMQ's job schedulers. */
+  /** Periodic tasks, once for the installation: BullMQ's job schedulers. */
   const schedules = new Queue("schedules", options);
-  /** What isn't here is a message. */
-  const ofKind: Readonly<Record<string, Queue<PendingJob>>> = {
+  const ofKind = {
     step: requests,
     "rollout-step": requests,
     poll: polls,
     "late-look": polls,
-  };
+    request: messages,
+    "shared-card": messages,
+    rollout: messages,
+    alert: messages,
+    "alert-held": messages,
+    proposal: messages,
+    notice: messages,
+    feed: messages,
+    recap: messages,
+  } satisfies Record<PendingKind, Queue<PendingJob>>;
   const all = [interactions, requests, messages, polls, schedules];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
@@ -63,9 +73,14 @@ export function createQueues(connection: RedisClient, prefix: string) {
     polls,
     schedules,
     requests,
-    /** Adds a job for what is pending: now, also where one is put off, and once more after one that runs. */
+    /**
+     * Adds the job of what is pending. Where one of the same ID is delayed, that runs now; where one is active, this one runs after it
+     * (`keepLastIfActive`).
+     */
     async wake(kind: string, id: string): Promise<void> {
-      const queue = ofKind[kind] ?? messages;
+      const queue: Queue<PendingJob> | undefined = ofKind[kind as PendingKind];
+      // Another release has kinds of its own
+      if (queue === undefined) return;
       const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
       await queue.add(kind, { kind, id }, { deduplication });
     },

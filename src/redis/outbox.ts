@@ -1,4 +1,4 @@
-import { createPending } from "./pending.ts";
+import { type PendingKind, createPending } from "./pending.ts";
 import {
   type Fields,
   type Keys,
@@ -12,7 +12,7 @@ import {
 const settle = `${redisTimeLua}
 local same = (redis.call('HGET', KEYS[2], 'revision') or ARGV[2]) == ARGV[2]
 if same and ARGV[3] == '0' then redis.call('ZREM', KEYS[1], ARGV[1])
-else redis.call('ZADD', KEYS[1], now + (same and ARGV[3] or ARGV[4]), ARGV[1]) end
+else redis.call('ZADD', KEYS[1], math.ceil(now + (same and ARGV[3] or ARGV[4])), ARGV[1]) end
 return same and 1 or 0
 `;
 
@@ -25,7 +25,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(
   redis: RedisClient,
   key: Keys,
-  kind: string,
+  kind: PendingKind,
   hashOf: (id: string) => string,
 ) {
   const pending = createPending(redis, key, kind);

@@ -5,7 +5,7 @@ const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
 if tonumber(due) > now then return {'later', tostring(math.ceil(due - now))} end
--- Half a millisecond marks it: nobody else writes such a score
+-- Half a millisecond marks it: all other scores are whole
 local taken = string.format('%.1f', now + 0.5)
 redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
@@ -42,10 +42,32 @@ return members
  */
 export const pendingList = (key: Keys): string => key("pending");
 
+/** What an ID on the list stands for, and so what is to be done. */
+export type PendingKind =
+  /** The next step of a request, of a rollout. */
+  | "step"
+  | "rollout-step"
+  /** A read for requests that wait, and the late look at one that wasn't applied. */
+  | "poll"
+  | "late-look"
+  /** Messages. */
+  | "request"
+  | "shared-card"
+  | "rollout"
+  | "alert"
+  | "proposal"
+  | "notice"
+  | "feed"
+  | "recap"
+  /** What was told of an alert and counts only later. */
+  | "alert-held";
+
 export type Pending = ReturnType<typeof createPending>;
 
-/** What is pending of one kind. */
-export function createPending(redis: RedisClient, key: Keys, kind: string) {
+/**
+ * What is pending of one kind. `later` and `expect` add its job at once: the worker that takes it too early delays it until its time.
+ */
+export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) {
   const list = pendingList(key);
   const runTake = defineScript(redis, "gatehouseTakePending", takeScript);
   const runRelease = defineScript(redis, "gatehouseReleasePending", releaseScript);
@@ -67,7 +89,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       wake(id);
     },
 
-    /** It is due now, unless it is on the list. */
+    /** Puts it on the list, due now; what is there stays as it is. */
     async expect(id: string): Promise<void> {
       await redis.zadd(list, "NX", String(await redisNow(redis)), memberOf(id));
       wake(id);

@@ -20,6 +20,9 @@ const owedKinds = [
   ["notice", "notice", "at"],
   ["shared-card", "shared", "createdAt"],
   ["alert", "alert", "createdAt"],
+  ["feed", "feed", "at"],
+  ["rollout", "roll", "createdAt"],
+  ["proposal", "proposal", "createdAt"],
 ] as const;
 
 /**

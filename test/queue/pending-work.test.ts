@@ -8,7 +8,7 @@ import { testRedis } from "../support/with-redis.ts";
 /** A pending list, and a process that works on it. */
 async function working(handle: (id: string) => Promise<void>, relayEveryMs = 10_000) {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
-  const pending = createPending(redis, key, "thing");
+  const pending = createPending(redis, key, "notice");
   const place = { redis, key, relayEveryMs };
   const work = startWork("messages", [{ pending, handle }], place);
   const queues = createQueues(redis, work.prefix);
@@ -75,7 +75,7 @@ it("comes back to what failed, to what nobody added a job for, and to a job that
   await here.pending.later("fails", 0);
   await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails"]);
   // As a process that died right after its script
-  await here.redis.zadd(here.pending.list, Date.now() - 1_000, "thing nobody's");
+  await here.redis.zadd(here.pending.list, Date.now() - 1_000, "notice nobody's");
   await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails", "nobody's"]);
   await here.pending.later("removed", 400);
   await expect.poll(() => here.queue.getDelayedCount()).toBe(1);

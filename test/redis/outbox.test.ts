@@ -4,7 +4,7 @@ import { testRedis } from "../support/with-redis.ts";
 
 it("settles what has not moved since; what has is still owed, and what is gone is settled", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
-  const outbox = createOutbox(redis, key, "thing", (id) => key("thing", id));
+  const outbox = createOutbox(redis, key, "notice", (id) => key("thing", id));
   await redis.hset(key("thing", "a"), "revision", 3);
   await outbox.later("a", 0);
   for (const inMs of [0, 60_000]) {
@@ -23,7 +23,7 @@ it("settles what has not moved since; what has is still owed, and what is gone i
 
 it("sets a mark only where it is as it was read", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
-  const outbox = createOutbox(redis, key, "thing", (id) => key("thing", id));
+  const outbox = createOutbox(redis, key, "notice", (id) => key("thing", id));
   const marked = await Promise.all([1, 2, 3].map((n) => outbox.mark("a", "said:card", "", `${n}`)));
   expect(marked.filter(Boolean)).toHaveLength(1);
   expect(await outbox.mark("a", "said:card", "7", "8")).toBe(false);

@@ -4,7 +4,7 @@ import { testRedis } from "../support/with-redis.ts";
 
 it("is taken when its time has come, under a mark that nobody else writes", async () => {
   await using here = await testRedis();
-  const pending = createPending(here.redis, here.key, "thing");
+  const pending = createPending(here.redis, here.key, "notice");
   const woken: string[] = [];
   pending.onWake((id) => woken.push(id));
   await pending.later("now", 0);
@@ -13,7 +13,7 @@ it("is taken when its time has come, under a mark that nobody else writes", asyn
   expect(woken).toEqual(["now", "soon", "now"]);
   const taken = await pending.take("now");
   if (!taken || !("mark" in taken)) throw new Error("it was due");
-  expect(Number(taken.mark)).toBe(Number(await here.redis.zscore(pending.list, "thing now")));
+  expect(Number(taken.mark)).toBe(Number(await here.redis.zscore(pending.list, "notice now")));
   expect(Number(taken.mark) % 1).toBe(0.5);
   expect(await pending.take("soon")).toEqual({ waitMs: expect.any(Number) });
   expect(await pending.take("gone")).toBeUndefined();
@@ -25,7 +25,7 @@ it("is taken when its time has come, under a mark that nobody else writes", asyn
 
 it("is released to a later time or off the list, but not where it was asked for since it was taken", async () => {
   await using here = await testRedis();
-  const pending = createPending(here.redis, here.key, "thing");
+  const pending = createPending(here.redis, here.key, "notice");
   const take = async () => {
     await pending.later("a", 0);
     const taken = await pending.take("a");
@@ -46,7 +46,7 @@ it("is released to a later time or off the list, but not where it was asked for 
 
 it("comes back where somebody took it off the list by hand, and is due when it was otherwise", async () => {
   await using here = await testRedis();
-  const pending = createPending(here.redis, here.key, "thing");
+  const pending = createPending(here.redis, here.key, "notice");
   await pending.later("later", 60_000);
   await pending.restore([]);
   await pending.restore(["later", "lost"]);
@@ -56,40 +56,40 @@ it("comes back where somebody took it off the list by hand, and is due when it w
 
 it("that is worked on for long gets another job, and isn't taken for asked for meanwhile", async () => {
   await using here = await testRedis();
-  const pending = createPending(here.redis, here.key, "thing");
+  const pending = createPending(here.redis, here.key, "notice");
   await pending.later("a", 0);
   const taken = await pending.take("a");
   if (!taken || !("mark" in taken)) throw new Error("it was due");
   const overdue = createOverdue(here.redis, here.key);
-  await expect.poll(() => overdue(10, 20)).toEqual([{ kind: "thing", id: "a" }]);
+  await expect.poll(() => overdue(10, 20)).toEqual([{ kind: "notice", id: "a" }]);
   await pending.release("a", taken.mark);
   expect(await pending.depth()).toBe(0);
 });
 
 it("of every kind is on one list, and what is overdue is told once in that time", async () => {
   await using here = await testRedis();
-  const [things, others] = ["thing", "other"].map((kind) =>
+  const [things, others] = (["notice", "feed"] as const).map((kind) =>
     createPending(here.redis, here.key, kind),
   );
   await things?.later("late", -1_000);
   await others?.later("of two words", -2_000);
   await things?.later("due", 0);
   const late = [
-    { kind: "other", id: "of two words" },
-    { kind: "thing", id: "late" },
+    { kind: "feed", id: "of two words" },
+    { kind: "notice", id: "late" },
   ];
   const overdue = createOverdue(here.redis, here.key);
   expect(await overdue(10, 500)).toEqual(late);
   expect(await overdue(10, 500)).toEqual([]);
   await expect
     .poll(() => overdue(1, 500), { timeout: 3_000 })
-    .toEqual([{ kind: "thing", id: "due" }]);
+    .toEqual([{ kind: "notice", id: "due" }]);
   expect([await things?.depth(), await others?.depth()]).toEqual([2, 1]);
   const all = await readPending(here.redis, here.key);
   expect([...all].map(([kind, ids]) => [kind, ids.length])).toEqual(
     expect.arrayContaining([
-      ["thing", 2],
-      ["other", 1],
+      ["notice", 2],
+      ["feed", 1],
     ]),
   );
 });

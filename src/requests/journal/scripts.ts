@@ -1,3 +1,4 @@
+import type { PendingKind } from "../../redis/pending.ts";
 import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { keepFinalMs } from "./record.ts";
 
@@ -16,7 +17,11 @@ const interactionMs = 24 * 3600_000;
 const firstPollMs = 1000;
 
 /** What is pending of a request: its messages, its next step, and the polls that it waits for (`redis/pending.ts`). */
-export const pendingKinds = { messages: "request", step: "step", poll: "poll" } as const;
+export const pendingKinds = {
+  messages: "request",
+  step: "step",
+  poll: "poll",
+} as const satisfies Record<string, PendingKind>;
 const messagesOf = `'${pendingKinds.messages} ' .. `;
 const stepOf = `'${pendingKinds.step} ' .. `;
 const pollOf = `'${pendingKinds.poll} ' .. `;

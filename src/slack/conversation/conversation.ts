@@ -105,9 +105,13 @@ export function createConversation(
 
     withoutRedis: (interaction, how) => withoutRedis(interaction, seenNow(interaction), how, watch),
 
-    async tooLate(reply: Reply): Promise<void> {
-      const what = md`Gatehouse was interrupted while reading your command. Nothing was done; please send it again.`;
-      await reply.privately(say(what));
+    async tooLate(interaction: Interaction, reply: Reply): Promise<void> {
+      const gateway = seenNow(interaction);
+      const first = await gateway.store.madeBy(interaction.id);
+      if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
+      const what = md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`;
+      const way = md`${"/gatehouse jobs"} shows what was requested. If it isn't there, try again.`;
+      await reply.privately(say(what, way));
     },
   };
 }

@@ -186,7 +186,7 @@ export function createDeliveries(options: DeliveryOptions) {
       const interaction = stored as Interaction;
       return track(interaction, () =>
         attempt(interaction, async (reply) => {
-          if (isTooLate) return handlers.tooLate(reply);
+          if (isTooLate) return handlers.tooLate(interaction, reply);
           if (interaction.kind === "submission") {
             const result = await handlers.submit(interaction);
             // Its modal is closed, so its errors go into a message

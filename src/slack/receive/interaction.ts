@@ -81,7 +81,7 @@ export interface Suggestion {
   description?: string;
 }
 
-/** Everything except `submit` and `suggest` runs after the ack. */
+/** `submit` and `suggest` run before the ack, `peopleChanged` beside it, everything else after it. */
 export interface Handlers {
   /** May run twice for one interaction, when a gateway dies during it: must be idempotent by its `id`. */
   handle(interaction: Interaction, reply: Reply): Promise<void>;
@@ -97,7 +97,7 @@ export interface Handlers {
     how: { mayRun: boolean },
   ): ((reply: Reply) => Promise<void>) | undefined;
   /** A gateway died during this interaction, too long ago to handle it now. */
-  tooLate(reply: Reply): Promise<void>;
+  tooLate(interaction: Interaction, reply: Reply): Promise<void>;
   /** A user group changed, as this event of Slack says; `id` names the event. */
   peopleChanged(event: unknown, id: string): void | Promise<void>;
 }

@@ -137,6 +137,8 @@ function openSession(options: SocketReceiverOptions) {
 
   // Wraps the client's listener, which throws unhandled on an envelope without an event (`app_rate_limited`).
   const [deliver] = client.listeners("ws_message");
+  // An update that renames it must not drop every delivery in silence
+  if (deliver === undefined) throw new Error("@slack/socket-mode has no listener for messages");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (data: unknown, isBinary: unknown) => {
     const envelope = typeof data === "string" ? parseJson(data) : undefined;
@@ -150,7 +152,7 @@ function openSession(options: SocketReceiverOptions) {
       client.websocket?.send(ack, () => undefined);
       return;
     }
-    Promise.try(() => deliver?.(data, isBinary)).catch((error: unknown) =>
+    Promise.try(() => deliver(data, isBinary)).catch((error: unknown) =>
       log.error("slack.envelope-failed", { error }),
     );
   });

@@ -218,7 +218,7 @@ describe("the delivery of messages", () => {
   it("puts nothing off that another process moved while it was read", async () => {
     await using here = await deliveringWith(() => undefined);
     const { redis, key, rateLimiter } = here;
-    const mine = createOutbox(redis, key, "thing", (id) => key("thing", id));
+    const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
     const others = createRecords(redis, key, { open: key("open"), outbox: mine });
     const move = (revision: number) =>
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
