@@ -6,7 +6,8 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import { scopeOfChannel } from "../policy/access.ts";
 import { isRunIn } from "../policy/refusal.ts";
-import { sharedBy } from "../redis/shown.ts";
+import { type Board, boardOf, parseBoard } from "../redis/board.ts";
+import type { Fields } from "../redis/redis.ts";
 import {
   type ChangeCommand,
   type Command,
@@ -21,15 +22,8 @@ import { refusedInError } from "../requests/render/render-result.ts";
 import { targetOf } from "../requests/submit/resolve-targets.ts";
 import type { Source } from "../slack/deliver/deliver.ts";
 import { type Owed, anewMark, isSaid, paced } from "../slack/deliver/post-once.ts";
-import {
-  type Alerts,
-  type Overview,
-  type Posted,
-  type StoredAlert,
-  parseAlert,
-  parseOverview,
-} from "./alerts.ts";
-import { openPlace, tryAgainMs } from "../slack/deliver/open-place.ts";
+import { type Alerts, type StoredAlert, parseAlert } from "./alerts.ts";
+import { closedIn, openPlace, tryAgainMs } from "../slack/deliver/open-place.ts";
 import {
   type View,
   mostWithControls,
@@ -78,18 +72,22 @@ export function alertSource(options: {
   let reading = 0;
 
   const read: Source["read"] = async (id, fields) => {
-    const overview = parseOverview(id, fields);
+    const overview = parseBoard(id, fields);
     const alert = parseAlert(id, fields);
-    const { revision, createdAt } = overview ?? alert ?? {};
-    if (revision === undefined || createdAt === undefined) return undefined;
-    const shared = alert && sharedBy(alert.delivered);
-    if (shared !== undefined) await alerts.touch(shared);
-    const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
-    if (alert && shared === undefined && (await isToMove(alert, as.now)))
+    const stored = overview ?? alert;
+    if (!stored) return undefined;
+    const { createdAt, revision } = stored;
+    const overviewId = alert && boardOf(alert.delivered);
+    if (overviewId !== undefined) {
+      const hasEnded = alert?.state === "ended";
+      const isShown = await alerts.overviews.touch(overviewId, hasEnded);
+      if (isShown || hasEnded) return { createdAt, revision, messages: [] };
+      await alerts.overviews.leave(id, overviewId, alerts.outbox);
       return read(id, await alerts.outbox.get(id));
-    const owed = overview
-      ? await overviewOwed(overview, as)
-      : alert && shared === undefined && owedOf(alert, as);
+    }
+    const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
+    if (alert && (await isToMove(alert, as.now))) return read(id, await alerts.outbox.get(id));
+    const owed = overview ? await overviewOwed(overview, fields, as) : alert && owedOf(alert, as);
     return { createdAt, revision, messages: [], ...owed };
   };
 
@@ -134,7 +132,10 @@ export function alertSource(options: {
       urgency: "alert",
       covers: keys,
       closed: whenClosed(alert.id, channelId),
-      join: now - createdAt < ownCardMs ? undefined : () => alerts.join(alert, channelId),
+      join:
+        now - createdAt < ownCardMs
+          ? undefined
+          : () => alerts.overviews.join(alert.id, { channelId }),
     };
     const { formerCard, formerShown } = alert.delivered;
     const former: Owed[] = formerCard
@@ -197,12 +198,12 @@ export function alertSource(options: {
     return 0;
   };
 
-  async function overviewOwed(overview: Overview, as: Now) {
+  async function overviewOwed(overview: Board, fields: Fields, as: Now) {
     const { now, frozen } = as;
-    const { delivered, memberIds } = overview;
+    const { delivered, memberIds, place } = overview;
     const { policy } = options.config;
     const channelId =
-      delivered.card?.channelId ?? openPlace(overview.channelId, policy, overview.closed, now);
+      delivered.card?.channelId ?? openPlace(place.channelId, policy, closedIn(fields), now);
     if (channelId === undefined) return { messages: [], waitMs: tryAgainMs };
     const members = await alerts.getMany(memberIds);
     const firing = members.filter(({ state }) => state === "firing");
@@ -225,8 +226,12 @@ export function alertSource(options: {
   }
 
   /** Never the last: results of requests go first. */
-  const pacedBy = ({ delivered }: Posted, version: string, look: string, now: number) =>
-    paced(delivered, { version, look, isLast: false }, now, options.editMs);
+  const pacedBy = (
+    { delivered }: Pick<Board, "delivered">,
+    version: string,
+    look: string,
+    now: number,
+  ) => paced(delivered, { version, look, isLast: false }, now, options.editMs);
 
   /** So many of its VMs are read from the compute service: those that can have controls. */
   async function viewOf(
@@ -282,7 +287,7 @@ export function alertSource(options: {
     return vm?.status;
   }
 
-  return { kind: "alert", outbox: alerts.outbox, read };
+  return { outbox: alerts.outbox, read };
 }
 
 /** What was told of a group and is held counts, once its time has come. It says nothing itself. */
@@ -290,5 +295,5 @@ export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
   const read: Source["read"] = async (id) => {
     return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };
   };
-  return { kind: "alert-held", outbox: alerts.held, read };
+  return { outbox: alerts.held, read };
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertSource } from "../config/policy-file.ts";
 import { within } from "../deadline.ts";
+import { boardOf, createBoards } from "../redis/board.ts";
 import { createOutbox } from "../redis/outbox.ts";
 import { createRecords } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
-import { membersIn, placeIn, sharedBy, shownIn } from "../redis/shown.ts";
+import { placeIn, shownIn } from "../redis/shown.ts";
 import {
   type AlertGroup,
   bareGroup,
@@ -58,54 +59,33 @@ interface AlertRecord {
 
 export type Silence = "quiet" | "unheard" | "source-removed";
 
-/** Of one group, or of a message for several. */
-export interface Posted {
+export interface StoredAlert {
   id: string;
+  record: AlertRecord;
+  state: "firing" | "ended";
   revision: number;
   createdAt: number;
+  changedAt: number;
   /** `formerShown`: what its former card shows since it stands in another channel. */
   delivered: ReturnType<typeof shownIn> & { formerShown: string };
   closed: Closed;
 }
-
-export interface StoredAlert extends Posted {
-  record: AlertRecord;
-  state: "firing" | "ended";
-  changedAt: number;
-}
-
-const postedOf = (id: string, fields: Fields): Posted => ({
-  id,
-  revision: Number(fields["revision"]),
-  createdAt: Number(fields["createdAt"]),
-  delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
-  closed: closedIn(fields),
-});
 
 /** Undefined for one that is gone. */
 export function parseAlert(id: string, fields: Fields): StoredAlert | undefined {
   const { alert, state } = fields;
   if (!alert || !state) return undefined;
   const record = JSON.parse(alert) as AlertRecord;
-  const changedAt = Number(fields["changedAt"]);
   return {
-    ...postedOf(id, fields),
+    id,
     record,
     state: fires(record.group) ? "firing" : "ended",
-    changedAt,
+    revision: Number(fields["revision"]),
+    createdAt: Number(fields["createdAt"]),
+    changedAt: Number(fields["changedAt"]),
+    delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
+    closed: closedIn(fields),
   };
-}
-
-/** Several groups in one message. */
-export interface Overview extends Posted {
-  channelId: string;
-  memberIds: readonly string[];
-}
-
-export function parseOverview(id: string, fields: Fields): Overview | undefined {
-  const { channel: channelId } = fields;
-  if (!channelId) return undefined;
-  return { ...postedOf(id, fields), channelId, memberIds: membersIn(fields) };
 }
 
 /** What a delivery means here and now. */
@@ -122,8 +102,6 @@ const keptMs = 7 * 24 * 3600_000;
 /** Longer than any record is kept that it could lead to. */
 const pointerMs = 30 * 24 * 3600_000;
 const mostEvents = 30;
-/** An overview takes further groups for so long (ms). */
-const gathersMs = 10 * 60_000;
 const maxTries = 20;
 /** A delivery that isn't taken by then is put off: Alertmanager waits for 10 s (ms). */
 const takenWithinMs = 8_000;
@@ -153,6 +131,15 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   /** Groups with a delivery that is held, each due when it counts. */
   const held = createOutbox(redis, key, "alert-held", alertKey);
   const records = createRecords(redis, key, { open: key("alerts", "open"), outbox });
+  /** Several groups in one message. */
+  const overviews = createBoards(redis, {
+    outbox,
+    memberKey: alertKey,
+    openKey: (...place) => key("alerts", "overview", ...place),
+    letter: "o",
+    opensForMs: 10 * 60_000,
+    keptMs,
+  });
   const now = () => redisNow(redis);
   const get = async (id: string) => parseAlert(id, await outbox.get(id));
 
@@ -174,7 +161,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
-  /** Its message looks different now, or that of several groups. */
+  /** Its message looks different now. */
   async function touch(id: string): Promise<void> {
     if (await redis.exists(alertKey(id))) await records.touch(id);
   }
@@ -222,6 +209,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   return {
     outbox,
     held,
+    overviews,
     now,
     get,
     getMany,
@@ -346,20 +334,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       }
     },
 
-    /** The group is told in a message with others. Idempotent; false when it has its own by now. */
-    async join({ id }: StoredAlert, channelId: string): Promise<boolean> {
-      const at = await now();
-      const overview = `o-${shortHash(channelId, String(Math.floor(at / gathersMs)))}`;
-      await redis
-        .multi()
-        .hset(alertKey(overview), { channel: channelId, [`member:${id}`]: String(at) })
-        .hsetnx(alertKey(overview), "createdAt", at)
-        .pexpire(alertKey(overview), keptMs)
-        .exec();
-      await records.touch(overview);
-      return outbox.mark(id, "said:card", "", `shared ${overview}`);
-    },
-
     /** The channel took no message, of a group or of several: it is tried again later. */
     async close(id: string, channelId: string): Promise<void> {
       await outbox.remember(id, closedField(channelId, await now()));
@@ -369,14 +343,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async untold(afterMs = untoldMs): Promise<StoredAlert[]> {
       const [open, at] = [await getMany(await records.openIds()), await now()];
       return open.filter(({ delivered, createdAt }) => {
-        const isShown = delivered.card !== undefined || sharedBy(delivered) !== undefined;
+        const isShown = delivered.card !== undefined || boardOf(delivered) !== undefined;
         return !isShown && at - createdAt >= afterMs;
       });
     },
 
     /** Where the group is told: its own message, or one with others. */
     async placeOf(alert: StoredAlert) {
-      const overview = sharedBy(alert.delivered);
+      const overview = boardOf(alert.delivered);
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
     },
 

@@ -7,7 +7,7 @@ import type { Message } from "../messages/message.ts";
 import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
-import { sharedBy } from "../redis/shown.ts";
+import { boardOf } from "../redis/board.ts";
 import { type ChangeCommand, targetArgument } from "../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
@@ -90,7 +90,7 @@ export function recapWork(options: RecapOptions): PendingWork {
     const undelivered = await store.outbox.among(ids);
     // Read after that: a request leaves its outbox only once its shared card is on that one's
     const requests = await store.getMany(ids);
-    const shared = requests.map((request) => sharedBy(request.delivered) ?? "");
+    const shared = requests.map((request) => boardOf(request.delivered) ?? "");
     const pending = await store.sharedCards.outbox.among(shared);
     for (const [n, { record }] of requests.entries())
       if (pending.has(shared[n] ?? "")) undelivered.add(record.id);

@@ -98,5 +98,5 @@ export function proposalSource(options: {
     return { createdAt, revision, messages, waitMs };
   }
 
-  return { kind: "proposal", outbox, read };
+  return { outbox, read };
 }

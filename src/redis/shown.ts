@@ -20,13 +20,3 @@ export function shownIn(fields: Fields) {
     ...(formerCard ? { formerCard } : {}),
   };
 }
-
-/** The ID of the message for several that shows this one. */
-export const sharedBy = ({ said }: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
-  /^shared (.+)/.exec(said["card"] ?? "")?.[1];
-
-/** The IDs of what a message for several shows, in the order in which they joined. */
-export const membersIn = (fields: Fields): readonly string[] =>
-  fieldsNamed("member:", fields)
-    .toSorted(([, a], [, b]) => Number(a) - Number(b))
-    .map(([member]) => member);

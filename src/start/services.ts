@@ -53,7 +53,8 @@ import {
 } from "../requests/render/since-request.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { createFeeds, createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
+import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
+import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { createAlerts, firingIn } from "../../src/alerts/alerts.ts";
+import { createAlerts, detailsOf, firingIn } from "../../src/alerts/alerts.ts";
+import { parseBoard } from "../../src/redis/board.ts";
 import { auditOf } from "../requests/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
 import { hears, wordsOf } from "../stories/words.ts";
@@ -803,6 +804,25 @@ describe("a storm of alerts", () => {
     await world.ada.types("ops", "/gatehouse freeze drill");
     const frozen = /alert groups firing[^]*All changes are frozen by ada: drill\./;
     expect((await hears(world.vera, "ops", frozen, 20_000)).ts).toBe(shared.ts);
+  }, 90_000);
+
+  it("whose shared message is gone from Redis goes on: a group that fires gets a message of its own", async () => {
+    await using world = await startAlertWorld();
+    const names = Array.from({ length: 20 }, (_, n) => `Storm${n}`);
+    await Promise.all(names.map((name) => fire(world, [{ name }], { groupKey: name })));
+    await hears(world.olivia, "ops", /\d+ alert groups firing/, 20_000);
+    await isQuiet(world);
+    const [overview = ""] = await world.client.keys(world.key("alert", "o-*"));
+    const board = parseBoard("", await world.client.hgetall(overview));
+    await world.client.del(overview);
+    const alert = await createAlerts(world.client, world.key).get(board?.memberIds[0] ?? "");
+    const name = alert ? (detailsOf(alert.record.group)[0]?.name ?? "") : "";
+    const own = () => inChannel(world).filter((one) => wordsOf(one).startsWith(`🔥 ${name} on`));
+    expect(own()).toEqual([]);
+    await fire(world, [{ name }, { name, vm: "db-1" }], { groupKey: name });
+    await expect.poll(() => own().length, { timeout: 20_000 }).toBe(1);
+    await isQuiet(world);
+    expect(own()).toHaveLength(1);
   }, 90_000);
 
   it("is shown or counted whole, in few messages, and a restart meanwhile is told at once", async () => {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { startWorld, type World } from "../../sandbox/world.ts";
-import { type AlertGroup, parseAlert, parseOverview } from "../../src/alerts/alerts.ts";
+import { type AlertGroup, parseAlert } from "../../src/alerts/alerts.ts";
+import { parseBoard } from "../../src/redis/board.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
@@ -170,7 +171,7 @@ async function countShown(redis: Redis): Promise<number> {
   const shown = new Set<string>();
   for (const hash of await redis.keys(key("alert", "*"))) {
     const [id, fields] = [hash.slice(key("alert", "").length), await redis.hgetall(hash)];
-    const [overview, alert] = [parseOverview(id, fields), parseAlert(id, fields)];
+    const [overview, alert] = [parseBoard(id, fields), parseAlert(id, fields)];
     if (overview?.delivered.card) for (const member of overview.memberIds) shown.add(member);
     if (alert?.delivered.card) shown.add(id);
     if (alert?.state === "firing" && isOf("Storm", alert.record.group)) ours.add(id);

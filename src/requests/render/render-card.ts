@@ -25,7 +25,7 @@ import {
 } from "../../messages/message.ts";
 import { rightsOver } from "../../policy/access.ts";
 import { type Confirming, askOnce, interruption, ownerOf } from "../../policy/refusal.ts";
-import { sharedBy } from "../../redis/shown.ts";
+import { boardOf } from "../../redis/board.ts";
 import {
   type ChangeCommand,
   calledName,
@@ -406,7 +406,7 @@ function lineOf({ request, command, note }: Member): Markdown {
   const { sign: symbol, text } = outcomeOf(request, command, note);
   if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
-  if (sharedBy(request.delivered) === undefined && state === "unknown")
+  if (boardOf(request.delivered) === undefined && state === "unknown")
     return md`${what}: outcome unknown, see its own message (${who})`;
   const since = when(progress.sentAt ?? record.createdAt, "{time}");
   const why = state === "authorized" && progress.why ? md`: ${progress.why}` : md``;

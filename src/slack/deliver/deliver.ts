@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type Work, during, workOnRequests } from "../../log/traces.ts";
 import { type ButtonSpec, Markdown, type Message, answered } from "../../messages/message.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
@@ -14,7 +13,7 @@ import {
 import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
 
 /** What messages are about: requests, shared cards, rollouts or notices. */
-export interface Source extends Pick<Subject, "kind" | "at"> {
+export interface Source extends Pick<Subject, "at"> {
   outbox: Outbox;
   /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
   read(id: string, fields: Fields): Promise<Owes | undefined>;
@@ -68,10 +67,10 @@ export function deliveryWork(
   }
 
   /** As `postOnce` says; undefined when none is owed. While a first post waits for its turn, an edit doesn't wait with it. */
-  async function postFirst({ kind, at, outbox }: Source, id: string, owes: Owes) {
+  async function postFirst({ at, outbox }: Source, id: string, owes: Owes) {
     const [owed, ...others] = inOrder(owes.messages);
     if (!owed) return undefined;
-    const subject = { kind, at, id, createdAt: owes.createdAt, outbox };
+    const subject = { kind: outbox.kind, at, id, createdAt: owes.createdAt, outbox };
     return during(owes.work ?? workOnRequests([]), async () => {
       const waitMs = await postOnce(subject, owed);
       const edit = waitMs > 0 && !isSaid(owed.mark) ? others.find(isToEdit) : undefined;
@@ -94,99 +93,6 @@ const isToEdit = (one: Owed) => isSaid(one.mark) && isOutdated(one);
 
 function isOutdated({ shows }: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;
-}
-
-const keptMs = 7 * 24 * 3600_000;
-/** In one script: few enough that Redis doesn't stand still. */
-const linesAtOnce = 200;
-
-/**
- * KEYS told, open, pending   ARGV channel, new ID, prefix of feeds, kept for (ms), then of each line its key and itself
- * → for each that was new the ID of its feed
- */
-const join = `${redisTimeLua}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[4])
-local joined = {}
-for n = 5, #ARGV, 2 do
-  if redis.call('ZADD', KEYS[1], 'NX', now, ARGV[n]) == 1 then
-    local id = redis.call('GET', KEYS[2])
-    if not id or redis.call('HGET', ARGV[3] .. id, 'sealed') or redis.call('EXISTS', ARGV[3] .. id) == 0 then
-      id = ARGV[2]
-      redis.call('SET', KEYS[2], id, 'PX', ARGV[4])
-      redis.call('HSET', ARGV[3] .. id, 'channel', ARGV[1], 'at', now)
-      redis.call('PEXPIRE', ARGV[3] .. id, ARGV[4])
-      redis.call('ZADD', KEYS[3], now, 'feed ' .. id)
-    end
-    local count = redis.call('HINCRBY', ARGV[3] .. id, 'count', 1)
-    redis.call('HSET', ARGV[3] .. id, 'line:' .. count, ARGV[n + 1])
-    joined[#joined + 1] = id
-  end
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return joined
-`;
-
-/**
- * Lines that a channel is subscribed to. Each is told once, whoever brings it and however often. While the message that lines
- * came into can't be posted yet, because the channel takes about one a second, further lines join it.
- *
- *     open: lines join ──► sealed: it is about to be posted, and stays as it is ──► posted
- */
-export function createFeeds<Line extends object>(options: {
-  redis: RedisClient;
-  key: Keys;
-  render(lines: readonly Line[]): Message;
-  at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
-}) {
-  const { redis, key, render } = options;
-  const feedKey = (id: string) => key("feed", id);
-  const outbox = createOutbox(redis, key, "feed", feedKey);
-  const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
-
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
-    const { channel: channelId, at, "said:feed": mark } = fields;
-    if (!channelId) return undefined;
-    return {
-      createdAt: Number(at),
-      revision: 0,
-      messages: [
-        {
-          key: "feed",
-          mark,
-          place: { channelId },
-          // After the wait for the channel, right before the post
-          growsUntilMarked: true,
-          async render() {
-            await redis.hset(feedKey(id), "sealed", "1");
-            const feed = await outbox.get(id);
-            const count = Number(feed["count"] ?? 0);
-            const lines = Array.from({ length: count }, (_, n) => feed[`line:${n + 1}`] ?? "{}");
-            return render(lines.map((line) => JSON.parse(line) as Line));
-          },
-          urgency: "card",
-        },
-      ],
-    };
-  }
-
-  return {
-    /** Stored when it resolves. What the channel was notified about before, by its key in any process, is left out. */
-    async post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void> {
-      const keys = [key("feed-told", channelId), key("feed-open", channelId), outbox.list];
-      for (let from = 0; from < lines.length; from += linesAtOnce) {
-        const some = lines.slice(from, from + linesAtOnce);
-        const args = some.flatMap(({ key: one, ...line }) => [one, JSON.stringify(line)]);
-        const joined = await runJoin(keys, [channelId, randomUUID(), feedKey(""), keptMs, ...args]);
-        for (const id of new Set(joined as string[])) outbox.wake(id);
-      }
-    },
-    source: {
-      kind: "feed",
-      outbox,
-      read,
-      at: async (point) => options.at?.(point, "feed"),
-    } satisfies Source,
-  };
 }
 
 /** A message without a request: a freeze, an alarm, the head of the audit trail, a digest. */
@@ -294,6 +200,6 @@ export function createNotices(options: {
         outbox.wake(id);
       }
     },
-    source: { kind: "notice", outbox, read },
+    source: { outbox, read },
   };
 }

@@ -3,14 +3,13 @@ import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
 import { workOnRequest } from "../../log/traces.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
+import { type BoardPlace, boardOf } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import { sharedBy } from "../../redis/shown.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
 import { type Journal, redraw } from "../../requests/journal/journal.ts";
 import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
-import type { SharedCard } from "../../requests/journal/shared-cards.ts";
 import { endUnsent } from "../../requests/perform/perform.ts";
 import type { SinceRequest } from "../../requests/render/asking.ts";
 import {
@@ -101,12 +100,14 @@ export function requestSource(options: {
       return read(id, await outbox.get(id));
     }
     const { revision, record } = request;
-    const sharedId = sharedBy(request.delivered);
-    if (sharedId !== undefined && request.state === "unknown") {
-      await store.sharedCards.leave(id, sharedId);
-      return read(id, await outbox.get(id));
+    const sharedId = boardOf(request.delivered);
+    if (sharedId !== undefined) {
+      const isShown = await store.sharedCards.touch(sharedId, request.final);
+      if (request.state === "unknown" || (!isShown && !request.final)) {
+        await store.sharedCards.leave(id, sharedId, outbox);
+        return read(id, await outbox.get(id));
+      }
     }
-    if (sharedId !== undefined) await store.sharedCards.touch(sharedId, request.final);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const since = (await options.around?.changesSince(request)) ?? [];
     const messages = isSaidElsewhere ? [] : messagesDue(request, command, since);
@@ -336,13 +337,13 @@ export function requestSource(options: {
     await endUnsent(request, "cancelled", why, { store }, hint);
   }
 
-  return { kind: "request", outbox, read, at: options.at };
+  return { outbox, read, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */
 type Post = Omit<Owed, "mark" | "place" | "closed">;
 
-type Spot = SharedCard["place"];
+type Spot = BoardPlace;
 
 /** Where it was requested. */
 function spotAsked(request: StoredRequest): Spot {

@@ -1,10 +1,9 @@
 import { hash } from "node:crypto";
 import { workOnRequests } from "../../log/traces.ts";
+import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import { sharedBy } from "../../redis/shown.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { type SharedCard, parseSharedCard } from "../../requests/journal/shared-cards.ts";
 import {
   type Member,
   renderSharedCard,
@@ -14,7 +13,7 @@ import type { Owes, Source } from "./deliver.ts";
 import { type Owed, isSaid, paced } from "./post-once.ts";
 import type { requestSource } from "./requests.ts";
 
-type Shown = NonNullable<SharedCard["delivered"]["card"]>;
+type Shown = NonNullable<Board["delivered"]["card"]>;
 
 /**
  * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
@@ -30,21 +29,22 @@ export function sharedCardSource(
   const { sharedCards } = store;
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
-    const shared = parseSharedCard(id, fields);
+    const shared = parseBoard(id, fields);
     if (!shared) return undefined;
     const { createdAt, revision, delivered } = shared;
     const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
-    const staying = members.filter(({ request }) => sharedBy(request.delivered) === id);
-    if (shared.isDissolved) {
+    const staying = members.filter(({ request }) => boardOf(request.delivered) === id);
+    if (shared.isClosed) {
       const told = resultsOf(staying, delivered.said).filter(({ key }) =>
         isSaid(delivered.said[key]),
       );
       const stays = new Set(told.flatMap(({ theirs }) => theirs));
-      for (const one of staying) if (!stays.has(one)) await sharedCards.leave(idOf(one), id);
+      for (const one of staying)
+        if (!stays.has(one)) await sharedCards.leave(idOf(one), id, store.outbox);
       return { createdAt, revision, messages: [] };
     }
     const mark = delivered.said["card"] ?? "";
-    if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.dissolve(shared, 1)))
+    if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
       return read(id, await sharedCards.outbox.get(id));
     if (delivered.card) await linkTo(delivered.card, staying);
     const work = workOnRequests(staying.map(({ request }) => request.record));
@@ -67,7 +67,7 @@ export function sharedCardSource(
   };
 
   function owedOf(
-    shared: SharedCard,
+    shared: Board,
     members: readonly Member[],
     staying: readonly Member[],
     now: number,
@@ -76,7 +76,7 @@ export function sharedCardSource(
     const { card: standsAt, said } = delivered;
     const results = resultsOf(staying, said);
     const isWhole = staying.length > 0 && staying.every(({ request }) => request.final);
-    const closed = async () => ((await sharedCards.dissolve(shared)) ? 1 : undefined);
+    const closed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
     const shown = renderSharedCard(members);
     const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
     const looks = { version: print, look: isWhole ? "whole" : "running", isLast: isWhole };
@@ -120,7 +120,6 @@ export function sharedCardSource(
   }
 
   return {
-    kind: "shared-card",
     outbox: sharedCards.outbox,
     read,
     at: async (point, id) => options.at?.(`shared-${point}`, id),

@@ -115,9 +115,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request joins a shared card though its own is posted",
-    file: "src/requests/journal/shared-cards.ts",
-    was: "if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end",
-    is: "if not r[1] then return '' end",
+    file: "src/redis/board.ts",
+    was: "if (own[1] or '') ~= '' or own[2] then return '' end",
+    is: "if not own then return '' end",
     rows: "M8",
   },
   {

@@ -226,7 +226,6 @@ describe("the delivery of messages", () => {
     const read: number[] = [];
     const deaf = { ...mine, onWake: () => undefined };
     const source: Source = {
-      kind: "thing",
       outbox: deaf,
       read: async (_id, fields) => {
         const revision = Number(fields["revision"]);

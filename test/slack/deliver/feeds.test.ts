@@ -5,7 +5,7 @@ import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
-import { createFeeds } from "../../../src/slack/deliver/deliver.ts";
+import { createFeeds } from "../../../src/slack/deliver/feeds.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";

@@ -2,7 +2,7 @@ import { describe, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { sharedBy } from "../../../src/redis/shown.ts";
+import { boardOf } from "../../../src/redis/board.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
@@ -233,6 +233,22 @@ describe.concurrent("a shared card", () => {
     ]);
   });
 
+  it("that is gone from Redis gives its requests back: those that run get cards of their own", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const both = [await at.asks("web-1"), await at.asks("web-2")];
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await expect.poll(() => at.store.sharedCards.outbox.depth(), within).toBe(0);
+    const [stored] = await at.store.getMany([both[0]?.record.id ?? ""]);
+    await at.redis.del(at.key("shared", (stored && boardOf(stored.delivered)) ?? ""));
+    for (const one of both) await at.store.outbox.expect(one.record.id);
+    await expect.poll(() => at.said(), within).toEqual(["card", "card", "card"]);
+    for (const one of both) await at.ends(one);
+    await expect.poll(() => at.told.length, within).toBe(2);
+  });
+
   it("is joined by two processes as by one", async ({ expect }) => {
     await using at = await crowded();
     const asked = await Promise.all(
@@ -248,7 +264,7 @@ describe.concurrent("a shared card", () => {
       }, within)
       .toEqual(asked.map(({ record }) => record.id).toSorted());
     const stored = await at.store.getMany(asked.map(({ record }) => record.id));
-    expect(new Set(stored.map(({ delivered }) => sharedBy(delivered))).size).toBe(1);
+    expect(new Set(stored.map(({ delivered }) => boardOf(delivered))).size).toBe(1);
     expect(at.said().filter((said) => said.startsWith("card"))).toHaveLength(1);
   });
 });
