@@ -4,6 +4,8 @@ import { looking } from "../../../support/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import type { Expectation } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
+import { createKeys } from "../../../../src/redis/redis.ts";
+import { pendingOf } from "../../../support/pending.ts";
 import type { Bot } from "../../stage/start-bot.ts";
 
 export const minute = 60_000;
@@ -128,7 +130,9 @@ export async function slotEnded(stage: Stage, slot: string): Promise<string> {
 export async function allSaid(stage: Stage): Promise<void> {
   await looking(
     async () =>
-      (await stage.redis.zcard(`{${stage.namespace}}:notices`)) === 0 ? true : undefined,
+      (await pendingOf(stage.redis, createKeys(stage.namespace), "notice")) === 0
+        ? true
+        : undefined,
     40_000,
     async () => "notices are still waiting",
   );

@@ -2,6 +2,8 @@ import { looking } from "../../../support/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import { fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
+import { createKeys } from "../../../../src/redis/redis.ts";
+import { pendingOf } from "../../../support/pending.ts";
 import { vendor, sharedWithVendor } from "./digest-stage.ts";
 
 /** A gateway and a worker, of which whoever posts first dies there; the other is killed then. */
@@ -47,7 +49,10 @@ export const subscriptionRows: Row[] = [
         await stage.addBot("gateway", { slot: "g5-2" });
         await stage.addBot("worker", { slot: "g5-3" });
         await looking(
-          async () => ((await stage.redis.zcard(`${key}:feeds`)) === 0 ? true : undefined),
+          async () =>
+            (await pendingOf(stage.redis, createKeys(stage.namespace), "feed")) === 0
+              ? true
+              : undefined,
           60_000,
           async () => "the subscribed channel is still to be told",
         );

@@ -1,5 +1,7 @@
 import { looking } from "../../../support/looking.ts";
 import type { Expectation } from "../row.ts";
+import { createKeys } from "../../../../src/redis/redis.ts";
+import { pendingOf } from "../../../support/pending.ts";
 import type { Stage } from "../../stage/stage.ts";
 
 export const numbered = (from: number, to: number): string[] =>
@@ -104,9 +106,11 @@ export async function lookedAfter(stage: Stage, id: string): Promise<SeenRollout
 
 /** Resolves when Slack has been told everything about rollouts. */
 export async function rolloutsTold(stage: Stage): Promise<void> {
-  const outbox = `{${stage.namespace}}:rolls:outbox`;
   await looking(
-    async () => ((await stage.redis.zcard(outbox)) === 0 ? true : undefined),
+    async () =>
+      (await pendingOf(stage.redis, createKeys(stage.namespace), "rollout")) === 0
+        ? true
+        : undefined,
     60_000,
     async () => "Slack is not told of the rolls",
   );
