@@ -3,6 +3,7 @@ import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { RedisClient } from "../redis/redis.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import type { PendingJob } from "./queues.ts";
 import { holdable, workerOptions } from "./workers.ts";
 
@@ -85,20 +86,13 @@ export function startPendingWork(
     for (const { kind, pending } of works)
       for (const id of await pending.overdue(mostOverdue, relayEveryMs)) await wake(kind, id);
   }
-  let relaying: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    // Without Redis its connection tells of it
-    relaying ??= relay()
-      .catch(() => undefined)
-      .finally(() => (relaying = undefined));
-  }, relayEveryMs);
+  const relaying = repeatHere(`relay ${queue.name}`, relayEveryMs, relay, log);
 
   return {
     ...hold,
     /** Takes nothing more, and waits for what is in hand. */
     async close(deadlineMs: number): Promise<void> {
-      clearInterval(timer);
-      await relaying;
+      await relaying.close();
       await within(deadlineMs, worker.close(), () => {
         void worker.close(true).catch(() => undefined);
       });
