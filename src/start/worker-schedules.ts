@@ -120,6 +120,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
     prefix: key.prefix,
     heartbeatMs: timing.heartbeatMs,
     schedules,
+    isCurrent: () => on.policyKeeper.standstill() === undefined,
     log,
   });
   opened({ close: () => running.close(endMs) });
