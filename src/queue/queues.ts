@@ -70,6 +70,8 @@ export function createQueues(connection: RedisClient, prefix: string) {
     async wakeIfIdle(id: string): Promise<void> {
       await requests.add("advance", { request: id }, { deduplication: { id } });
     },
+    /** Makes every step that is put off due now. */
+    bringForward: (): Promise<void> => requests.promoteJobs(),
     ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
     /** For each queue how many jobs wait, run, and are put off. */
     depths: () => Promise.all(all.map(depthOf)),

@@ -18,8 +18,6 @@ export interface Schedule {
   retryAfterMs?: number;
 }
 
-/** How often schedules are compared with those in Redis, which somebody may have removed by hand (ms). */
-const syncEveryMs = 60_000;
 /** A next time that is later than it can be by this much was worked out by a clock that was ahead (ms). */
 const mostAheadMs = 5_000;
 const atOnce = 5;
@@ -33,6 +31,8 @@ export function startSchedules(options: {
   connection: RedisClient;
   prefix: string;
   heartbeatMs: number;
+  /** How often schedules are compared with those in Redis, which somebody may have removed by hand. */
+  syncEveryMs: number;
   schedules(): Promise<readonly Schedule[]>;
   /** False in a process that lacks the current policy: what it knows of schedules is old. */
   isCurrent(): boolean;
@@ -83,7 +83,7 @@ export function startSchedules(options: {
   );
   worker.on("error", (error) => log.warn("queue.error", { queue: queue.name, error }));
   of(worker);
-  const syncing = repeatHere("schedules", syncEveryMs, sync, log);
+  const syncing = repeatHere("schedules", options.syncEveryMs, sync, log);
 
   return {
     hold: hold.hold,

@@ -69,6 +69,8 @@ export function startWorkers(options: {
   heartbeatMs: number;
   concurrency: number;
   advance(id: string): Promise<Next>;
+  /** Makes every step that is put off due now. */
+  bringForward(): Promise<unknown>;
   log: Log;
 }) {
   const { log } = options;
@@ -79,6 +81,8 @@ export function startWorkers(options: {
       await refuse(job, token);
       const next = await options.advance(job.data.request);
       if (next.is === "ended") return;
+      // Held by now, as its clock is off: whoever takes it instead puts it off
+      await refuse(job, token);
       await job.moveToDelayed(Date.now() + next.ms, token);
       throw new DelayedError();
     },
@@ -91,7 +95,14 @@ export function startWorkers(options: {
   );
   requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
   return {
-    ...hold,
+    take: hold.take,
+    /** Takes no more steps. A clock that is off may have put some off for hours, so all are due now: they are put off again. */
+    async hold(): Promise<void> {
+      await hold.hold();
+      await options
+        .bringForward()
+        .catch((error: unknown) => log.warn("queue.not-brought-forward", { error }));
+    },
     /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
       // While Redis is unavailable, a worker never finishes closing, not even with `force`

@@ -119,6 +119,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
     connection: await on.connected("worker"),
     prefix: key.prefix,
     heartbeatMs: timing.heartbeatMs,
+    syncEveryMs: 6 * timing.sweepMs,
     schedules,
     isCurrent: () => on.policyKeeper.standstill() === undefined,
     log,

@@ -88,6 +88,7 @@ export async function startWorker(on: Services): Promise<void> {
       id.startsWith("roll-")
         ? advanceRollout(id, { ...on, workerContext: contextNow() })
         : advance(id, contextNow()),
+    bringForward: queues.bringForward,
     log,
   });
   opened({ close: () => jobs.close(drainMs) });

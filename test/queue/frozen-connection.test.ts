@@ -28,6 +28,7 @@ it(
         done.push(id);
         return { is: "ended" };
       },
+      bringForward: queues.bringForward,
       log: silentLog(),
     });
     workers.take();

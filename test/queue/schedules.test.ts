@@ -28,6 +28,7 @@ async function worker(
     connection,
     prefix,
     heartbeatMs: 40,
+    syncEveryMs: 60_000,
     schedules: async () => wanted.now,
     isCurrent: () => !wanted.isOld,
     log: silentLog(),
