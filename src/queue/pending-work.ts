@@ -35,19 +35,18 @@ export function startPendingWork(
     heartbeatMs: number;
     relayEveryMs: number;
     log: Log;
+    /** Failpoint for crash tests, between what put an ID on a list and its job. */
+    at?: ((point: "wake", id: string) => Promise<void>) | undefined;
   },
 ) {
   const { queue, log, relayEveryMs } = options;
   const byKind = new Map(works.map((work) => [work.kind, work]));
 
-  const wake = (kind: string, id: string) =>
-    queue.add(
-      kind,
-      { kind, id },
-      {
-        deduplication: { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true },
-      },
-    );
+  async function wake(kind: string, id: string): Promise<void> {
+    await options.at?.("wake", id);
+    const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
+    await queue.add(kind, { kind, id }, { deduplication });
+  }
 
   for (const { kind, pending } of works)
     // Without Redis its connection tells of it, and the relay makes up for it

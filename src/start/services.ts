@@ -318,6 +318,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     heartbeatMs: timing.heartbeatMs,
     relayEveryMs: timing.sweepMs / 2,
     log,
+    at,
   });
   opened({ close: () => delivering.close(lastMessagesMs) });
   const policyKeeper = opened(

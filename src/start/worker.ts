@@ -106,6 +106,7 @@ export async function startWorker(on: Services): Promise<void> {
     heartbeatMs: timing.heartbeatMs,
     relayEveryMs: timing.sweepMs / 2,
     log,
+    at: on.at,
   });
   opened({ close: () => polling.close(pollsEndMs) });
   onlyWhileClocksAgree(on.clock, polling);

@@ -32,6 +32,7 @@ const points: readonly (readonly [
   ["P6b", "send", "worker", "while the call is on the wire", { afterMs: 40 }],
   ["P7", "answer", "worker", "answered, before the move"],
   ["P8", "move", "worker", "moved, before anything else"],
+  ["P8c", "wake", "worker", "moved, before the job of its message or poll is added"],
   ["P8b", "watch", "worker", "after a poll"],
   ["P9", "post", "worker", "before a post"],
   ["P9b", "posting", "worker", "marked as posting, before the call"],
