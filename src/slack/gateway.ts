@@ -8,7 +8,7 @@ import type { Queues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { spanned } from "../log/traces.ts";
-import type { Watch } from "../outages/outages.ts";
+import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -49,7 +49,7 @@ export async function startGateway(
     people: People;
     queues: Pick<Queues, "wake" | "interactions" | "schedules">;
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
-    watch: Pick<Watch, "refused" | "taken">;
+    watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
     /** Failpoints between an interaction and its request. */
     at:

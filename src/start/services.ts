@@ -17,7 +17,7 @@ import type { CallReport } from "../compute/http.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
 import { createAlarms } from "../digests/alarms.ts";
-import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.ts";
+import { createDriftRecords } from "../digests/drift-facts.ts";
 import { renderFeed } from "../digests/render-feed.ts";
 import { createSubscriptions } from "../digests/subscriptions.ts";
 import { tellElsewhere } from "../digests/tell-elsewhere.ts";
@@ -28,7 +28,9 @@ import type { Log } from "../log/log.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { recordSpan } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
-import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
+import { type DependencyProbe, createDependencyProbe } from "../monitor/dependency-probe.ts";
+import { rememberVerdicts } from "../monitor/drift-probe.ts";
+import { createOutageStore } from "../outages/outages.ts";
 import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
@@ -122,7 +124,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
-  const watch = createDependencyMonitor(
+  const watch = createDependencyProbe(
     timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
@@ -407,7 +409,7 @@ function observeCalls({
   telemetry,
   watch,
   tallies,
-}: Pick<ServicesOptions, "telemetry"> & { watch: Watch; tallies: CallTallies }) {
+}: Pick<ServicesOptions, "telemetry"> & { watch: DependencyProbe; tallies: CallTallies }) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();
