@@ -9,14 +9,14 @@ import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { compileTargetGlobs, ownerOf } from "../policy/refusal.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import { createDriftRecords, dayMs } from "./drift-monitor.ts";
+import { createDriftRecords, dayMs } from "./drift-facts.ts";
 import { type EndedAlert, type FiringAlert, createEventReader } from "./events.ts";
 import { type Facts, firingOn, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
 import { type Slot, createSchedules, latestSlot, localWords, seriesOf } from "./schedules.ts";
-import { createStatusRecords } from "./status-monitor.ts";
+import { createStatusRecords } from "./status-facts.ts";
 import type { Followed } from "./subscriptions.ts";
 
 export type Digests = ReturnType<typeof createDigests>;

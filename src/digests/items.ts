@@ -11,7 +11,7 @@ import {
 } from "../messages/message.ts";
 import type { Freeze } from "../requests/journal/freeze.ts";
 import { signs } from "../requests/render/render-result.ts";
-import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
+import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-facts.ts";
 import {
   asksForReview,
   attestVm,

@@ -1,14 +1,11 @@
+import {
+  type Part,
+  type RefusedInteraction,
+  type Sighting,
+  parts,
+} from "../monitor/dependency-probe.ts";
 import { createPending } from "../redis/pending.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
-
-/** The dependencies. */
-export const partNames = {
-  slack: "Slack",
-  redis: "Redis",
-  service: "The compute service",
-} as const;
-export type Part = keyof typeof partNames;
-export const parts = Object.keys(partNames) as readonly Part[];
 
 /** A time in which one part was unavailable (Redis, ms). */
 interface Outage {
@@ -22,27 +19,6 @@ interface Outage {
 const recapKind = "recap";
 
 export type Past = Outage & { until: number };
-
-/** An interaction refused while Redis was unavailable: nothing was done. */
-export interface RefusedInteraction {
-  id: string;
-  channelId: string;
-  userId: string;
-  teamId: string;
-  /** As typed; undefined for a button or form. */
-  words?: string | undefined;
-  /** What the person is called, where Slack says it. */
-  name?: string | undefined;
-  /** Nobody knows whether Redis stored it: then it ran once Redis was back. */
-  mayRun?: boolean | undefined;
-}
-
-/** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
-export interface Sighting {
-  part: Part;
-  failedAgo?: { first: number; last: number } | undefined;
-  answeredAgo?: number | undefined;
-}
 
 /**
  * Adds what one process saw to what all processes saw of the part, under Redis time, so that an outage opens once and closes
@@ -153,84 +129,6 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     async refused(id: string): Promise<RefusedInteraction[]> {
       const texts = await redis.hvals(refusedKey(id));
       return texts.map((text) => JSON.parse(text) as RefusedInteraction);
-    },
-  };
-}
-
-/** Limits of what is kept in memory while Redis is unavailable. */
-const maxRefused = 100;
-const maxWords = 300;
-
-export type Watch = ReturnType<typeof createDependencyMonitor>;
-
-/**
- * What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. What is shorter
- * than `outageMs` is a hiccup.
- */
-export function createDependencyMonitor(
-  outageMs: number,
-  nameOf: (interaction: RefusedInteraction) => Promise<string | undefined>,
-) {
-  const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
-  const refused = new Map<string, RefusedInteraction>();
-
-  function failed(part: Part, first: number, last = first): void {
-    const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
-    // An outage begins with its first failure, however late that is reported; an answer has ended what failed before
-    const isSame = before && answeredAt <= before.last;
-    const failures = { first: isSame ? before.first : first, last };
-    seen.set(part, { ...seen.get(part), failed: failures });
-  }
-
-  /** Those still refused belong to the outage of Redis; where there is none, that was a hiccup. */
-  async function handOver(those: readonly RefusedInteraction[], store: OutageStore, to?: string) {
-    const named = those
-      .filter(({ id }) => refused.has(id))
-      .map(async (one) => ({ ...one, name: await nameOf(one).catch(() => undefined) }));
-    if (to !== undefined && named.length > 0) await store.keepRefused(to, await Promise.all(named));
-    for (const { id } of those) refused.delete(id);
-  }
-
-  return {
-    /** Any answer counts as one; undefined is a call that shows neither. */
-    saw(part: Exclude<Part, "redis">, what: "answer" | "silence" | undefined): void {
-      const now = performance.now();
-      if (what === "silence") failed(part, now);
-      if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
-    },
-    /** Redis didn't take it, or didn't say so, and the person read that. */
-    refused(interaction: RefusedInteraction): void {
-      if (refused.size >= maxRefused) return;
-      const words = interaction.words?.slice(0, maxWords);
-      refused.set(interaction.id, { ...interaction, words });
-    },
-    /** Taken after all: Slack redelivers events. */
-    taken: (interactionId: string): void => void refused.delete(interactionId),
-    /** How long Redis has been unavailable to this process, if it is. */
-    redisAwayMs(): number | undefined {
-      const first = seen.get("redis")?.failed?.first;
-      return first === undefined ? undefined : performance.now() - first;
-    },
-    /** Saves it in Redis. Rejects while Redis is unavailable; nothing is lost then. */
-    async report(store: OutageStore): Promise<void> {
-      const began = performance.now();
-      const until = [...refused.values()];
-      // That Redis takes a report is its answer
-      const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
-      try {
-        const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
-          const failedAgo = was && { first: began - was.first, last: began - was.last };
-          const answeredAgo = answeredAt && began - answeredAt;
-          return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
-        });
-        const outages = new Map(await Promise.all(told));
-        await handOver(until, store, outages.get("redis"));
-      } catch (error) {
-        failed("redis", began, performance.now());
-        throw error;
-      }
-      for (const [part, was] of reported)
-        if (part === "redis" || seen.get(part) === was) seen.delete(part);
     },
   };
 }

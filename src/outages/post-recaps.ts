@@ -4,6 +4,7 @@ import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
+import type { RefusedInteraction } from "../monitor/dependency-probe.ts";
 import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
@@ -15,7 +16,7 @@ import type { Journal } from "../requests/journal/journal.ts";
 import type { RequestRecord, State, StoredRequest } from "../requests/journal/record.ts";
 import { hasNoCard, isDecidedElsewhere } from "../requests/render/render-result.ts";
 import { isGlob } from "../text/glob.ts";
-import type { OutageStore, Past, RefusedInteraction } from "./outages.ts";
+import type { OutageStore, Past } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
 
 /** Undelivered results hold the recap back for at most this time. */

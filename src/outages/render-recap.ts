@@ -1,3 +1,4 @@
+import { type RefusedInteraction, partNames } from "../monitor/dependency-probe.ts";
 import {
   news,
   counted,
@@ -15,7 +16,7 @@ import {
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
 import { decidedLine, headline, signs, symbolOf } from "../requests/render/render-result.ts";
-import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
+import type { Past } from "./outages.ts";
 
 /** The rest is counted. */
 const maxLines = 15;

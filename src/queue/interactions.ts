@@ -3,6 +3,7 @@ import { within } from "../deadline.ts";
 import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Keys, type RedisClient, redisTrouble, writeRefusal } from "../redis/redis.ts";
+import { repeatHere } from "../redis/repeat.ts";
 import type { InteractionJob, Kept } from "./queues.ts";
 import { holdable, workerOptions } from "./workers.ts";
 
@@ -151,7 +152,6 @@ export function createInteractions(options: InteractionsOptions) {
     await job?.promote().catch(unlessActive(job));
   }
 
-  let beating: Promise<void> | undefined;
   async function beat(): Promise<void> {
     try {
       for (const id of inHand.keys()) await settle(id);
@@ -160,9 +160,7 @@ export function createInteractions(options: InteractionsOptions) {
       log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
     }
   }
-  const timer = setInterval(() => {
-    beating ??= beat().finally(() => (beating = undefined));
-  }, heartbeatMs);
+  const beating = repeatHere("interactions", heartbeatMs, beat, log);
 
   return {
     store,
@@ -218,8 +216,7 @@ export function createInteractions(options: InteractionsOptions) {
     },
     /** Puts nothing off any more, and leaves what isn't handled to another gateway at once. */
     async close(): Promise<void> {
-      clearInterval(timer);
-      await beating;
+      await beating.close();
       await beat();
       for (const id of inHand.keys()) {
         const job = await queue.getJob(jobIdOf(id)).catch(() => undefined);

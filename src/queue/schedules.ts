@@ -1,4 +1,4 @@
-import { type Queue, type RepeatOptions, Worker } from "bullmq";
+import { type Job, type Queue, type RepeatOptions, Worker } from "bullmq";
 import { within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -14,12 +14,12 @@ export interface Schedule {
   repeat: { pattern: string; tz: string } | { every: number };
   /** Throws when it is to be tried again. */
   run(): Promise<unknown>;
-  /** How soon it is tried again after a failure (ms), while it isn't due anyway. */
+  /** How soon it is tried again after a failure (ms), until its next time comes. */
   retryAfterMs?: number;
 }
 
-/** How often schedules are compared with those in Redis, which somebody may have removed by hand (ms). */
-const syncEveryMs = 60_000;
+/** A next time that is later than it can be by this much was worked out by a clock that was ahead (ms). */
+const mostAheadMs = 5_000;
 const atOnce = 5;
 
 /**
@@ -31,36 +31,44 @@ export function startSchedules(options: {
   connection: RedisClient;
   prefix: string;
   heartbeatMs: number;
+  /** How often schedules are compared with those in Redis, which somebody may have removed by hand. */
+  syncEveryMs: number;
   schedules(): Promise<readonly Schedule[]>;
+  /** False in a process that lacks the current policy: what it knows of schedules is old. */
+  isCurrent(): boolean;
   log: Log;
 }) {
   const { queue, log } = options;
-  const known = new Map<string, Schedule>();
   /** What runs here: a task that takes longer than its pause isn't begun beside itself. */
   const running = new Set<string>();
 
   async function sync(): Promise<void> {
+    // The next times that a clock which is off works out are wrong
+    if (isHeld() || !options.isCurrent()) return;
     const wanted = await options.schedules();
-    known.clear();
-    for (const schedule of wanted) known.set(schedule.name, schedule);
+    for (const { key, next } of await queue.getJobSchedulers()) {
+      const schedule = wanted.find(({ name }) => name === key);
+      // `upsertJobScheduler` keeps the next time of one that stands
+      if (!schedule || isPutOff(schedule, next)) await queue.removeJobScheduler(key);
+    }
     for (const { name, repeat, retryAfterMs } of wanted)
       await queue.upsertJobScheduler(name, repeat, {
         name,
         opts: retryAfterMs === undefined ? {} : retrying(repeat, retryAfterMs),
       });
-    for (const { key } of await queue.getJobSchedulers())
-      if (!known.has(key)) await queue.removeJobScheduler(key);
   }
 
-  const { of, refuse, ...hold } = holdable(log);
+  const { of, refuse, isHeld, ...hold } = holdable(log);
   const worker = new Worker(
     queue.name,
     async (job, token) => {
       await refuse(job, token);
       const { name } = job;
       if (name === syncJob) return sync();
-      const schedule = known.get(name);
+      const schedule = (await options.schedules()).find((one) => one.name === name);
       if (!schedule || running.has(name)) return;
+      // Several that are slow and fail would pile up
+      if (job.attemptsMade > 0 && hasBegunAnew(job, schedule)) return;
       running.add(name);
       try {
         await schedule.run();
@@ -75,10 +83,16 @@ export function startSchedules(options: {
   );
   worker.on("error", (error) => log.warn("queue.error", { queue: queue.name, error }));
   of(worker);
-  const syncing = repeatHere("schedules", syncEveryMs, sync, log);
+  const syncing = repeatHere("schedules", options.syncEveryMs, sync, log);
 
   return {
-    ...hold,
+    hold: hold.hold,
+    /** Takes jobs from now on, and compares the schedules with those in Redis. */
+    take(): void {
+      hold.take();
+      void syncing.now();
+    },
+    /** Compares the schedules with those in Redis, unless it is held. */
     sync: syncing.now,
     /** Takes nothing more, and waits for what runs, at most `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
@@ -89,6 +103,14 @@ export function startSchedules(options: {
     },
   };
 }
+
+/** It is to run later than it ever can. */
+const isPutOff = ({ repeat }: Schedule, next = 0): boolean =>
+  "every" in repeat && next > Date.now() + repeat.every + mostAheadMs;
+
+/** The next time of its schedule has come. */
+const hasBegunAnew = ({ timestamp, opts }: Job, { repeat }: Schedule): boolean =>
+  "every" in repeat && Date.now() >= timestamp + (opts.delay ?? 0) + repeat.every;
 
 const syncJob = "sync";
 

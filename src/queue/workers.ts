@@ -39,6 +39,7 @@ export function holdable(log: Log) {
   let worker: Worker | undefined;
   return {
     of: (its: Worker) => void (worker = its),
+    isHeld: () => isHeld,
     /** Takes jobs from now on. */
     take(): void {
       isHeld = false;

@@ -28,8 +28,8 @@ export function repeatHere(name: string, everyMs: number, task: () => Promise<un
     timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
   }
 
-  /** Runs it now, or joins the one that runs. */
-  const now = (): Promise<void> => (running ??= run());
+  /** Runs it now, or joins the one that runs; does nothing once it is closed. */
+  const now = async (): Promise<void> => (isClosed ? running : (running ??= run()));
 
   next();
   return {

@@ -201,7 +201,7 @@ export async function submitTarget(
   const threadTs = record.threadTs ?? delivered.card?.ts;
   const { staleAfterMs } = workerContext.policy.timing;
   // A rollout that ends submits it only to cancel it: it must not run meanwhile
-  const held = state === "ending" ? { staleAfterMs: -1, wake: async () => undefined } : {};
+  const held = state === "ending" ? { staleAfterMs: -1, isHeld: true } : {};
   const submission = {
     command,
     input: withTarget(command, record.input, target),

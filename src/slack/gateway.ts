@@ -8,7 +8,7 @@ import type { Queues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { spanned } from "../log/traces.ts";
-import type { Watch } from "../outages/outages.ts";
+import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -47,14 +47,12 @@ export async function startGateway(
     redis: RedisClient;
     key: Keys;
     people: People;
-    queues: Pick<Queues, "wake" | "interactions" | "schedules">;
+    queues: Pick<Queues, "interactions" | "schedules">;
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
-    watch: Pick<Watch, "refused" | "taken">;
+    watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
     /** Failpoints between an interaction and its request. */
-    at:
-      | ((point: "stored" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
-      | undefined;
+    at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
   } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
@@ -71,11 +69,6 @@ export async function startGateway(
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
-    async wake(id) {
-      await at?.("journal", id);
-      await options.queues.wake(store.steps.kind, id);
-      await at?.("enqueue", id);
-    },
     ...names,
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({

@@ -7,7 +7,7 @@ import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { UnreadyReason } from "../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../messages/message.ts";
-import { partNames } from "../outages/outages.ts";
+import { partNames } from "../monitor/dependency-probe.ts";
 import { proposerName } from "../proposals/proposals.ts";
 import { countWorkers } from "../queue/heartbeat.ts";
 import { redisTrouble, whyNoWrites } from "../redis/redis.ts";

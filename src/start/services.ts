@@ -17,7 +17,7 @@ import type { CallReport } from "../compute/http.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
 import { createAlarms } from "../digests/alarms.ts";
-import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.ts";
+import { createDriftRecords } from "../digests/drift-facts.ts";
 import { renderFeed } from "../digests/render-feed.ts";
 import { createSubscriptions } from "../digests/subscriptions.ts";
 import { tellElsewhere } from "../digests/tell-elsewhere.ts";
@@ -28,13 +28,16 @@ import type { Log } from "../log/log.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { recordSpan } from "../log/traces.ts";
 import { counted } from "../messages/message.ts";
-import { type Watch, createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
+import { type DependencyProbe, createDependencyProbe } from "../monitor/dependency-probe.ts";
+import { rememberVerdicts } from "../monitor/drift-probe.ts";
+import { createOutageStore } from "../outages/outages.ts";
 import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
 import { countWorkers } from "../queue/heartbeat.ts";
 import { createQueues } from "../queue/queues.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
+import type { PendingKind } from "../redis/pending.ts";
 import { type Keys, type RedisClient, connectRedis, createKeys } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { requestable } from "../registry/define.ts";
@@ -124,7 +127,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
-  const watch = createDependencyMonitor(
+  const watch = createDependencyProbe(
     timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
@@ -313,10 +316,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     outageMs: timing.outageMs,
   });
   const messages = [...delivery, recaps];
+  async function addJob(kind: PendingKind, id: string): Promise<void> {
+    await at?.(`${kind}:pending`, id);
+    // Without Redis its connection tells of it, and the relay makes up for it
+    await queues.wake(kind, id).catch(() => undefined);
+    await at?.(`${kind}:job`, id);
+  }
   const work = [store.steps, rollouts.steps, polls.pending, store.lates];
   for (const pending of [...work, ...messages.map((one) => one.pending)])
-    // Without Redis its connection tells of it, and the relay makes up for it
-    pending.onWake((id) => void queues.wake(pending.kind, id).catch(() => undefined));
+    pending.onWake((id) => void addJob(pending.kind, id));
   opened(startRelay({ redis, key, queues, everyMs: timing.sweepMs / 2, log }));
   const delivering = startPendingWork(messages, {
     queue: queues.messages,
@@ -421,7 +429,7 @@ function observeCalls({
   telemetry,
   watch,
   tallies,
-}: Pick<ServicesOptions, "telemetry"> & { watch: Watch; tallies: CallTallies }) {
+}: Pick<ServicesOptions, "telemetry"> & { watch: DependencyProbe; tallies: CallTallies }) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();

@@ -1,10 +1,11 @@
 import { commands } from "../commands/index.ts";
 import { createAlarms } from "../digests/alarms.ts";
 import { createDigests, createPostDue } from "../digests/create-digests.ts";
-import { monitorDrift } from "../digests/drift-monitor.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
 import { cronOf, scheduleName } from "../digests/schedules.ts";
-import { monitorStatuses } from "../digests/status-monitor.ts";
+import { driftProbe } from "../monitor/drift-probe.ts";
+import { createMonitor } from "../monitor/monitor.ts";
+import { statusProbe } from "../monitor/status-probe.ts";
 import { placesOf } from "../policy/access.ts";
 import { type Schedule, startSchedules } from "../queue/schedules.ts";
 import { requestable } from "../registry/define.ts";
@@ -46,29 +47,29 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
     leaseMs: leaseInCalls * timing.httpTimeoutMs,
   });
   const watching = { ...on, alarms, follow: on.subscriptions.follow, now };
-  const watchDrift = () =>
-    monitorDrift({
-      ...watching,
-      pins: config.policy.attestation.pins,
-      records: digests.drift,
-      everyMs: timing.driftWatchMs,
-      signal: stopping.signal,
-    });
-  const watchStatuses = () =>
-    monitorStatuses({
+  const monitor = createMonitor([
+    statusProbe({
       ...watching,
       requests,
       records: digests.statuses,
-      everyMs: timing.inventoryRefreshMs,
+      readEveryMs: timing.inventoryRefreshMs,
       // Cards that wait for approval say that the status is another one by now
       async onMoved(vms) {
         for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
       },
-    });
+    }),
+    driftProbe({
+      ...watching,
+      pins: () => config.policy.attestation.pins,
+      records: digests.drift,
+      everyMs: timing.driftWatchMs,
+      signal: stopping.signal,
+    }),
+  ]);
 
   async function readFleet(): Promise<void> {
     const isRead = await inventory.refresh();
-    await watchStatuses();
+    await monitor.fleetWasRead();
     if (!isRead) throw new Error("the fleet could not be read");
   }
 
@@ -79,12 +80,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
       run: readFleet,
       retryAfterMs: Math.min(timing.inventoryRefreshMs, readAgainMs),
     },
-    {
-      name: "attestation",
-      repeat: { every: timing.driftWatchMs },
-      run: watchDrift,
-      retryAfterMs: timing.driftWatchMs / 4,
-    },
+    ...monitor.schedules,
     {
       name: "alerts-unheard",
       repeat: { every: unheardEveryMs },
@@ -119,7 +115,9 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
     connection: await on.connected("worker"),
     prefix: key.prefix,
     heartbeatMs: timing.heartbeatMs,
+    syncEveryMs: 6 * timing.sweepMs,
     schedules,
+    isCurrent: () => on.policyKeeper.standstill() === undefined,
     log,
   });
   opened({ close: () => running.close(endMs) });

@@ -64,7 +64,6 @@ export async function startWorker(on: Services): Promise<void> {
     person: on.people.person,
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
-    wake: (id: string) => queues.wake(store.steps.kind, id),
     calling: new Set<string>(),
     shares: createShares(concurrency),
     sendingSince: new Map<string, number>(),

@@ -1,5 +1,5 @@
 import { restart } from "../../src/commands/vm/restart.ts";
-import type { createStatusRecords } from "../../src/digests/status-monitor.ts";
+import type { createStatusRecords } from "../../src/digests/status-facts.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Snapshots } from "../../src/inventory/snapshots.ts";
 import type { State } from "../../src/requests/journal/record.ts";
@@ -74,7 +74,6 @@ async function request(vm: KnownVm, moves: readonly State[], store: Journal): Pr
       policy: { teams: {} },
       policyVersion: "1",
       staleAfterMs: 3600_000,
-      wake: async () => {},
     },
   );
   for (const state of moves) {

@@ -160,7 +160,6 @@ async function gather(world: World) {
           policy: config.policy,
           policyVersion: config.policyVersion,
           staleAfterMs: config.policy.timing.staleAfterMs,
-          wake: (request) => queues.wake("step", request),
         },
       );
       return submitted.id;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { itemsOf } from "../../src/digests/items.ts";
-import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
+import type { DriftRecord } from "../../src/digests/drift-facts.ts";
 import type { Facts } from "../../src/digests/items.ts";
 import type { RequestFact } from "../../src/digests/request-facts.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";

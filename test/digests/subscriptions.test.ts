@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createAlarms } from "../../src/digests/alarms.ts";
 import { renderFeed } from "../../src/digests/render-feed.ts";
-import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
+import { createStatusRecords } from "../../src/digests/status-facts.ts";
 import { type Event, type News, createSubscriptions } from "../../src/digests/subscriptions.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
+import { runProbe } from "../../src/monitor/monitor.ts";
+import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { running } from "./digest-processes.ts";
@@ -122,25 +124,27 @@ describe("VMs that go to ERROR and come out of it", () => {
     await here.subscribe(ops, "payments", ["trouble"]);
     const records = createStatusRecords(here.redis, here.key);
     let looks = 0;
-    const look = async (vms: readonly KnownVm[], dies = false) => {
+    const lookAt = async (vms: readonly KnownVm[], dies = false) => {
       const refreshedAt = Date.now() + looks++;
       const one = () =>
-        monitorStatuses({
-          redis: here.redis,
-          key: here.key,
-          records: dies
-            ? { ...records, write: () => Promise.reject(new Error("killed")) }
-            : records,
-          alarms: here.alarms,
-          follow: here.subscriptions.follow,
-          requests: { touched: async ({ id }) => id === "vm-asked" },
-          inventory: {
-            vms: async () => vms,
-            state: async () => ({ refreshedAt, stale: false, vms: 0, projects: 0, unread: [] }),
-          },
-          everyMs: 60_000,
-          now: Date.now,
-        });
+        runProbe(
+          statusProbe({
+            redis: here.redis,
+            key: here.key,
+            records: dies
+              ? { ...records, write: () => Promise.reject(new Error("killed")) }
+              : records,
+            alarms: here.alarms,
+            follow: here.subscriptions.follow,
+            requests: { touched: async ({ id }) => id === "vm-asked" },
+            inventory: {
+              vms: async () => vms,
+              state: async () => ({ refreshedAt, stale: false, vms: 0, projects: 0, unread: [] }),
+            },
+            readEveryMs: 60_000,
+            now: Date.now,
+          }),
+        );
       await Promise.allSettled([one(), one()]);
     };
     const all = (status: string) => [
@@ -149,9 +153,9 @@ describe("VMs that go to ERROR and come out of it", () => {
       { ...shop, id: "vm-shop", status },
       { ...running("asked", status, "shop"), id: "vm-asked" },
     ];
-    await look(all("RUNNING"));
-    await look(all("ERROR"), true);
-    await look(all("ERROR"));
+    await lookAt(all("RUNNING"));
+    await lookAt(all("ERROR"), true);
+    await lookAt(all("ERROR"));
     // Its own team reads the alarm, so it isn't told again; nobody's own request is no alarm
     const perTeam = Map.groupBy(here.announced, ({ channelId }) => channelId);
     expect([...perTeam.keys()].toSorted()).toEqual([ops, "C02STATUS", vendor]);
@@ -162,7 +166,7 @@ describe("VMs that go to ERROR and come out of it", () => {
       "🔴 *asked* in shop went to ERROR, was RU",
       "🔴 *web-1* in shop went to ERROR, was RU",
     ]);
-    await look(all("RUNNING"));
+    await lookAt(all("RUNNING"));
     expect(here.told.slice(2).toSorted()).toEqual([
       `${ops}: 🟢 *web-1* in payments is no longer in ERROR: it is RUNNING.`,
       `${any}: 🟢 *asked* in shop is no longer in ERROR: it is RUNNING.`,

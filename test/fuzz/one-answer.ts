@@ -347,7 +347,6 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     person: async () => person,
     membersOf: async () => () => undefined,
     status: async () => [],
-    wake: async () => undefined,
     announce: async () => true,
     answerNotices: async () => undefined,
     log: silentLog(),

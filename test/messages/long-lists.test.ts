@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { renderFeed } from "../../src/digests/render-feed.ts";
-import { renderUnasked } from "../../src/digests/status-monitor.ts";
+import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md } from "../../src/messages/message.ts";
 import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
 import { renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";

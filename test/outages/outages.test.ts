@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createOutageStore, type Part, parts, type Past } from "../../src/outages/outages.ts";
-import { createDependencyMonitor } from "../../src/outages/outages.ts";
 import { readPending } from "../../src/redis/pending.ts";
+import { createDependencyProbe, type Part, parts } from "../../src/monitor/dependency-probe.ts";
+import { createOutageStore, type Past } from "../../src/outages/outages.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minute = 60_000;
@@ -82,7 +82,7 @@ describe("an outage", () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(40_000);
-    const watch = createDependencyMonitor(patience, async () => undefined);
+    const watch = createDependencyProbe(patience, async () => undefined);
     watch.saw("slack", "answer");
     await sleep(5);
     watch.saw("slack", "silence");
@@ -203,7 +203,7 @@ describe("what a process sees", () => {
   it("is not lost while Redis is away, and what it refused goes to Redis with names", async () => {
     await using here = await keeping();
     const failing = { ...here.store, saw: async () => Promise.reject(new Error("Redis is away")) };
-    const watch = createDependencyMonitor(50, async () => "Olivia");
+    const watch = createDependencyProbe(50, async () => "Olivia");
     watch.saw("slack", "silence");
     await expect(watch.report(failing)).rejects.toThrow("Redis is away");
     watch.refused({
@@ -239,7 +239,7 @@ describe("what a process sees", () => {
 
   it("remembers at most a hundred refusals", async () => {
     await using here = await keeping();
-    const watch = createDependencyMonitor(1, async () => undefined);
+    const watch = createDependencyProbe(1, async () => undefined);
     const failing = { ...here.store, saw: async () => Promise.reject(new Error("away")) };
     await watch.report(failing).catch(() => undefined);
     for (let n = 0; n < 300; n++)

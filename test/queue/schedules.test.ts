@@ -1,5 +1,5 @@
 import { getNextMillis } from "bullmq";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { cronOf, nextSlot } from "../../src/digests/schedules.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createQueues } from "../../src/queue/queues.ts";
@@ -14,7 +14,10 @@ async function place() {
 }
 
 /** One worker's side. What `wanted` has may change. */
-async function worker(at: { url: string; namespace: string }, wanted: { now: Schedule[] }) {
+async function worker(
+  at: { url: string; namespace: string },
+  wanted: { now: Schedule[]; isOld?: boolean },
+) {
   const redis = await connectRedis(at.url, "commands", silentLog());
   const connection = await connectRedis(at.url, "worker", silentLog());
   const { prefix } = createKeys(at.namespace);
@@ -25,10 +28,11 @@ async function worker(at: { url: string; namespace: string }, wanted: { now: Sch
     connection,
     prefix,
     heartbeatMs: 40,
+    syncEveryMs: 60_000,
     schedules: async () => wanted.now,
+    isCurrent: () => !wanted.isOld,
     log: silentLog(),
   });
-  await running.sync();
   const dies = () => {
     // Its blocking read as well, which would take the sign of a job
     void running.close(0);
@@ -41,7 +45,11 @@ async function worker(at: { url: string; namespace: string }, wanted: { now: Sch
     dies();
   });
   const names = async () => (await queue.getJobSchedulers()).map(({ key }) => key).toSorted();
-  return { ...running, queue, names, dies };
+  const take = async () => {
+    running.take();
+    await running.sync();
+  };
+  return { ...running, take, redis, queue, names, dies };
 }
 
 const counting = (name: string, everyMs: number) => {
@@ -58,7 +66,7 @@ describe("a schedule", () => {
     const tick = counting("tick", 200);
     const all = [];
     for (let n = 0; n < 3; n++) all.push(await worker(at, { now: [tick.schedule] }));
-    for (const one of all) one.take();
+    await Promise.all(all.map((one) => one.take()));
     await expect.poll(() => tick.times).toBe(1);
     const began = performance.now();
     while (performance.now() - began < 1_500) {
@@ -77,8 +85,25 @@ describe("a schedule", () => {
     };
     const failing = { name: "read", repeat: { every: 60_000 }, run, retryAfterMs: 50 };
     const one = await worker(await place(), { now: [failing] });
-    one.take();
+    await one.take();
     await expect.poll(() => times).toBeGreaterThan(3);
+  });
+
+  it("drops the retries of one that is slow and fails once its next time has come", async () => {
+    const at = await place();
+    let [times, running, most] = [0, 0, 0];
+    const run = async () => {
+      times += 1;
+      most = Math.max(most, ++running);
+      await pause(200);
+      running -= 1;
+      throw new Error("the service is away");
+    };
+    const failing = { name: "read", repeat: { every: 300 }, run, retryAfterMs: 50 };
+    for (let n = 0; n < 4; n++) await (await worker(at, { now: [failing] })).take();
+    await expect.poll(() => times, { timeout: 10_000 }).toBeGreaterThan(15);
+    // The one whose time has come begins though the one before still runs
+    expect(most).toBeLessThanOrEqual(2);
   });
 
   it("goes on in another worker when its own is killed in the middle", async () => {
@@ -95,10 +120,10 @@ describe("a schedule", () => {
     const first = await worker(at, {
       now: [running("first", () => new Promise(() => undefined))],
     });
-    first.take();
+    await first.take();
     await expect.poll(() => begun).toEqual(["first"]);
     const second = await worker(at, { now: [running("second", async () => undefined)] });
-    second.take();
+    await second.take();
     first.dies();
     await expect.poll(() => begun, { timeout: 10_000 }).toEqual(["first", "second"]);
   });
@@ -107,7 +132,7 @@ describe("a schedule", () => {
     const tick = counting("tick", 100);
     const wanted = { now: [tick.schedule, counting("other", 60_000).schedule] };
     const one = await worker(await place(), wanted);
-    one.take();
+    await one.take();
     expect(await one.names()).toEqual(["other", "tick"]);
     await one.queue.obliterate({ force: true });
     wanted.now = [tick.schedule];
@@ -117,16 +142,62 @@ describe("a schedule", () => {
     await expect.poll(() => tick.times).toBeGreaterThan(times + 1);
   });
 
+  it("is back when only its next job was removed by hand", async () => {
+    const tick = counting("tick", 60_000);
+    const one = await worker(await place(), { now: [tick.schedule] });
+    await one.take();
+    await expect.poll(() => tick.times).toBe(1);
+    await expect.poll(() => one.queue.getDelayedCount()).toBe(1);
+    // BullMQ 6.7 refuses to remove the next job of a scheduler, so this is as somebody would do it in Redis
+    for (const { id = "" } of await one.queue.getDelayed()) {
+      await one.redis.zrem(one.queue.toKey("delayed"), id);
+      await one.redis.del(one.queue.toKey(id));
+    }
+    expect(await one.queue.getDelayedCount()).toBe(0);
+    await one.sync();
+    await expect.poll(() => one.queue.getDelayedCount()).toBe(1);
+  });
+
+  it("comes back to its time when a worker whose clock was ahead has put it off", async () => {
+    const at = await place();
+    const tick = counting("tick", 60_000);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.setSystemTime(Date.now() + 3 * 3_600_000);
+    const ahead = await worker(at, { now: [tick.schedule] });
+    await ahead.take();
+    await expect.poll(() => tick.times).toBe(1);
+    await ahead.close(100);
+    vi.useRealTimers();
+    const one = await worker(at, { now: [tick.schedule] });
+    await one.take();
+    await expect.poll(() => tick.times).toBe(2);
+    const next = (await one.queue.getJobScheduler("tick"))?.next;
+    expect(next).toBeLessThan(Date.now() + 61_000);
+  });
+
+  it("is neither changed nor removed by a worker that lacks the current policy, or whose clock is off", async () => {
+    const at = await place();
+    const tick = counting("tick", 60_000);
+    const one = await worker(at, { now: [tick.schedule] });
+    await one.take();
+    const old = await worker(at, { now: [counting("other", 60_000).schedule], isOld: true });
+    await old.take();
+    const held = await worker(at, { now: [] });
+    await held.sync();
+    expect(await one.names()).toEqual(["tick"]);
+  });
+
   it("takes nothing while it is held", async () => {
     const tick = counting("tick", 50);
     const one = await worker(await place(), { now: [tick.schedule] });
-    one.take();
+    await one.take();
     await expect.poll(() => tick.times).toBeGreaterThan(1);
     await one.hold();
     const { times } = tick;
     await pause(300);
     expect(tick.times).toBeLessThanOrEqual(times + 1);
-    one.take();
+    await one.take();
     await expect.poll(() => tick.times).toBeGreaterThan(times + 2);
   });
 });

@@ -78,7 +78,6 @@ export async function interaction(store: Journal, submission: Submission): Promi
     policy,
     policyVersion: "v1",
     staleAfterMs: 60_000,
-    wake: async () => undefined,
   });
   const request = await store.get(made.id);
   if (!request) throw new Error(`${made.id} is not there`);

@@ -30,6 +30,7 @@ const layers = [
   "requests/render",
   "requests",
   "digests",
+  "monitor",
   "rollouts",
   "outages",
   "commands",

@@ -8,7 +8,7 @@ import {
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { createTrail, parseRecord } from "../../audit/trail.ts";
-import { pendingList } from "../../redis/pending.ts";
+import { type Pending, pendingList } from "../../redis/pending.ts";
 import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
 import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
@@ -83,7 +83,11 @@ const maxPages = 50;
 const clockSlackMs = 1_000;
 
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
-export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string) => void) {
+export function createBallot(
+  redis: RedisClient,
+  key: Keys,
+  { outbox, steps }: Record<"outbox" | "steps", Pick<Pending, "wake">>,
+) {
   const trail = createTrail(redis, key);
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
   const runReason = defineScript(redis, "gatehouseReason", reasonScript);
@@ -118,7 +122,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string)
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
       const args = [record.id, by, JSON.stringify({ by, reason }), audit];
       const given = (await runReason(keys, args)) === 1;
-      onVote(record.id);
+      outbox.wake(record.id);
       return given;
     },
 
@@ -158,7 +162,8 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: (id: string)
           votes.filter((one) => one.vote === "approve").length,
         ],
       )) as [string, string | number | undefined];
-      onVote(record.id);
+      outbox.wake(record.id);
+      if (is === "authorized") steps.wake(record.id);
       if (is === "denied" || is === "again") return { is };
       if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };

@@ -61,6 +61,8 @@ interface NewRequest {
   /** Delivered again, it makes no second request. */
   interactionId: string;
   progress?: Progress;
+  /** Whoever makes it ends it right away: no worker is woken for it. */
+  isHeld?: boolean | undefined;
 }
 
 export type Journal = ReturnType<typeof createJournal>;
@@ -85,6 +87,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
   const outbox = createOutbox(redis, key, scripts.pendingKinds.messages, requestKey);
+  const steps = createPending(redis, key, scripts.pendingKinds.step);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record, state, interactionId, progress = {} } = request;
@@ -122,6 +125,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       ],
     )) as [string, number];
     outbox.wake(id);
+    if (isNew === 1 && state === "authorized" && !request.isHeld) steps.wake(id);
     return { id, isNew: isNew === 1 };
   }
 
@@ -226,14 +230,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createThrottling(redis, key),
     ...createOnce(redis, key),
     ...createLimits(redis, key),
-    ...createBallot(redis, key, outbox.wake),
+    ...createBallot(redis, key, { outbox, steps }),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
     outbox,
     /** Requests that weren't applied, each until its late look. */
     lates: createPending(redis, key, "late-look"),
     /** Requests that a worker has something to do for. */
-    steps: createPending(redis, key, scripts.pendingKinds.step),
+    steps,
     sharedCards: createSharedCards(redis, key, outbox),
     now,
     create,

@@ -30,8 +30,6 @@ export interface WorkerContext {
   workerId: string;
   /** False once that worker's heartbeat stays away (`observeAlive`). */
   isAlive(workerId: string): Promise<boolean>;
-  /** Adds the job for a request's next step. */
-  wake(id: string): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: ReturnType<typeof createShares>;

@@ -48,7 +48,8 @@ export async function submit(
     policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
-    wake(id: string): Promise<void>;
+    /** Whoever submits it ends it right away: no worker is woken for it. */
+    isHeld?: boolean;
   },
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
@@ -73,10 +74,12 @@ export async function submit(
   };
   const record = approval ? withApproval(asked, approval, now) : asked;
   const state = record.approval ? "draft" : "authorized";
-  const created = await by.store.create({ record, state, interactionId: submission.interactionId });
-  // The sweep repeats a lost wake-up
-  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
-  return created;
+  return by.store.create({
+    record,
+    state,
+    interactionId: submission.interactionId,
+    isHeld: by.isHeld,
+  });
 }
 
 function withApproval(

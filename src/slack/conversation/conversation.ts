@@ -1,6 +1,6 @@
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/message.ts";
-import type { Watch } from "../../outages/outages.ts";
+import type { DependencyProbe } from "../../monitor/dependency-probe.ts";
 import { showOrSay } from "../deliver/post-once.ts";
 import { say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
@@ -56,7 +56,7 @@ export const listenedTo: ListenedTo = { forms: [...forms.keys()], buttons: butto
 
 export function createConversation(
   contextNow: () => GatewayContext,
-  watch: Pick<Watch, "refused">,
+  watch: Pick<DependencyProbe, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   const seenNow = (by: Pick<Interaction, "userId" | "teamId">) => seenBy(by, contextNow());
 

@@ -39,7 +39,6 @@ export interface GatewayContext extends Surroundings {
   ): Promise<(groupId: string) => readonly string[] | undefined>;
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
-  wake(id: string): Promise<void>;
   announce: Announce;
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */

@@ -69,7 +69,6 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
   if (outcome.is === "refused") return refuse(outcome.why, outcome.text, request);
-  if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
   const command = changeNamed(request.record.command, gateway);
   if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
 

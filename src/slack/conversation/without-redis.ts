@@ -1,7 +1,7 @@
 import { ComputeError } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, md, name } from "../../messages/message.ts";
-import type { Watch } from "../../outages/outages.ts";
+import type { DependencyProbe } from "../../monitor/dependency-probe.ts";
 import { decide } from "../../policy/approval-rule.ts";
 import { type ReadInvocation, asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
@@ -42,7 +42,7 @@ export function withoutRedis(
   interaction: Interaction,
   gateway: GatewayContext,
   { mayRun }: { mayRun: boolean },
-  watch: Pick<Watch, "refused">,
+  watch: Pick<DependencyProbe, "refused">,
 ): ((reply: Reply) => Promise<void>) | undefined {
   const { id, channelId, userId, teamId, kind } = interaction;
   const remember = (words: { words?: string }): undefined => {

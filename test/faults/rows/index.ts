@@ -26,6 +26,7 @@ import { redisFailoverRows } from "./redis/failovers.ts";
 import { redisOutageRows } from "./redis/long-outage.ts";
 import { failoverRows } from "./redis/failover.ts";
 import { redisTroubleRows } from "./redis/troubles.ts";
+import { lostJobRows } from "./redis/lost-jobs.ts";
 import { secretRows } from "./audit/secrets.ts";
 import { serviceRows } from "./service/lost-answers.ts";
 import { serviceDeleteRows } from "./service/deletes.ts";
@@ -46,6 +47,7 @@ export const rows: readonly Row[] = [
   ...teamCardRows,
   ...redisRows,
   ...redisTroubleRows,
+  ...lostJobRows,
   ...failoverRows,
   ...redisDiskRows,
   ...redisOutageRows,

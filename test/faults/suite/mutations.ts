@@ -183,4 +183,25 @@ export const mutations: readonly Mutation[] = [
     is: 'return "new";',
     rows: "S1",
   },
+  {
+    name: "job schedulers that were removed stay away",
+    file: "src/queue/schedules.ts",
+    was: 'repeatHere("schedules", options.syncEveryMs, sync, log)',
+    is: 'repeatHere("schedules", 1e8, sync, log)',
+    rows: "G6",
+  },
+  {
+    name: "a digest whose schedule was lost is lost",
+    file: "src/start/worker-schedules.ts",
+    was: "      run: postDue,\n    },\n  ];",
+    is: "      run: async () => undefined,\n    },\n  ];",
+    rows: "G6",
+  },
+  {
+    name: "what a clock that is off put off stays put off",
+    file: "src/queue/queues.ts",
+    was: "keepLastIfActive: true, reschedule: true }",
+    is: "keepLastIfActive: true }",
+    rows: "C1b",
+  },
 ];

@@ -82,7 +82,6 @@ export async function workerHere(
     projectName: async () => undefined,
     workerId,
     isAlive: async () => true,
-    wake: async () => undefined,
     polls: createPolls(redis, key, store.latest),
     calling: new Set(),
     shares: createShares(20),

@@ -1,20 +1,23 @@
 import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { askEach, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 import { pendingApprovals, press, voting } from "../../people/approvals.ts";
+import { until } from "../until.ts";
 import { clockStepRows } from "./steps.ts";
+
+const threeHoursMs = 3 * 3_600_000;
 
 export const clockRows: Row[] = [
   {
     id: "C1",
-    fault: "wall clocks of two workers an hour ahead and behind",
+    fault: "wall clocks of two workers three hours ahead and behind",
     must: "they take no work and say why; a third whose clock is right does it, and nothing expires",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, vms: 40 }, async (stage) => {
         const take = fresh(stage);
         await Promise.all([
-          stage.addBot("worker", { slot: "ahead", clockOffMs: 3_600_000 }),
-          stage.addBot("worker", { slot: "behind", clockOffMs: -3_600_000 }),
+          stage.addBot("worker", { slot: "ahead", clockOffMs: threeHoursMs }),
+          stage.addBot("worker", { slot: "behind", clockOffMs: -threeHoursMs }),
         ]);
         stage.faults += 2;
         for (let n = 0; n < 4; n++) await askEach(stage, take);
@@ -27,6 +30,51 @@ export const clockRows: Row[] = [
           [
             `none expired (${journal.map(({ state }) => state).join(" ")})`,
             journal.every(({ state }) => state !== "expired"),
+          ],
+        ]);
+      }),
+  },
+  {
+    id: "C1b",
+    fault:
+      "the clock of the only worker jumps three hours ahead and back, again and again, under load",
+    must: "what it puts off meanwhile comes in time: every request is done, each schedule goes on",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0, vms: 40, transitionMs: [600, 900] }, async (stage) => {
+        const take = fresh(stage);
+        const worker = await stage.addBot("worker", { clockOffMs: 0 });
+        await stage.slack.edit("setGroupMembers", "oncall", ["olivia", "amir"]);
+        for (let n = 0; n < 6; n++) {
+          const vm = await take("vm restart");
+          await stage.request("vm restart", vm);
+          await stage.until(({ target, state }) => target === vm && state === "accepted");
+          // It waits for the first one, so its job is put off again and again
+          await stage.request("vm restart", vm, { who: "amir" });
+          await stage.until((one) => one.target === vm && one.state === "authorized");
+          await worker.setClock(threeHoursMs);
+          stage.faults += 1;
+          await untilClocksDiffer(stage, 1);
+          await worker.setClock(0);
+          await untilClocksDiffer(stage, 0);
+        }
+        const journal = await stage.quiet();
+        const since = Date.now();
+        const readAt = () =>
+          stage.redis.hget(`{${stage.namespace}}:inventory:head`, "refreshedAt").then(Number);
+        await until(async () => {
+          const at = await readAt();
+          return at > since && at < since + threeHoursMs / 2;
+        });
+        const readLater = Math.round(((await readAt()) - since) / 1000);
+        return judged(await stage.check(), [
+          [
+            `all done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.length === 12 && journal.every(({ state }) => state === "done"),
+          ],
+          [
+            `the fleet is read again, by a clock that is right (after ${readLater} s)`,
+            readLater > 0 && readLater < 3600,
           ],
         ]);
       }),

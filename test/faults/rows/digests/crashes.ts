@@ -58,8 +58,64 @@ function superviseDying(
   };
 }
 
-/** Digests whose post, or whose maker, comes to grief. */
+/** The name of each job scheduler, and when it is next (ms). */
+async function schedulersOf({ redis, namespace }: Stage): Promise<Map<string, number>> {
+  const all = await redis.zrange(`{${namespace}}:schedules:repeat`, 0, "-1", "WITHSCORES");
+  return new Map(
+    all.flatMap((name, n) => (n % 2 === 0 ? [[name, Number(all[n + 1])] as const] : [])),
+  );
+}
+
+/** Digests whose post, whose maker, or whose schedule comes to grief. */
 export const digestCrashRows: Row[] = [
+  {
+    id: "G6",
+    fault: "the whole queue `schedules` is removed by hand right before a digest is due, twice",
+    must: "its job schedulers come back, and each digest is posted once",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage(
+        {
+          seed,
+          workers: 0,
+          oneClock: true,
+          policy: digestPolicy([{ channel: status, at: "09:00" }]),
+        },
+        async (stage) => {
+          const due = today(nine);
+          await knowSchedules(stage, due - hour, 1);
+          const bots = [await workerAt(stage, due - minute), await workerAt(stage, due - minute)];
+          const names = async () => [...(await schedulersOf(stage)).keys()].toSorted().join("; ");
+          const digest = async () =>
+            [...(await schedulersOf(stage))].find(([name]) => name.startsWith("digest "))?.[1];
+          const before = await looking(
+            async () => ((await digest()) === undefined ? undefined : names()),
+            15_000,
+            async () => `there are only ${await names()}`,
+          );
+          const slots = [due, due + day].map((at) => slotName(status, at));
+          for (const [n, slot] of slots.entries()) {
+            const keys = await stage.redis.keys(`{${stage.namespace}}:schedules:*`);
+            await stage.redis.del(...keys);
+            stage.faults += 1;
+            for (const bot of bots) await setTo(bot, due + n * day);
+            await digestOf(stage, slot);
+          }
+          const after = await looking(
+            async () => ((await names()) === before ? before : undefined),
+            15_000,
+            names,
+          ).catch(names);
+          const next = await digest();
+          return judged(await stage.check(), [
+            await toldOnce(stage, slots),
+            [`all are back: ${after}, before ${before}`, after === before],
+            [`the next digest is on the next day (${next})`, next === due + 2 * day],
+          ]);
+        },
+      ),
+  },
   {
     id: "G4",
     fault: "Slack's answer to the digest is lost; or Slack hangs, and the worker is killed",

@@ -176,7 +176,7 @@ export const apiRows: readonly Row[] = [
           15_000,
           async () => "the proposal has no card",
         );
-        await first?.arm({ point: "journal", do: "kill" });
+        await first?.arm({ point: "step:pending", do: "kill" });
         stage.faults += 1;
         const press = () => stage.slack.act("olivia", "presses", "Run", { channel: "ops" });
         await press().catch(() => undefined);

@@ -3,7 +3,7 @@ import { batches } from "./batches.ts";
 
 export type Records<Known> = ReturnType<typeof createRecords<Known>>;
 
-/** What a monitor knows, for all processes: a record for each ID, in one hash. */
+/** What a probe of the monitor knows, for all processes: a record for each ID, in one hash. */
 export function createRecords<Known>(redis: RedisClient, named: string) {
   return {
     /** Of these IDs, by default of all. */

@@ -1,5 +1,9 @@
 import { hash } from "node:crypto";
 import { unreadable } from "../compute/compute.ts";
+import { showVm } from "../digests/line-buttons.ts";
+import type { RequestSource } from "../digests/request-facts.ts";
+import type { SeenStatus, SeenStatuses, createStatusRecords } from "../digests/status-facts.ts";
+import type { News } from "../digests/subscriptions.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import { statusSign } from "../inventory/known.ts";
 import {
@@ -15,49 +19,58 @@ import {
   section,
 } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { showVm } from "./line-buttons.ts";
-import { createRecords } from "./monitor-records.ts";
-import type { RequestSource } from "./request-facts.ts";
-import type { News } from "./subscriptions.ts";
-import { type MonitorOptions, watch } from "./watch.ts";
+import type { Probe, Telling } from "./monitor.ts";
 
 /** A request that ended this recently may explain a status: lists are read about once a minute. */
 const echoMs = 5 * 60_000;
 const maxNamed = 10;
 
-interface StatusMonitorOptions extends MonitorOptions<SeenStatuses> {
+interface StatusProbeOptions extends Telling {
+  redis: RedisClient;
+  key: Keys;
+  records: ReturnType<typeof createStatusRecords>;
   inventory: Pick<Inventory, "vms" | "state">;
   requests: Pick<RequestSource, "touched">;
+  /** How often the fleet is read: what people read says so. */
+  readEveryMs: number;
+  now(): number;
   /** The VMs whose status is another one than before, of their own accord or not. */
   onMoved?(vms: readonly KnownVm[]): Promise<void>;
 }
 
 /** Reports VMs that went to ERROR or stopped without a request to Gatehouse. */
-export async function monitorStatuses(options: StatusMonitorOptions): Promise<void> {
+export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, StatusChange> {
   const { redis, key, inventory, records, now } = options;
-  const { refreshedAt, stale } = await inventory.state();
-  if (refreshedAt === undefined || stale) return;
-  // A process with an older copy of the list would see old statuses come back
-  const lookedAt = Number(await redis.get(key("status-watch", "list")));
-  if (refreshedAt <= lookedAt) return;
-  const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
-  await watch({
+  const lastList = key("status-watch", "list");
+  return {
+    name: "statuses",
     records,
-    ids: [...projects.keys()],
-    compare: (before) => compareStatuses(before, projects, now()),
-    tell: async (changes) => {
+    async observe() {
+      const { refreshedAt, stale } = await inventory.state();
+      if (refreshedAt === undefined || stale) return undefined;
+      // A process with an older copy of the list would see old statuses come back
+      if (refreshedAt <= Number(await redis.get(lastList))) return undefined;
+      const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
+      return {
+        ids: [...projects.keys()],
+        compare: (before) => compareStatuses(before, projects, now()),
+        async remembered() {
+          await records.keepOnly(new Set(projects.keys()));
+          await redis.set(lastList, refreshedAt);
+        },
+      };
+    },
+    async tell(changes) {
       await tell(changes.filter(isNews), options);
       await options.onMoved?.(changes.map(({ vm }) => vm));
     },
-  });
-  await records.keepOnly(new Set(projects.keys()));
-  await redis.set(key("status-watch", "list"), refreshedAt);
+  };
 }
 
 /** What nobody asked for is one alarm for each team; subscribers hear of all trouble, asked for or not. */
 async function tell(
   changes: readonly StatusChange[],
-  { requests, alarms, follow, everyMs, now }: StatusMonitorOptions,
+  { requests, alarms, follow, readEveryMs, now }: StatusProbeOptions,
 ): Promise<void> {
   const unasked: StatusChange[] = [];
   for (const change of changes)
@@ -67,7 +80,7 @@ async function tell(
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
     const id = `vm-states-${hash("sha256", all.join("\n")).slice(0, 24)}`;
-    const channelId = await alarms.tell(id, renderUnasked(some, everyMs), place);
+    const channelId = await alarms.tell(id, renderUnasked(some, readEveryMs), place);
     for (const change of some) toldIn.set(change, channelId);
   }
   const trouble = changes.filter(isTrouble).map((change): News => {
@@ -154,26 +167,4 @@ function compareStatuses(
     }
   }
   return { after, changes };
-}
-
-/** In which status a VM was last seen, and since when (ms). */
-type SeenStatus = readonly [status: string, since: number];
-/** By VM id: all VMs of one project. */
-type SeenStatuses = Readonly<Record<string, SeenStatus>>;
-
-/** What was last seen of every VM, by project. */
-export function createStatusRecords(redis: RedisClient, key: Keys) {
-  const records = createRecords<SeenStatuses>(redis, key("seen-statuses"));
-  return {
-    ...records,
-    /** Since when these are in the status they are in, where that is known. */
-    async since(vms: readonly KnownVm[]): Promise<Map<string, number>> {
-      const seen = await records.read([...new Set(vms.map(({ projectId }) => projectId))]);
-      const known = vms.flatMap(({ id, projectId, status }) => {
-        const [was, since] = seen.get(projectId)?.[id] ?? [];
-        return was === status && since !== undefined ? [[id, since] as const] : [];
-      });
-      return new Map(known);
-    },
-  };
 }

@@ -1,25 +1,25 @@
 import { expect, it } from "vitest";
 import {
-  createDependencyMonitor,
-  type OutageStore,
+  createDependencyProbe,
+  type Outages,
   type Sighting,
-} from "../../src/outages/outages.ts";
+} from "../../src/monitor/dependency-probe.ts";
 
 /** What Redis hears of Slack, after all this was seen. */
 async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sighting[]> {
-  const watch = createDependencyMonitor(300, async () => undefined);
+  const watch = createDependencyProbe(300, async () => undefined);
   for (const what of seen) {
     watch.saw("slack", what);
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
   const heard: Sighting[] = [];
-  const store: Pick<OutageStore, "saw"> = {
+  const store: Pick<Outages, "saw"> = {
     async saw(sighting) {
       if (sighting.part === "slack") heard.push(sighting);
       return undefined;
     },
   };
-  await watch.report(store as OutageStore);
+  await watch.report(store as Outages);
   return heard;
 }
 

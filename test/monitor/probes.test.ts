@@ -5,20 +5,18 @@ import { describe, expect, it } from "vitest";
 import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import {
-  createDriftRecords,
-  monitorDrift,
-  rememberVerdicts,
-} from "../../src/digests/drift-monitor.ts";
-import { lackingIn } from "../../src/digests/drift-monitor.ts";
-import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
+import { createDriftRecords, lackingIn } from "../../src/digests/drift-facts.ts";
+import { createStatusRecords } from "../../src/digests/status-facts.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
+import { driftProbe, rememberVerdicts } from "../../src/monitor/drift-probe.ts";
+import { runProbe } from "../../src/monitor/monitor.ts";
+import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { running } from "./digest-processes.ts";
+import { running } from "../digests/digest-processes.ts";
 
 /** What was told, once per id, as the announcer does it. */
 function teller() {
@@ -67,18 +65,18 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
     const rounds = await Promise.allSettled(
       Array.from({ length: processes }, () =>
-        monitorDrift({
-          redis: redis.redis,
-          key: redis.key,
-          appraiser: remembering(vms, dies ? dead : records),
-          log,
-          ...telling,
-          inventory: { vms: async () => vms },
-          pins,
-          records: dies ? dead : records,
-          everyMs: 400,
-          now: Date.now,
-        }),
+        runProbe(
+          driftProbe({
+            appraiser: remembering(vms, dies ? dead : records),
+            log,
+            ...telling,
+            inventory: { vms: async () => vms },
+            pins: () => pins,
+            records: dies ? dead : records,
+            everyMs: 400,
+            now: Date.now,
+          }),
+        ),
       ),
     );
     expect(rounds.some(({ status }) => status === "rejected")).toBe(dies);
@@ -161,13 +159,13 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
   const records = createStatusRecords(redis.redis, redis.key);
   const { said, texts, ...telling } = teller();
   let looks = 0;
-  const look = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
+  const lookAt = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
     const options = {
       redis: redis.redis,
       key: redis.key,
       ...telling,
       records,
-      everyMs: 60_000,
+      readEveryMs: 60_000,
       now: Date.now,
       requests: { touched: async ({ id }: { id: string }) => touched(id) },
       inventory: {
@@ -182,14 +180,10 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
         }),
       },
     };
-    await Promise.all([
-      monitorStatuses(options),
-      monitorStatuses(options),
-      monitorStatuses(options),
-    ]);
+    await Promise.all([1, 2, 3].map(() => runProbe(statusProbe(options))));
   };
   return {
-    look,
+    look: lookAt,
     said,
     texts,
     records,

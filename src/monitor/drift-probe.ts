@@ -4,15 +4,29 @@ import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import { namesOf } from "../attestation/pins.ts";
 import type { Pin } from "../config/policy-file.ts";
+import type { Alarms } from "../digests/alarms.ts";
+import {
+  type DriftRecord,
+  type Lack,
+  type Lacking,
+  type createDriftRecords,
+  dayMs,
+  isMissing,
+  lackKey,
+  lackingIn,
+  namesIn,
+  vmsOf,
+  warnDays,
+} from "../digests/drift-facts.ts";
+import { attestVm, showVm } from "../digests/line-buttons.ts";
+import type { News } from "../digests/subscriptions.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
-import type { Failing } from "../inventory/known.ts";
 import type { Log } from "../log/log.ts";
 import {
   type Markdown,
   type Message,
   buttons,
-  counted,
   lines,
   md,
   message,
@@ -22,44 +36,8 @@ import {
   sentence,
   news as short,
 } from "../messages/message.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
 import { compileGlob } from "../text/glob.ts";
-import type { Alarms } from "./alarms.ts";
-import { attestVm, listed, showVm } from "./line-buttons.ts";
-import { createRecords } from "./monitor-records.ts";
-import type { News } from "./subscriptions.ts";
-import { type MonitorOptions, watch } from "./watch.ts";
-
-/** What is known of a pinned VM. */
-export interface DriftRecord {
-  vm: Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
-  /** Names its failure, as reported: equal marks are the same failure. Empty while it doesn't fail. */
-  mark: string;
-  /** Why it fails, as a sentence without full stop. */
-  reason: string;
-  /** Milliseconds: since when it is so. */
-  since: number;
-  recoveredAt?: number;
-  /** What keeps it from being verified, or soon will. */
-  lacks: readonly Lack[];
-}
-
-interface Lack {
-  /** A sentence without full stop where it can't be verified; what ends, else. */
-  what: string;
-  /** When it ends (ms); undefined where it can't be verified already. */
-  endsAt?: number;
-  /** It fails once Intel's next level counts, and is fine until then. */
-  isNextLevel?: boolean;
-  /** Since when that is so of any VM of the same place (ms). */
-  since: number;
-}
-
-/** What VMs lack together: one list of a vendor's is behind many. */
-interface Lacking extends Lack {
-  place: string;
-  vms: readonly DriftRecord["vm"][];
-}
+import { type Probe, type Observation, type Telling, runProbe } from "./monitor.ts";
 
 /** An alarm, and what subscribers read of it. */
 interface Change {
@@ -70,38 +48,19 @@ interface Change {
   news?: Pick<News, "about" | "line">;
 }
 
-export const dayMs = 86_400_000;
-/** Days before their end at which the digest warns; a snooze ends with its stage. */
-export const warnDays = [14, 7, 1] as const;
 /** VMs that are attested at the same time. */
 const atOnce = 4;
 
-export function createDriftRecords(redis: RedisClient, key: Keys) {
-  const records = createRecords<DriftRecord>(redis, key("drift"));
-  return {
-    ...records,
-    /** Why it fails, and since when; undefined where it doesn't, or where Redis can't say. */
-    async failure(id: string): Promise<{ reason: string; since: number } | undefined> {
-      const known = await records.read([id]).catch(() => undefined);
-      const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
-      return mark === "" ? undefined : { reason, since };
-    },
-    /** Of these VMs, by default of all. Empty where Redis can't say. */
-    async failing(ids?: readonly string[]): Promise<Failing> {
-      const all = await records.read(ids).catch(() => new Map<string, DriftRecord>());
-      const failed = [...all].filter(([, { mark }]) => mark !== "");
-      return new Map(failed.map(([id, { reason }]) => [id, reason.replace(/^the /, "")]));
-    },
-  };
-}
-
-interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
+interface DriftProbeOptions extends Telling {
   records: ReturnType<typeof createDriftRecords>;
   inventory: Pick<Inventory, "vms">;
   /** It remembers what it judges (`rememberVerdicts`). */
   appraiser: Appraiser;
-  readonly pins: readonly Pin[];
+  /** As the policy has them now. */
+  pins(): readonly Pin[];
+  everyMs: number;
   log: Log;
+  now(): number;
   signal?: AbortSignal | undefined;
 }
 
@@ -109,31 +68,43 @@ interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
  * Attests every pinned VM. Reports a failure, a different failure, and its end as they are seen; and once for all VMs, after
  * the last, what keeps them from being verified.
  */
-export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
-  const { records, pins, signal, now } = options;
+export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Change> {
+  const { records, everyMs, signal, now } = options;
   const { placeOf } = options.alarms;
-  const approved = new Set(await options.appraiser.accepted.vmIds());
-  const known = await records.read();
-  if (pins.length === 0 && approved.size === 0 && known.size === 0) return;
-  const vms = await options.inventory.vms();
-  const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
-  const isNamed = (one: string) => globs.some((matches) => matches(one));
-  const isPinned = (vm: KnownVm) => approved.has(vm.id) || namesOf(vm).some(isNamed);
-  const judged = await judgeEach(
-    vms.filter((vm) => isPinned(vm) || (known.get(vm.id)?.mark ?? "") !== ""),
-    options,
-  );
-  if (signal?.aborted) return;
-  const pinned = new Set(vms.filter(isPinned).map(({ id }) => id));
-  const ofPinned = judged.filter(({ vm }) => pinned.has(vm.id));
-  await watch({
+
+  async function attestAll(): Promise<Observation<DriftRecord, Change> | undefined> {
+    const approved = new Set(await options.appraiser.accepted.vmIds());
+    const known = await records.read();
+    const pins = options.pins();
+    if (pins.length === 0 && approved.size === 0 && known.size === 0) return undefined;
+    const vms = await options.inventory.vms();
+    const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
+    const isNamed = (one: string) => globs.some((matches) => matches(one));
+    const isPinned = (vm: KnownVm) => approved.has(vm.id) || namesOf(vm).some(isNamed);
+    const judged = await judgeEach(
+      vms.filter((vm) => isPinned(vm) || (known.get(vm.id)?.mark ?? "") !== ""),
+      options,
+    );
+    if (signal?.aborted) return undefined;
+    const pinned = new Set(vms.filter(isPinned).map(({ id }) => id));
+    const ofPinned = judged.filter(({ vm }) => pinned.has(vm.id));
+    return {
+      compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
+      async remembered() {
+        const seen = await records.read(vms.map(({ id }) => id));
+        const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
+        await records.keepOnly(new Set([...pinned, ...failing]));
+      },
+    };
+  }
+
+  return {
+    name: "drift",
+    every: { ms: everyMs, retryAfterMs: everyMs / 4 },
     records,
-    compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
+    observe: attestAll,
     tell: (changes) => tell(changes, options),
-  });
-  const seen = await records.read(vms.map(({ id }) => id));
-  const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
-  await records.keepOnly(new Set([...pinned, ...failing]));
+  };
 }
 
 interface Judged {
@@ -142,7 +113,7 @@ interface Judged {
 }
 
 /** A few at a time, spread over half of the interval. Without those that could not be read. */
-async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOptions) {
+async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions) {
   const { appraiser, everyMs, log, signal } = options;
   const gapMs = Math.min(1000, everyMs / 2 / pinned.length);
   const judged: Judged[] = [];
@@ -166,7 +137,7 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOption
 /** An appraiser that remembers what it finds, whoever asks, and tells where it is news. */
 export function rememberVerdicts(
   appraiser: Appraiser,
-  by: Pick<DriftMonitorOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
+  by: Pick<DriftProbeOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
     inventory: Pick<Inventory, "findVm">;
   },
 ): Appraiser {
@@ -181,11 +152,13 @@ export function rememberVerdicts(
         if (!("found" in known) || known.found.id !== id) return attested;
         const one = { vm: known.found, appraisal: attested.appraisal };
         const place = by.alarms.placeOf(one.vm);
-        await watch({
+        await runProbe({
           records: by.records,
-          ids: [id],
-          compare: (before) => compareDrift(before.get(id), one, place, by.now()),
-          tell: (changes) => tell(changes, by),
+          observe: async () => ({
+            ids: [id],
+            compare: (before) => compareDrift(before.get(id), one, place, by.now()),
+          }),
+          tell: (changes: readonly Change[]) => tell(changes, by),
         });
       } catch (error) {
         by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
@@ -197,7 +170,7 @@ export function rememberVerdicts(
 
 async function tell(
   changes: readonly Change[],
-  { alarms, follow }: Pick<DriftMonitorOptions, "alarms" | "follow">,
+  { alarms, follow }: Pick<DriftProbeOptions, "alarms" | "follow">,
 ): Promise<void> {
   for (const { id, place, alarm, news } of changes) {
     const told = await alarms.tell(id, alarm, place);
@@ -281,7 +254,7 @@ export function compareLacks(
     if (!record || !appraisal.isJudged) continue;
     const lacks = lacksIn(appraisal, now).map((lack) => ({
       ...lack,
-      since: were.get(keyOf(lack, placeOf(vm)))?.since ?? now,
+      since: were.get(lackKey(lack, placeOf(vm)))?.since ?? now,
     }));
     after.set(vm.id, { ...record, lacks });
   }
@@ -306,27 +279,6 @@ function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
   return [...missing, ...next, ...ending];
 }
 
-const keyOf = ({ what, endsAt, isNextLevel = false }: Omit<Lack, "since">, place: string) =>
-  `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
-
-const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
-
-/** What these VMs lack, by its key: put together where what is missing and whose VMs they are is the same. */
-export function lackingIn(
-  records: Iterable<DriftRecord>,
-  placeOf: Alarms["placeOf"] = () => "",
-): Map<string, Lacking> {
-  const found = new Map<string, Lacking & { vms: DriftRecord["vm"][] }>();
-  for (const { vm, lacks } of records) {
-    const place = placeOf(vm);
-    for (const lack of lacks) {
-      const none = () => ({ ...lack, place, vms: [] });
-      found.getOrInsertComputed(keyOf(lack, place), none).vms.push(vm);
-    }
-  }
-  return found;
-}
-
 /** Of what no team has. */
 const nobodys = "access";
 
@@ -337,14 +289,6 @@ function idOf({ what, since, place }: Lacking): string {
 }
 
 const hashOf = (text: string) => hash("sha256", text).slice(0, 16);
-
-export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>
-  counted(vms.length, "pinned VM");
-
-export function namesIn({ vms }: Pick<Lacking, "vms">): Markdown {
-  const names = vms.map((vm) => vm.name);
-  return listed(names, 3);
-}
 
 function renderLacking(lacking: Lacking): Change {
   const { place, vms } = lacking;
