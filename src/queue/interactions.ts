@@ -1,11 +1,11 @@
-import { DelayedError, type Job, type Queue, Worker } from "bullmq";
+import { DelayedError, type Job, type Queue } from "bullmq";
 import { within } from "../deadline.ts";
 import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Keys, type RedisClient, redisTrouble, writeRefusal } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import type { InteractionJob, Kept } from "./queues.ts";
-import { holdable, workerOptions } from "./workers.ts";
+import type { InteractionJob, StoredInteraction } from "./queues.ts";
+import { startQueueWorker } from "./queue-worker.ts";
 
 /** It isn't known to be stored, and it isn't handled now. `mayRun`: Redis may have it all the same. */
 export class NotStored extends UserError {
@@ -33,7 +33,7 @@ function isRefused(error: unknown): boolean {
 const seenForMs = 11 * 60_000;
 /** A gateway that put its jobs off for so many heartbeats no more is dead. */
 const deadAfterBeats = 5;
-/** After so many gateways died over one interaction, nobody tries again. */
+/** After so many gateways died while they recovered one interaction, nobody tries again. */
 const mostRecoveries = 3;
 const maxBytes = 128 * 1024;
 const atOnce = 20;
@@ -65,12 +65,12 @@ export function createInteractions(options: InteractionsOptions) {
   const { queue, redis, key, heartbeatMs, log, storeWithinMs = 1_000 } = options;
   const { staleAfterMs = 10 * 60_000 } = options;
   const deadAfterMs = deadAfterBeats * heartbeatMs;
-  const inHand = new Map<string, { interaction: Kept; isHandled: boolean }>();
+  const inHand = new Map<string, { interaction: StoredInteraction; isHandled: boolean }>();
   /** Redis didn't say whether it stored these. */
   const unclear = new Set<string>();
   const seenKey = (id: string) => key("seen", id);
 
-  const add = (interaction: Kept): Promise<Job<InteractionJob>> =>
+  const add = (interaction: StoredInteraction): Promise<Job<InteractionJob>> =>
     queue.add(
       interaction.kind,
       { interaction },
@@ -79,20 +79,27 @@ export function createInteractions(options: InteractionsOptions) {
 
   const markHandled = (id: string) => redis.set(seenKey(id), "handled", "PX", seenForMs);
 
-  async function claim(interaction: Kept, isKept: boolean): Promise<string | null> {
-    // In one go: where the gateway dies, there is a job for what is seen
-    const [before] = await Promise.all([
+  async function claim(interaction: StoredInteraction, isKept: boolean): Promise<string | null> {
+    // Where the gateway dies between the two, a copy of the delivery adds the job
+    const [seen, added] = await Promise.allSettled([
       redis.set(seenKey(interaction.id), "stored", "PX", seenForMs, "NX", "GET"),
       isKept ? add(interaction) : undefined,
     ]);
-    return before;
+    if (seen.status === "rejected") throw seen.reason;
+    if (added.status === "fulfilled") return seen.value;
+    // It must not count as a copy when it comes again, as a form does
+    if (seen.value === null && isRefused(added.reason)) await redis.del(seenKey(interaction.id));
+    throw added.reason;
   }
 
   /**
    * Stores an interaction before its acknowledgment; `seen`: it is another copy. What isn't to be kept is only marked as seen.
    * Throws NotStored within about a second when Redis doesn't answer, and UserError when it is too large.
    */
-  async function store(interaction: Kept, { isKept = true } = {}): Promise<"new" | "seen"> {
+  async function store(
+    interaction: StoredInteraction,
+    { isKept = true } = {},
+  ): Promise<"new" | "seen"> {
     if (isKept && Buffer.byteLength(JSON.stringify(interaction)) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     try {
@@ -112,7 +119,7 @@ export function createInteractions(options: InteractionsOptions) {
   }
 
   /** Handled: nobody else needs to. Never throws; what Redis doesn't take now it is asked again. */
-  async function finish(interaction: Kept): Promise<void> {
+  async function finish(interaction: StoredInteraction): Promise<void> {
     unclear.delete(interaction.id);
     inHand.set(interaction.id, { interaction, isHandled: true });
     await settle(interaction.id).catch((error: unknown) =>
@@ -121,7 +128,7 @@ export function createInteractions(options: InteractionsOptions) {
   }
 
   /** Refused, and nothing was done: the same delivery may come again. */
-  async function forget({ id }: Kept): Promise<void> {
+  async function forget({ id }: StoredInteraction): Promise<void> {
     inHand.delete(id);
     // Both leave now, so before a corrected form comes, which has the same ID
     await Promise.all([redis.del(seenKey(id)), queue.remove(jobIdOf(id))]).catch((error: unknown) =>
@@ -152,13 +159,13 @@ export function createInteractions(options: InteractionsOptions) {
     await job?.promote().catch(unlessActive(job));
   }
 
+  const notPutOff = (error: unknown) =>
+    log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
+
   async function beat(): Promise<void> {
-    try {
-      for (const id of inHand.keys()) await settle(id);
-      for (const id of unclear) await hurry(id);
-    } catch (error) {
-      log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
-    }
+    // One that fails must not keep the others from being put off
+    for (const id of inHand.keys()) await settle(id).catch(notPutOff);
+    for (const id of unclear) await hurry(id).catch(notPutOff);
   }
   const beating = repeatHere("interactions", heartbeatMs, beat, log);
 
@@ -168,17 +175,21 @@ export function createInteractions(options: InteractionsOptions) {
     forget,
     /**
      * Handles what dead gateways left, once it is told to `take` it. `handle` never throws. What is older than `staleAfterMs`, or
-     * had three gateways die over it, comes as too late.
+     * had three gateways die while they recovered it, comes as too late.
      */
     startRecovering(place: {
       connection: RedisClient;
-      handle(interaction: Kept, how: { isTooLate: boolean }): Promise<void>;
+      handle(interaction: StoredInteraction, how: { isTooLate: boolean }): Promise<void>;
     }) {
-      const { of, refuse, ...hold } = holdable(log);
-      const worker = new Worker<InteractionJob>(
-        queue.name,
-        async (job, token) => {
-          await refuse(job, token);
+      return startQueueWorker({
+        queue,
+        connection: place.connection,
+        prefix: key.prefix,
+        heartbeatMs,
+        concurrency: atOnce,
+        log,
+        subjectOf: ({ id, name }) => ({ job: id, kind: name }),
+        async process(job, token) {
           const { interaction } = job.data;
           const { id, kind } = interaction;
           if ((await redis.get(seenKey(id))) === "handled") return;
@@ -194,25 +205,7 @@ export function createInteractions(options: InteractionsOptions) {
           await place.handle(interaction, { isTooLate });
           await markHandled(id);
         },
-        {
-          ...workerOptions({ connection: place.connection, prefix: key.prefix, heartbeatMs }),
-          concurrency: atOnce,
-        },
-      );
-      of(worker);
-      worker.on("error", (error) => log.warn("queue.error", { queue: queue.name, error }));
-      worker.on("failed", (job, error) =>
-        log.error("queue.job-failed", { queue: queue.name, job: job?.id, error }),
-      );
-      return {
-        ...hold,
-        /** Takes nothing more, and leaves what isn't done at the deadline to another gateway. */
-        async close(deadlineMs: number): Promise<void> {
-          await within(deadlineMs, worker.close(), () => {
-            void worker.close(true).catch(() => undefined);
-          });
-        },
-      };
+      });
     },
     /** Puts nothing off any more, and leaves what isn't handled to another gateway at once. */
     async close(): Promise<void> {

@@ -1,10 +1,9 @@
-import { DelayedError, type Queue, Worker } from "bullmq";
-import { within } from "../deadline.ts";
+import { DelayedError, type Queue } from "bullmq";
 import type { Log } from "../log/log.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import type { PendingJob } from "./queues.ts";
-import { holdable, workerOptions } from "./workers.ts";
+import { startQueueWorker } from "./queue-worker.ts";
 
 /** What is done with the IDs of one kind. */
 export interface PendingWork {
@@ -31,14 +30,12 @@ export function startPendingWork(
     log: Log;
   },
 ) {
-  const { queue, wake, log } = options;
   const byKind = new Map<string, PendingWork>(works.map((work) => [work.pending.kind, work]));
 
-  const { of, refuse, ...hold } = holdable(log);
-  const worker = new Worker<PendingJob>(
-    queue.name,
-    async (job, token) => {
-      await refuse(job, token);
+  return startQueueWorker({
+    ...options,
+    subjectOf: ({ data }) => ({ ...data }),
+    async process(job, token) {
       const { kind, id } = job.data;
       const work = byKind.get(kind);
       if (!work) return;
@@ -51,28 +48,9 @@ export function startPendingWork(
         if (dueInMs === 0) continue;
         await job.moveToDelayed(Date.now() + dueInMs, token);
         // BullMQ keeps a job that was added meanwhile until this one ends, and it doesn't end by being put off
-        if ((await work.pending.dueInMs(id)) === 0) await wake(kind, id);
+        if ((await work.pending.dueInMs(id)) === 0) await options.wake(kind, id);
         throw new DelayedError();
       }
     },
-    { ...workerOptions(options), concurrency: options.concurrency },
-  );
-  worker.on("error", (error) => log.warn("queue.error", { queue: queue.name, error }));
-  worker.on("failed", (job, error) =>
-    log.error("queue.job-failed", { queue: queue.name, ...job?.data, error }),
-  );
-  worker.on("stalled", (job) => log.warn("queue.job-stalled", { queue: queue.name, job }));
-  of(worker);
-
-  return {
-    ...hold,
-    /** Takes nothing more, and waits for what is in hand. */
-    async close(deadlineMs: number): Promise<void> {
-      // While Redis is unavailable, a worker never finishes closing, not even with `force`
-      await within(deadlineMs, worker.close(), () => {
-        log.warn("queue.closed-with-work", { queue: queue.name });
-        void worker.close(true).catch(() => undefined);
-      });
-    },
-  };
+  });
 }

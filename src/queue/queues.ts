@@ -14,13 +14,13 @@ export interface PendingJob {
 }
 
 /** An act in Slack that was acknowledged, or is about to be, as it is stored. */
-export interface Kept {
+export interface StoredInteraction {
   readonly id: string;
   readonly kind: string;
 }
 
 export interface InteractionJob {
-  interaction: Kept;
+  interaction: StoredInteraction;
 }
 
 /** What has ended is of no use to anybody: the journal has it. So a dashboard never shows a job that failed; the log does. */

@@ -23,6 +23,5 @@ export function startRelay(options: {
   const relay = async () => {
     for (const { kind, id } of await overdue(mostOverdue, everyMs)) await queues.wake(kind, id);
   };
-  // Without Redis its connection tells of it
-  return repeatHere("relay", everyMs, () => relay().catch(() => undefined), log);
+  return repeatHere("relay", everyMs, relay, log);
 }

@@ -1,10 +1,8 @@
-import { type Job, type Queue, type RepeatOptions, Worker } from "bullmq";
-import { within } from "../deadline.ts";
-import { messageOf } from "../errors.ts";
+import type { Job, Queue, RepeatOptions } from "bullmq";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import { holdable, workerOptions } from "./workers.ts";
+import { startQueueWorker } from "./queue-worker.ts";
 
 /** What one worker does for the whole installation, again and again. Running it twice must be harmless. */
 export interface Schedule {
@@ -44,7 +42,7 @@ export function startSchedules(options: {
 
   async function sync(): Promise<void> {
     // The next times that a clock which is off works out are wrong
-    if (isHeld() || !options.isCurrent()) return;
+    if (worker.isHeld() || !options.isCurrent()) return;
     const wanted = await options.schedules();
     for (const { key, next } of await queue.getJobSchedulers()) {
       const schedule = wanted.find(({ name }) => name === key);
@@ -58,11 +56,11 @@ export function startSchedules(options: {
       });
   }
 
-  const { of, refuse, isHeld, ...hold } = holdable(log);
-  const worker = new Worker(
-    queue.name,
-    async (job, token) => {
-      await refuse(job, token);
+  const worker = startQueueWorker({
+    ...options,
+    concurrency: atOnce,
+    subjectOf: ({ name }) => ({ schedule: name }),
+    async process(job) {
       const { name } = job;
       if (name === syncJob) return sync();
       const schedule = (await options.schedules()).find((one) => one.name === name);
@@ -72,24 +70,18 @@ export function startSchedules(options: {
       running.add(name);
       try {
         await schedule.run();
-      } catch (error) {
-        log.warn("schedule.failed", { schedule: name, why: messageOf(error) });
-        throw error;
       } finally {
         running.delete(name);
       }
     },
-    { ...workerOptions(options), concurrency: atOnce },
-  );
-  worker.on("error", (error) => log.warn("queue.error", { queue: queue.name, error }));
-  of(worker);
+  });
   const syncing = repeatHere("schedules", options.syncEveryMs, sync, log);
 
   return {
-    hold: hold.hold,
+    hold: worker.hold,
     /** Takes jobs from now on, and compares the schedules with those in Redis. */
     take(): void {
-      hold.take();
+      worker.take();
       void syncing.now();
     },
     /** Compares the schedules with those in Redis, unless it is held. */
@@ -97,9 +89,7 @@ export function startSchedules(options: {
     /** Takes nothing more, and waits for what runs, at most `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
       await syncing.close();
-      await within(deadlineMs, worker.close(), () => {
-        void worker.close(true).catch(() => undefined);
-      });
+      await worker.close(deadlineMs);
     },
   };
 }

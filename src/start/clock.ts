@@ -47,11 +47,40 @@ export function createClock(log: Log) {
 export const clockProblem = ({ offMs }: Pick<Clock, "offMs">): string | undefined =>
   isClockOff(offMs()) ? `this machine's clock is ${offInWords(offMs())}` : undefined;
 
-/** Jobs are delayed by the clocks of processes: one whose clock differs would put them off for too long, or not at all. */
-export function onlyWhileClocksAgree(
-  clock: Clock,
-  worker: { take(): void; hold(): Promise<void> },
-): void {
-  clock.onChange((isOff) => void (isOff ? worker.hold() : worker.take()));
-  if (clockProblem(clock) === undefined) worker.take();
+/** What takes jobs, and can be told not to. */
+interface Holdable {
+  take(): void;
+  hold(): Promise<void>;
+}
+
+/**
+ * Lets the workers of this process take jobs while its clock agrees with that of Redis: BullMQ delays jobs by the clocks of processes,
+ * so one whose clock differs would put them off for too long, or not at all. Closed first, so that a process that stops takes no more.
+ */
+export function createTaking(clock: Clock) {
+  const workers: { worker: Holdable; untilClosed: boolean }[] = [];
+  let isStopping = false;
+  const mayTake = ({ untilClosed }: { untilClosed: boolean }) =>
+    clockProblem(clock) === undefined && (untilClosed || !isStopping);
+
+  async function holdOthers(): Promise<void> {
+    const others = workers.filter((one) => !mayTake(one));
+    await Promise.allSettled(others.map(({ worker }) => worker.hold()));
+  }
+
+  clock.onChange((isOff) => {
+    if (isOff) void holdOthers();
+    else for (const one of workers) if (mayTake(one)) one.worker.take();
+  });
+  return {
+    /** `untilClosed`: while the process stops, too. What ends then is told. */
+    add(worker: Holdable, { untilClosed = false } = {}): void {
+      workers.push({ worker, untilClosed });
+      if (mayTake({ untilClosed })) worker.take();
+    },
+    async close(): Promise<void> {
+      isStopping = true;
+      await holdOthers();
+    },
+  };
 }

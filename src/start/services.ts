@@ -72,7 +72,7 @@ import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { startPendingWork } from "../queue/pending-work.ts";
 import { startRelay } from "../queue/relay.ts";
-import { createClock, onlyWhileClocksAgree } from "./clock.ts";
+import { createClock, createTaking } from "./clock.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
@@ -356,7 +356,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       beatMs: timing.heartbeatMs,
     }),
   );
-  onlyWhileClocksAgree(clock, delivering);
+  const taking = createTaking(clock);
+  taking.add(delivering, { untilClosed: true });
   return {
     ...on,
     policyKeeper,
@@ -389,6 +390,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     outages,
     tallies,
     clock,
+    taking,
     presence,
     opened,
   };

@@ -11,7 +11,6 @@ import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { type Status, type Unready, createStatus } from "./checks.ts";
-import { onlyWhileClocksAgree } from "./clock.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { createMeasure } from "./measure.ts";
@@ -42,7 +41,7 @@ interface StartOptions extends Otherwise {
   host?: string;
 }
 
-/** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
+/** Opens what a process of this role needs, and closes it in reverse. */
 export async function start(
   config: Config,
   fullLog: Log,
@@ -142,7 +141,7 @@ export async function start(
           standstill: on.policyKeeper.standstill,
         }),
       );
-      onlyWhileClocksAgree(on.clock, gateway.recovering);
+      on.taking.add(gateway.recovering);
       if (receive.mode === "http") {
         // The only port that is open to the world: it knows Slack's path, and nothing of this process
         const api = { port: config.port, host, log };
@@ -150,6 +149,8 @@ export async function start(
       }
     }
     const apiPort = gateway && config.api && (await openApi(config.api, on, gateway));
+    // Last, so that it is closed first: nothing new is begun while what runs ends
+    opened(on.taking);
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;

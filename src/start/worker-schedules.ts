@@ -10,7 +10,6 @@ import { placesOf } from "../policy/access.ts";
 import { type Schedule, startSchedules } from "../queue/schedules.ts";
 import { requestable } from "../registry/define.ts";
 import { redraw } from "../requests/journal/journal.ts";
-import { onlyWhileClocksAgree } from "./clock.ts";
 import type { Services } from "./services.ts";
 import { announceHead } from "./trail.ts";
 
@@ -122,7 +121,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
   });
   opened({ close: () => running.close(endMs) });
   on.policyKeeper.onChanged(() => void running.sync());
-  onlyWhileClocksAgree(on.clock, running);
+  on.taking.add(running);
   await running.sync();
   // Last, so that it is closed first: a long look must not delay the stop
   opened({ close: async () => stopping.abort() });

@@ -18,7 +18,6 @@ import { lateLookWork } from "../requests/perform/late-look.ts";
 import { sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { rolloutWork } from "../rollouts/advance-rollout.ts";
-import { onlyWhileClocksAgree } from "./clock.ts";
 import type { Services } from "./services.ts";
 import { startWorkerSchedules } from "./worker-schedules.ts";
 
@@ -26,7 +25,7 @@ const drainMs = 6000;
 const concurrency = 20;
 /** Reads under way at a time, each for all requests that wait for it. */
 const pollsAtOnce = 10;
-/** What is left of the time to stop in, once no request is being worked on. */
+/** How long polls may go on while the process stops (ms). */
 const pollsEndMs = 1500;
 
 /** Performs requests. */
@@ -94,7 +93,7 @@ export async function startWorker(on: Services): Promise<void> {
   ];
   const jobs = await work(steps, queues.requests, concurrency);
   opened({ close: () => jobs.close(drainMs) });
-  onlyWhileClocksAgree(on.clock, jobs);
+  on.taking.add(jobs);
   const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
     const { channelId, ts } = delivered.card ?? {};
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
@@ -103,7 +102,7 @@ export async function startWorker(on: Services): Promise<void> {
   const looks = [pollWork(contextNow), lateLookWork(contextNow, tellOf)];
   const polling = await work(looks, queues.polls, pollsAtOnce);
   opened({ close: () => polling.close(pollsEndMs) });
-  onlyWhileClocksAgree(on.clock, polling);
+  on.taking.add(polling);
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
     await on.rollouts.steps.restore(await on.rollouts.openIds());

@@ -106,7 +106,7 @@ async function redisCalls(world: World, restart: Restarter): Promise<number> {
   return sum / counted;
 }
 
-interface Kept {
+interface StoredInteraction {
   all: number;
   trail: number;
 }
@@ -115,7 +115,7 @@ interface Kept {
  * Of all keys and streams, but not of those that expire within a day, what is known of the fleet, and the queue's events, which are as
  * many after a thousand requests.
  */
-async function bytesKept(world: World, restart: Restarter): Promise<Kept> {
+async function bytesKept(world: World, restart: Restarter): Promise<StoredInteraction> {
   const redis = new Redis(world.redisUrl);
   try {
     await sleep(trailMs);
@@ -127,7 +127,7 @@ async function bytesKept(world: World, restart: Restarter): Promise<Kept> {
     await sleep(trailMs);
     const idles = (performance.now() - began) / idleMs;
     const after = await keptBytes(redis);
-    const grown = (of: keyof Kept) =>
+    const grown = (of: keyof StoredInteraction) =>
       (after[of] - before[of] - (before[of] - first[of]) * idles) / (kept * channels.length);
     return { all: grown("all"), trail: grown("trail") };
   } finally {
@@ -137,7 +137,7 @@ async function bytesKept(world: World, restart: Restarter): Promise<Kept> {
 
 const dayMs = 24 * 3600_000;
 
-async function keptBytes(redis: Redis): Promise<Kept> {
+async function keptBytes(redis: Redis): Promise<StoredInteraction> {
   const bytes = { all: 0, trail: 0 };
   for (const key of await redis.keys("*")) {
     const expiresInMs = await redis.pttl(key);

@@ -1,7 +1,7 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { NotStored, createInteractions } from "../../src/queue/interactions.ts";
-import { type Kept, createQueues } from "../../src/queue/queues.ts";
+import { type StoredInteraction, createQueues } from "../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 
@@ -13,7 +13,7 @@ async function gateway(
   {
     heartbeatMs = 40,
     staleAfterMs = 600_000,
-    handle = async (_interaction: Kept) => undefined as void,
+    handle = async (_interaction: StoredInteraction) => undefined as void,
   } = {},
 ) {
   const redis = await connectRedis(at.url, "commands", silentLog());
@@ -78,6 +78,15 @@ describe("an interaction", () => {
     // It comes again after its end
     expect(await own.store(command("1"))).toBe("seen");
     expect(await own.queue.getDelayedCount()).toBe(0);
+  });
+
+  it("whose job Redis refuses isn't known either, and may come again", async () => {
+    const own = await gateway(await place());
+    const add = vi.spyOn(own.queue, "add");
+    add.mockRejectedValueOnce(new Error("NOPERM this user has no permissions to run 'evalsha'"));
+    await expect(own.store(command("1"))).rejects.toThrow(/nothing was done/);
+    expect(await own.store(command("1"))).toBe("new");
+    expect(await own.queue.getDelayedCount()).toBe(1);
   });
 
   it("that was refused may come again", async () => {

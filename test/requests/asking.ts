@@ -84,7 +84,7 @@ export async function interaction(store: Journal, submission: Submission): Promi
   return request;
 }
 
-interface Kept {
+interface StoredInteraction {
   redis: RedisClient;
   key: Keys;
   store: Journal;
@@ -110,7 +110,7 @@ export async function claimedBy(
 
 /** What the returned function does to a request: Redis fails over to a replica that has nothing after this. */
 export async function failover(
-  { redis, key }: Kept,
+  { redis, key }: StoredInteraction,
   request: StoredRequest,
 ): Promise<() => Promise<unknown>> {
   const hash = key("request", request.record.id);
@@ -120,7 +120,7 @@ export async function failover(
 
 /** Two workers claim the same attempt, because in between Redis fails over to a replica without the first claim. */
 export async function claimedTwice(
-  kept: Kept,
+  kept: StoredInteraction,
   request: StoredRequest,
 ): Promise<[lost: StoredRequest, other: StoredRequest]> {
   const failOver = await failover(kept, request);

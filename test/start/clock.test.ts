@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { clockFinding } from "../../src/start/doctor/clock.ts";
-import { clockProblem, createClock } from "../../src/start/clock.ts";
+import { clockProblem, createClock, createTaking } from "../../src/start/clock.ts";
 
 const hour = 3_600_000;
 const noon = Date.parse("2026-11-26T12:00:00Z");
@@ -41,5 +41,39 @@ describe("a process's clock", () => {
       ["clock.off", { offMs: 10_000, why: "this machine's clock is 10 s ahead of Redis's" }],
     ]);
     expect(log.info.mock.calls).toEqual([["clock.agrees", { offMs: 5 }]]);
+  });
+});
+
+/** A worker that notes what it was told. */
+function noting() {
+  const told: string[] = [];
+  return { told, take: () => void told.push("take"), hold: async () => void told.push("hold") };
+}
+
+describe("a process's workers", () => {
+  it("take jobs while the clock agrees", async () => {
+    const clock = createClock(silentLog());
+    const taking = createTaking(clock);
+    const [early, late] = [noting(), noting()];
+    taking.add(early);
+    clock.compare(noon + hour, noon, noon + hour);
+    taking.add(late);
+    expect([early.told, late.told]).toEqual([["take", "hold"], []]);
+    clock.compare(noon, noon, noon);
+    expect([early.told, late.told]).toEqual([["take", "hold", "take"], ["take"]]);
+  });
+
+  it("take none once the process stops, whatever the clock does, but for those that tell what ends", async () => {
+    const clock = createClock(silentLog());
+    const taking = createTaking(clock);
+    const [requests, messages] = [noting(), noting()];
+    taking.add(requests);
+    taking.add(messages, { untilClosed: true });
+    await taking.close();
+    expect([requests.told, messages.told]).toEqual([["take", "hold"], ["take"]]);
+    clock.compare(noon + hour, noon, noon + hour);
+    clock.compare(noon, noon, noon);
+    expect(requests.told.filter((one) => one === "take")).toHaveLength(1);
+    expect(messages.told).toEqual(["take", "hold", "take"]);
   });
 });

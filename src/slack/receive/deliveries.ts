@@ -6,7 +6,7 @@ import type { Log } from "../../log/log.ts";
 import { during, workOnInteraction } from "../../log/traces.ts";
 import { type Message, md, plainText, section } from "../../messages/message.ts";
 import { type Interactions, NotStored } from "../../queue/interactions.ts";
-import type { Kept } from "../../queue/queues.ts";
+import type { StoredInteraction } from "../../queue/queues.ts";
 import { patiently } from "../../redis/redis.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { at, listAt, textAt } from "../json.ts";
@@ -181,7 +181,7 @@ export function createDeliveries(options: DeliveryOptions) {
     },
 
     /** What a dead gateway left. */
-    recover(stored: Kept, { isTooLate }: { isTooLate: boolean }): Promise<void> {
+    recover(stored: StoredInteraction, { isTooLate }: { isTooLate: boolean }): Promise<void> {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `kept` stored it
       const interaction = stored as Interaction;
       return track(interaction, () =>
@@ -218,7 +218,7 @@ export function createDeliveries(options: DeliveryOptions) {
 const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
 
 /** Without the trigger, which expires, and the response URL: whoever has it speaks as the bot for half an hour. */
-function kept({ triggerId: _trigger, responseUrl: _url, ...rest }: Interaction): Kept {
+function kept({ triggerId: _trigger, responseUrl: _url, ...rest }: Interaction): StoredInteraction {
   return rest;
 }
 
