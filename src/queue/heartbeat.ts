@@ -42,7 +42,7 @@ export async function countWorkers(redis: RedisClient, key: Keys): Promise<numbe
   return ids.length - dead.length;
 }
 
-/** After this many samples' worth of silence, what was seen says nothing of now. */
+/** Where nobody asked for so many beats, what was seen then says nothing of now. */
 const staleBeats = 10;
 /** A live worker renews its heartbeat within one beat. */
 const missingBeats = 2;

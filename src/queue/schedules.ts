@@ -1,4 +1,4 @@
-import type { Job, Queue, RepeatOptions } from "bullmq";
+import type { Job, Queue } from "bullmq";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
@@ -12,7 +12,7 @@ export interface Schedule {
   repeat: { pattern: string; tz: string } | { every: number };
   /** Throws when it is to be tried again. */
   run(): Promise<unknown>;
-  /** How soon it is tried again after a failure (ms), until its next time comes. */
+  /** With `every`: how soon it is tried again after a failure (ms), until its next time comes. */
   retryAfterMs?: number;
 }
 
@@ -52,7 +52,10 @@ export function startSchedules(options: {
     for (const { name, repeat, retryAfterMs } of wanted)
       await queue.upsertJobScheduler(name, repeat, {
         name,
-        opts: retryAfterMs === undefined ? {} : retrying(repeat, retryAfterMs),
+        opts:
+          retryAfterMs === undefined || !("every" in repeat)
+            ? {}
+            : retrying(repeat.every, retryAfterMs),
       });
   }
 
@@ -107,7 +110,7 @@ const syncJob = "sync";
 /** Schedules have changed: one worker compares them with those in Redis now. */
 export const requestSync = (queue: Queue): Promise<unknown> => queue.add(syncJob, {});
 
-function retrying(repeat: RepeatOptions, afterMs: number) {
-  const tries = repeat.every === undefined ? 3 : Math.floor(repeat.every / afterMs);
+function retrying(everyMs: number, afterMs: number) {
+  const tries = Math.floor(everyMs / afterMs);
   return { attempts: Math.max(1, tries), backoff: { type: "fixed", delay: afterMs } };
 }

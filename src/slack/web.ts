@@ -3,11 +3,8 @@ import { type Live, valueOf } from "../config/changing-file.ts";
 import type { Log } from "../log/log.ts";
 import { slackLogger } from "../log/slack-logger.ts";
 import { fitting } from "../messages/message.ts";
-import { parseJson } from "../text/parse-json.ts";
 import type { WebData } from "./json.ts";
 import { type WebAnswer, classify, isShutOut } from "./web-answer.ts";
-
-export { parseJson };
 
 type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
 

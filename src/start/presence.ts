@@ -86,6 +86,7 @@ const presenceShape = z.object({
 
 /** A process of this installation, as it last reported. */
 export interface KnownProcess extends z.output<typeof presenceShape> {
+  name: string;
   /** Redis time. */
   at: number;
   /** It has reported nothing for several heartbeats, and never said that it stops. */
@@ -103,9 +104,33 @@ return now
 
 const processesKey = (key: Keys) => key("processes");
 
+/** Of a process: one that starts again in its data directory is the same one. */
+export const processName = (dataDir: string): string => `${hostname()} ${dataDir}`;
+
+/** The processes of this installation. Rejects while Redis is unavailable. */
+export async function readProcesses(
+  redis: RedisClient,
+  key: Keys,
+  beatMs: number,
+): Promise<readonly KnownProcess[]> {
+  const [now, all] = await Promise.all([redisNow(redis), redis.hgetall(processesKey(key))]);
+  const read = Object.entries(all).map(([name, text]) => {
+    const at = Number(text.slice(0, text.indexOf(" ")));
+    const presence = presenceShape.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
+    return { name, at, presence: presence.data };
+  });
+  const old = read.filter(({ at }) => !(now - at < forgottenAfterMs)).map(({ name }) => name);
+  if (old.length > 0) await redis.hdel(processesKey(key), ...old);
+  return read.flatMap(({ name, at, presence }) =>
+    presence === undefined || old.includes(name)
+      ? []
+      : [{ ...presence, name, at, isMissing: now - at > missedBeats * beatMs }],
+  );
+}
+
 /**
  * Reports this process to the others, who miss it when it no longer does, and compares its clock with Redis's each time. One that
- * stops in order isn't missed. Its name is that of its data directory, so that a process that starts again is the same one.
+ * stops in order isn't missed.
  */
 export async function startPresence(options: {
   redis: RedisClient;
@@ -120,7 +145,7 @@ export async function startPresence(options: {
   const { redis, key, role, dataDir, tallies, clock, beatMs, log } = options;
   const run = defineScript(redis, "gatehouseReportProcess", reportScript);
   const host = hostname();
-  const name = `${host} ${dataDir}`;
+  const name = processName(dataDir);
   const report = async () => {
     const presence: z.input<typeof presenceShape> = {
       role,
@@ -137,21 +162,7 @@ export async function startPresence(options: {
 
   return {
     /** Rejects while Redis is unavailable. */
-    async known(): Promise<readonly KnownProcess[]> {
-      const [now, all] = await Promise.all([redisNow(redis), redis.hgetall(processesKey(key))]);
-      const read = Object.entries(all).map(([id, text]) => {
-        const at = Number(text.slice(0, text.indexOf(" ")));
-        const presence = presenceShape.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
-        return { id, at, presence: presence.data };
-      });
-      const old = read.filter(({ at }) => !(now - at < forgottenAfterMs)).map(({ id }) => id);
-      if (old.length > 0) await redis.hdel(processesKey(key), ...old);
-      return read.flatMap(({ id, at, presence }) =>
-        presence === undefined || old.includes(id)
-          ? []
-          : [{ ...presence, at, isMissing: now - at > missedBeats * beatMs }],
-      );
-    },
+    known: () => readProcesses(redis, key, beatMs),
     async close(): Promise<void> {
       await repeated.close();
       await redis.hdel(processesKey(key), name).catch(() => undefined);

@@ -10,7 +10,7 @@ import { isChange, verbsOf } from "../registry/define.ts";
 import { rootsOf } from "../registry/help.ts";
 import { stateWords } from "../requests/journal/record.ts";
 import { listAt, textAt } from "../slack/json.ts";
-import { parseJson } from "../slack/web.ts";
+import { parseJson } from "../text/parse-json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "./node-process.ts";
 

@@ -34,7 +34,6 @@ import { createOutageStore } from "../outages/outages.ts";
 import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
-import { countWorkers } from "../queue/heartbeat.ts";
 import { createQueues } from "../queue/queues.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import type { PendingKind } from "../redis/pending.ts";
@@ -76,7 +75,13 @@ import { createClock, createTaking } from "./clock.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
-import { type CallTallies, createTallies, startPresence } from "./presence.ts";
+import {
+  type CallTallies,
+  createTallies,
+  processName,
+  readProcesses,
+  startPresence,
+} from "./presence.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -104,7 +109,7 @@ const messagesAtOnce = 20;
 const lastMessagesMs = 3_000;
 
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
-  // Of what is built from them here: they count from one start to the next
+  // What is built here keeps these until the process starts anew
   const { timing, attestation } = config.policy;
   const { opened, at, telemetry } = options;
   const key = createKeys(options.namespace);
@@ -121,7 +126,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     throw redisCheck.mayPass
       ? new UserError(redisCheck.sentence)
       : new ConfigError([`REDIS_URL: ${redisCheck.sentence}`]);
-  await takeFormat(redis, key);
+  await takeFormat(redis, key, { dataDir: config.dataDir, beatMs: timing.heartbeatMs });
   // Before anything is done by the rules of a process that has none
   await refuseMissing(on);
   const storageProblemsNow = async () =>
@@ -403,21 +408,28 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 export const storedFormat = "3";
 
 /**
- * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or workers of it
- * run.
+ * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or processes of it
+ * run. `dataDir`: what ran there before has ended.
  */
-export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
+export async function takeFormat(
+  redis: RedisClient,
+  key: Keys,
+  { dataDir, beatMs }: { dataDir: string; beatMs: number },
+): Promise<void> {
   const held = await redis.set(key("format"), storedFormat, "NX", "GET");
   if (held === null || held === storedFormat) return;
-  const [open, workers] = await Promise.all([
+  const [open, processes] = await Promise.all([
     redis.zcard(key("requests", "open")),
-    countWorkers(redis, key),
+    readProcesses(redis, key, beatMs),
   ]);
-  if (open === 0 && workers === 0) {
+  const others = processes.filter(
+    ({ name, isMissing }) => !isMissing && name !== processName(dataDir),
+  );
+  if (open === 0 && others.length === 0) {
     await redis.set(key("format"), storedFormat);
     return;
   }
-  const facts = `${counted(open, "open request")} and ${counted(workers, "running worker")}`;
+  const facts = `${counted(open, "open request")} and ${counted(others.length, "running process", "running processes")}`;
   throw new ConfigError([
     `Redis holds stored format ${held} with ${facts}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
   ]);

@@ -13,13 +13,13 @@ import { redraw } from "../requests/journal/journal.ts";
 import type { Services } from "./services.ts";
 import { announceHead } from "./trail.ts";
 
-/** Lease of a digest in longest calls: usually a minute. */
+/** How long one process has a digest to itself, in the longest calls to the service: usually a minute. */
 const leaseInCalls = 4;
 /** Digests that were missed are looked for this often (ms). */
 const missedEveryMs = 60_000;
-/** How often alerts are looked for whose source says no more of them (ms). */
+/** How often alerts are looked for whose source went silent (ms). */
 const unheardEveryMs = 60_000;
-/** How often it is looked whether today's head of the audit trail was announced (ms). */
+/** How often the head of the audit trail is announced where it wasn't today (ms). */
 const headEveryMs = 600_000;
 /** The compute service is read again so soon after a failure (ms). */
 const readAgainMs = 10_000;

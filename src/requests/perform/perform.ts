@@ -71,7 +71,7 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
-    const hint = `${promise(progress)} Request again if it is still wanted.`;
+    const hint = `${sentSentence(progress)} Request again if it is still wanted.`;
     return endUnsent(request, "expired", why, by, hint);
   }
   if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
@@ -97,7 +97,7 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { limits } = by.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
     const why = limitWords(hourly, limits[hourly]).replace(/^./, (first) => first.toLowerCase());
-    const hint = `${promise(progress)} Request again later.`;
+    const hint = `${sentSentence(progress)} Request again later.`;
     return stop(request, { is: "closed", why, hint }, by);
   }
   return stop(request, await claimAndSend(safe, change, decision, by), by);
@@ -121,14 +121,14 @@ async function stop(
     case "closed":
       return endUnsent(request, "cancelled", stopped.why, by, stopped.hint, stopped.instead);
     case "later": {
-      // Looked for as often to the end: a person waits for what follows the safety snapshot
+      // No back-off while a safety snapshot is taken: a person waits for what follows it
       const times = stopped.safety ? 1 : (progress.looks ?? 0);
       return hold(request, stopped.why, backoff(times, by.policy.timing), by, stopped.safety);
     }
     case "frozen": {
       const { by: whom, reason } = stopped.freeze;
       const why = `all changes are frozen by ${whom}${reason ? `: ${reason}` : ""}`;
-      const hint = `${promise(progress)} Request again after the thaw.`;
+      const hint = `${sentSentence(progress)} Request again after the thaw.`;
       const frozen = { ...request, progress: { ...progress, wasFrozen: true } };
       return endUnsent(frozen, "cancelled", why, by, hint);
     }
@@ -139,7 +139,7 @@ async function stop(
   }
 }
 
-/** What its requester opens isn't sent by a worker: it waits until it is opened or stale. */
+/** A console isn't opened by a worker: it waits until its requester opens it, or it expires. */
 async function untilOpened(request: StoredRequest, now: number, by: WorkerContext): Promise<Next> {
   const { record, progress } = request;
   if (record.policyVersion !== by.policyVersion)
@@ -224,7 +224,8 @@ async function hold(
   return waitFor(ms);
 }
 
-function promise(progress: Progress): string {
+/** Whether anything was sent, as a sentence. */
+function sentSentence(progress: Progress): string {
   return sentWords(progress).replace(/^./, (first) => first.toUpperCase()) + ".";
 }
 
@@ -263,7 +264,7 @@ async function stepFailed(
   }
   const why = "Gatehouse repeatedly fails to process this request";
   if (fresh.state === "authorized")
-    return endUnsent({ ...fresh, progress }, "cancelled", why, by, promise(progress));
+    return endUnsent({ ...fresh, progress }, "cancelled", why, by, sentSentence(progress));
   if (fresh.state === "sending") await by.store.move(fresh, { state: "unclear", progress, why });
   return ended;
 }

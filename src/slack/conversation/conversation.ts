@@ -12,7 +12,7 @@ import type {
   SubmissionResult,
 } from "../receive/interaction.ts";
 import type { ListenedTo } from "../receive/listeners.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";

@@ -42,7 +42,7 @@ import type { RolloutRecord } from "../../rollouts/rollout.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
 import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { sendFile } from "./answer.ts";
 import { Refused, authorize, emergency, frozenLine } from "./authorize.ts";
 import { gatherFacts, notNow, pinnedAmong } from "./dialog-facts.ts";

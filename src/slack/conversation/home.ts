@@ -38,7 +38,7 @@ import { changesSince } from "../../requests/render/since-request.ts";
 import { targetOf } from "../../requests/submit/resolve-targets.ts";
 import { textAt } from "../json.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { frozenLine, maySeeNames } from "./authorize.ts";
 import {
   type Act,

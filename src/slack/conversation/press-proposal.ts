@@ -6,7 +6,7 @@ import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { textAt } from "../json.ts";
 import type { Press, Submission } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { authorize } from "./authorize.ts";
 import { modal, reasonInput } from "./form-view.ts";
 import { type Act, type BeforeAck, personOf } from "./gateway-context.ts";

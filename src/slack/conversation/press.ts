@@ -24,7 +24,7 @@ import { isChannel, renderResult } from "../../requests/render/render-result.ts"
 import { say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
 import { type Press, isDirect } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
 import { authorize } from "./authorize.ts";
 import { offerApproved, openConsole } from "./consoles.ts";

@@ -57,7 +57,7 @@ import { PickSnapshot, withSnapshotId } from "../../requests/submit/resolve-snap
 import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
 import { authorize, emergency, frozenLine } from "./authorize.ts";
 import { confirmFirst } from "./consoles.ts";

@@ -2,7 +2,7 @@ import { type KnownSnapshot, snapshotName } from "../../inventory/snapshots.ts";
 import { duration, plain } from "../../messages/message.ts";
 import { textAt } from "../json.ts";
 import type { SuggestRequest, Suggestion } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { maySeeNames } from "./authorize.ts";
 import { regionsKnown } from "./dialog-facts.ts";
 import type { GatewayContext } from "./gateway-context.ts";

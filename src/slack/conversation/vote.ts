@@ -32,7 +32,7 @@ import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { at, textAt } from "../json.ts";
 import { type Press, type Submission, isDirect } from "../receive/interaction.ts";
-import { parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
 import { labelsOf } from "./dialog-facts.ts";
 import { modal, reasonInput, textInput } from "./form-view.ts";

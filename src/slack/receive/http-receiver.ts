@@ -96,7 +96,10 @@ const statusOf = (error: unknown): number => {
   return error.reason === "timestamp" ? 401 : 403;
 };
 
-/** What Slack sends is longer. A larger one is parsed only once its signature was checked (bytes). */
+/**
+ * Bodies up to this are parsed here, before their signature is checked (bytes): what Bolt can't read is small. What Slack sends is
+ * larger, so an unsigned one costs no parsing.
+ */
 const smallBody = 1_000;
 
 /**

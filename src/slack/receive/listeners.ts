@@ -25,7 +25,7 @@ interface ListenerOptions {
   names: ListenedTo;
 }
 
-/** Everything people do in Slack, and what Slack tells: each is stored, acknowledged, and handed on. */
+/** Everything people do in Slack, and what Slack tells. What is to be done is stored before it is acknowledged. */
 export function registerListeners(app: App, options: ListenerOptions): void {
   const { deliveries, handlers, identity, names } = options;
 

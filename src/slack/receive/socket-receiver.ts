@@ -7,7 +7,8 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import { at, textAt } from "../json.ts";
-import { clientOptions, parseJson } from "../web.ts";
+import { parseJson } from "../../text/parse-json.ts";
+import { clientOptions } from "../web.ts";
 import type { ProcessEvent } from "./process-event.ts";
 
 interface SocketReceiverOptions {
