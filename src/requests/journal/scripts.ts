@@ -79,7 +79,7 @@ if ARGV[8] ~= '' then
   ${keepStep("ARGV[8]")}
   entry = redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[9])
 end
-redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1])
+if ARGV[11] == '0' then redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1]) end
 if ARGV[3] == 'sending' or ARGV[3] == 'accepted' or ARGV[3] == 'unclear' then
   redis.call('SADD', KEYS[5], ARGV[1])
   redis.call('ZADD', KEYS[6], 'NX', now + ${firstPollMs}, ARGV[10])
@@ -98,7 +98,7 @@ end
  *
  * KEYS request, open, audit, outbox, watched, polls, lock
  * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
- *      none), audit record of that, key of its polls
+ *      none), audit record of that, key of its polls, whether Slack shows nothing else by it (0|1)
  * → {'moved', revision, now} | {'changed'} | {'gone'}
  */
 export const move = `${compareLua}${saveLua}
@@ -117,7 +117,7 @@ for i = 7, #KEYS do
   if holder and holder ~= ARGV[1] then return {'locked', holder} end
 end
 redis.call('SET', KEYS[7], ARGV[1])
-redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[11])
+redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[12])
 ${saveLua}
 local replication = redis.pcall('INFO', 'replication')
 return {'moved', nextRevision, now, type(replication) == 'string' and replication or ''}
@@ -130,8 +130,8 @@ return {'moved', nextRevision, now, type(replication) == 'string' and replicatio
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
  */
 export const keepPin = `${compareLua}${unlessFrozenLua}${saveLua}
-if ARGV[12] == '' then redis.call('HDEL', KEYS[9], ARGV[11])
-else redis.call('HSET', KEYS[9], ARGV[11], entry .. ' ' .. ARGV[12]) end
+if ARGV[13] == '' then redis.call('HDEL', KEYS[9], ARGV[12])
+else redis.call('HSET', KEYS[9], ARGV[12], entry .. ' ' .. ARGV[13]) end
 return {'moved', nextRevision, now}
 `;
 
