@@ -19,7 +19,7 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
   await using world = await startWorld({
     roles: [],
     policy,
-    compute: { world: { projects: 51, vmsPerProject: 100 }, transitionMs: 300_000 },
+    compute: { world: { projects: 52, vmsPerProject: 100 }, transitionMs: 300_000 },
     slack: { rateLimits: "off" },
   });
   await using worker = await startGatehouse(world, "worker");
