@@ -42,11 +42,11 @@ export function startPendingWork(
       for (;;) {
         const taken = await work.pending.take(id);
         if (taken === undefined) return;
-        if ("mark" in taken) await work.handle(id, taken.mark);
-        const dueInMs = "waitMs" in taken ? taken.waitMs : await work.pending.dueInMs(id);
-        if (dueInMs === undefined) return;
-        if (dueInMs === 0) continue;
-        await job.moveToDelayed(Date.now() + dueInMs, token);
+        if ("mark" in taken) {
+          await work.handle(id, taken.mark);
+          continue; // off the list by now, due later, or due again as somebody asked meanwhile
+        }
+        await job.moveToDelayed(Date.now() + taken.waitMs, token);
         // BullMQ keeps a job that was added meanwhile until this one ends, and it doesn't end by being put off
         if ((await work.pending.dueInMs(id)) === 0) await options.wake(kind, id);
         throw new DelayedError();

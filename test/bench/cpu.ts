@@ -18,11 +18,11 @@ export async function measureCpu(): Promise<readonly Figure[]> {
   const four = await cpuOfRestart(4);
   return [
     {
-      name: "one restart: processor time of all processes; with four workers against one",
-      value: one,
-      unit: "ms",
-      bound: 20,
-      ratio: { to: "one worker", times: four / one, bound: 1.1 },
+      name: "one restart: CPU time of all processes; with four workers, against one",
+      values: [
+        { value: one, unit: "ms", most: 20 },
+        { value: four / one, unit: "×", most: 1.1 },
+      ],
     },
   ];
 }

@@ -1,17 +1,23 @@
-/** One line of the bench. Without a bound it is only told. */
+/** One row of docs/figures.md. */
 export interface Figure {
+  /** Names what is measured, in the order of the values. */
   name: string;
-  value: number;
-  unit: string;
-  bound?: number;
-  /** Against a peer in the same run: how many times its figure, at most `bound` or at least `least` times. */
-  ratio?: { to: string; times: number; bound?: number; least?: number };
+  values: readonly Measured[];
 }
 
-export const holds = ({ value, bound = Infinity, ratio }: Figure): boolean =>
-  value <= bound &&
-  (ratio?.times ?? 0) <= (ratio?.bound ?? Infinity) &&
-  (ratio?.times ?? Infinity) >= (ratio?.least ?? 0);
+/** Without a bound it is only told. `×` is against a peer in the same run. */
+export interface Measured {
+  value: number;
+  unit: string;
+  most?: number;
+  least?: number;
+}
+
+const holds = ({ value, most = Infinity, least = -Infinity }: Measured): boolean =>
+  value <= most && value >= least;
+
+export const allHold = (figures: readonly Figure[]): boolean =>
+  figures.every(({ values }) => values.every(holds));
 
 /** The value below which this part (0 to 1) of them lies. */
 export function quantile(values: readonly number[], part: number): number {
@@ -19,26 +25,33 @@ export function quantile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }
 
-/** A table in Markdown: it goes into docs/figures.md as it is. */
+/** A table in Markdown, as it stands in docs/figures.md. */
 export function renderFigures(figures: readonly Figure[]): string {
-  const rows = figures.map((figure) => {
-    const { name, value, unit, bound, ratio } = figure;
-    const against = ratio === undefined ? "" : `; ${short(ratio.times)} × ${ratio.to}`;
-    const most = [
-      bound !== undefined && `≤ ${short(bound)} ${unit}`,
-      ratio?.bound !== undefined && `≤ ${short(ratio.bound)} ×`,
-      ratio?.least !== undefined && `≥ ${short(ratio.least)} ×`,
-    ].filter((one) => one !== false);
-    const verdict = most.length === 0 ? "" : holds(figure) ? "holds" : "**does not hold**";
-    return `| ${name} | ${short(value)} ${unit}${against} | ${most.join(", ")} | ${verdict} |`.replaceAll(
-      / +\|/g,
-      " |",
+  const rows = figures.map(({ name, values }) => {
+    const measured = values.map(
+      (one) => `${told(one.value, one.unit)}${holds(one) ? "" : " (over)"}`,
     );
+    return `| ${name} | ${measured.join(", ")} | ${boundsOf(values)} |`;
   });
-  return ["| figure | measured | bound | |", "| --- | --- | --- | --- |", ...rows].join("\n");
+  return ["| figure | measured | bound |", "| --- | --- | --- |", ...rows].join("\n");
 }
+
+function boundsOf(values: readonly Measured[]): string {
+  const bounds = values.flatMap(({ unit, most, least }) => [
+    ...(most === undefined ? [] : [told(most, unit)]),
+    ...(least === undefined ? [] : [`at least ${told(least, unit)}`]),
+  ]);
+  const [only] = new Set(bounds);
+  return bounds.length > 1 && bounds.every((one) => one === only)
+    ? `${only} each`
+    : bounds.join(", ");
+}
+
+const told = (value: number, unit: string): string => `${short(value)} ${unit}`.trim();
 
 function short(value: number): string {
   if (value !== 0 && Math.abs(value) < 1) return value.toPrecision(2);
-  return Math.abs(value) < 10 ? String(Number(value.toFixed(2))) : String(Math.round(value));
+  return Math.abs(value) < 10
+    ? String(Number(value.toFixed(2)))
+    : Math.round(value).toLocaleString("en");
 }

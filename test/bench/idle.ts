@@ -2,15 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { startWorld } from "../../sandbox/world.ts";
 import type { Figure } from "./figure.ts";
-import {
-  introduce,
-  isReady,
-  type Program,
-  startBolt,
-  startPlainBolt,
-  startGatehouse,
-  startProgram,
-} from "./process.ts";
+import { introduce, type Program, startBolt, startGatehouse } from "./process.ts";
 
 const policy = `access: { operate: ["S01ONCALL"] }\n`;
 /** Starting is over, and what it left was collected. */
@@ -23,47 +15,31 @@ interface Idle {
   mb: number;
 }
 
-type Role = "gateway" | "worker" | undefined;
-
-/** What processes cost that have nothing to do: each alone with a Redis, beside the least that Bolt and BullMQ can be. */
+/** What processes cost that have nothing to do, each alone with a Redis. */
 export async function measureIdle(): Promise<readonly Figure[]> {
-  const [bolt, queue] = await Promise.all([idle(bare(startBolt)), idle(startQueue)]);
+  const bolt = await idle(async (world) => {
+    const app = await startBolt(world.env);
+    await introduce(world, app.told);
+    return app;
+  });
   const [gateway, worker] = await Promise.all([
-    idle(gatehouse("gateway")),
-    idle(gatehouse("worker")),
+    idle((world) => startGatehouse(world, "gateway")),
+    idle((world) => startGatehouse(world, "worker")),
   ]);
-  const [both, plain] = await Promise.all([idle(gatehouse(undefined)), idle(bare(startPlainBolt))]);
   return [
-    commands("an idle gateway", gateway, 40),
-    { ...commands("an idle worker", worker, 40), ratio: ratio(worker, queue, "perSecond") },
-    commands("one idle process that is both", both),
-    memory("an idle gateway", gateway, bolt, 1.5),
-    memory("an idle worker", worker, bolt, 1.3),
-    memory("one idle process that is both", both, bolt),
-    memory("a bare BullMQ worker", queue, bolt),
-    memory("a Bolt app without types to strip", plain, bolt),
+    {
+      name: "an idle gateway, an idle worker: memory, each against an idle Bolt app in JavaScript",
+      values: [gateway, worker].flatMap(({ mb }) => [
+        { value: mb, unit: "MB" },
+        { value: mb / bolt.mb, unit: "×", most: 1.5 },
+      ]),
+    },
+    {
+      name: "… their Redis commands a second, those within scripts too",
+      values: [gateway, worker].map(({ perSecond }) => ({ value: perSecond, unit: "", most: 40 })),
+    },
   ];
 }
-
-const commands = (who: string, { perSecond }: Idle, bound?: number): Figure => ({
-  name: `${who}: Redis commands a second, those within scripts too`,
-  value: perSecond,
-  unit: "",
-  ...(bound === undefined ? {} : { bound }),
-});
-
-const ratio = (one: Idle, peer: Idle, what: keyof Idle) => ({
-  to: "a BullMQ worker with two queues",
-  times: one[what] / peer[what],
-});
-
-/** `bound`: how many times a bare Bolt app's. */
-const memory = (who: string, { mb }: Idle, bolt: Idle, bound?: number): Figure => ({
-  name: `${who}: memory`,
-  value: mb,
-  unit: "MB",
-  ratio: { to: "an idle Bolt app", times: mb / bolt.mb, ...(bound === undefined ? {} : { bound }) },
-});
 
 type Start = (world: Awaited<ReturnType<typeof startWorld>>) => Promise<Program>;
 
@@ -81,20 +57,6 @@ async function idle(start: Start): Promise<Idle> {
     redis.disconnect();
   }
 }
-
-const gatehouse = (role: Role): Start => {
-  return (world) => startGatehouse(world, role);
-};
-
-const bare = (startIt: typeof startBolt): Start => {
-  return async (world) => {
-    const app = await startIt(world.env);
-    await introduce(world, app.told);
-    return app;
-  };
-};
-
-const startQueue: Start = (world) => startProgram(["test/bench/bare-queue.ts"], world.env, isReady);
 
 /** All that Redis ran since its start. */
 async function processed(redis: Redis): Promise<number> {

@@ -1,32 +1,141 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { type Compute, type Project, type Vm, ComputeError } from "../../src/compute/compute.ts";
-import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
-import type { Inventory, KnownProject } from "../../src/inventory/inventory.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { scopeOfPerson } from "../../src/policy/access.ts";
-import type { RedisClient } from "../../src/redis/redis.ts";
-import type { Person } from "../../src/registry/invocation.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
+import { longestTurn } from "../support/longest-turn.ts";
+import { type Figure, quantile } from "./figure.ts";
 
-export interface Place {
+const projects = 5_000;
+const vmsPerProject = 20;
+/** A person's command is acknowledged within some milliseconds whatever else its process does. */
+export const longestTurnMs = 50;
+
+interface Place {
   redis: RedisClient;
-  key: (...parts: string[]) => string;
+  key: Keys;
 }
 
-export interface LookupFigures {
-  vms: number;
-  projects: number;
-  resolveP99Ms: number;
-  suggestP99Ms: number;
-  /** Of a process that reads the inventory from Redis. */
-  rssGrowthMb: number;
-  loadMs: number;
-  /** Where 200 teams have the projects among them, for somebody of one. */
-  ofOneTeam: { teams: number; resolveP99Ms: number; suggestP99Ms: number; heapGrowthMb: number };
+/** 100,000 VMs: what a search and a refresh hold up, and how soon a name is found. */
+export async function measureInventory(): Promise<readonly Figure[]> {
+  await using server = await startRedis();
+  const redis = await connectRedis(server.url, "commands", silentLog());
+  try {
+    const at = { redis, key: createKeys("bench") };
+    const turns = await longestTurns(at);
+    const longest = (kind: Turn["kind"]) =>
+      Math.max(...turns.filter((turn) => turn.kind === kind).map(({ ms }) => ms));
+    const vms = (projects * vmsPerProject).toLocaleString("en");
+    return [
+      {
+        name: `${vms} VMs: the longest turn of the event loop in a search, in a refresh`,
+        values: (["search", "refresh"] as const).map((kind) => ({
+          value: longest(kind),
+          unit: "ms",
+          most: longestTurnMs,
+        })),
+      },
+      {
+        name: `finding one of ${vms} VMs by a name, a third of them misspelled: p99`,
+        values: [{ value: quantile(await lookUpTimes(at), 0.99), unit: "ms", most: 50 }],
+      },
+    ];
+  } finally {
+    redis.disconnect();
+  }
 }
 
-const teams = 200;
+/** How long the event loop was held up (ms). */
+export interface Turn {
+  kind: "search" | "refresh";
+  what: string;
+  ms: number;
+}
+
+/** What one process does with a large fleet that it reads, and another that takes it over from Redis. */
+export async function longestTurns(at: Place): Promise<readonly Turn[]> {
+  const by = { ...at, log: silentLog(), refreshMs: 3_600_000, concurrency: 32 };
+  const writer = createInventory({ ...by, compute: busyFleet() });
+  const reader = createInventory({ ...by, compute: fleetService(0, 0) });
+  const turns: Turn[] = [];
+  const measure = async (kind: Turn["kind"], what: string, work: () => Promise<unknown>) => {
+    turns.push({ kind, what, ms: await longestTurn(work) });
+  };
+  const search = async (inventory: Inventory) => {
+    await inventory.findVm("web-eu-7o770", { onlyKnown: true });
+    await nextTurn();
+    await inventory.suggestVms("eu-9");
+    await nextTurn();
+    await inventory.matchVms("no-such-*");
+  };
+  const isThere = async (status: string) => {
+    const deadline = performance.now() + 20_000;
+    while (!(await reader.vms()).some((vm) => vm.status === status)) {
+      if (performance.now() > deadline) throw new Error(`the reader knows no VM that is ${status}`);
+      await sleep(50);
+    }
+  };
+  await measure("refresh", "first refresh", () => writer.refresh());
+  await measure("search", "search after it", () => search(writer));
+  await measure("refresh", "load by another process", () => isThere("RUNNING"));
+  await measure("search", "search after that", () => search(reader));
+  await measure("search", "a team's first search", () =>
+    search(reader.seenIn(async () => ({ key: "team", sees: ({ id }) => /[0-7]$/.test(id) }))),
+  );
+  await measure("refresh", "refresh with changes", () => writer.refresh());
+  await measure("refresh", "taking them over", () => isThere("ERROR"));
+  await measure("search", "search after a change", () => search(reader));
+  const [vm] = await writer.vms();
+  if (!vm) throw new Error("none is known");
+  await measure("refresh", "note of a new VM", () =>
+    writer.note({ vm: { ...vm, id: "new", name: "new" } }),
+  );
+  await measure("search", "search after that note", () => search(writer));
+  const [found] = await writer.suggestVms("new", 1);
+  if (found?.id !== "new") throw new Error("the new VM isn't found");
+  await Promise.all([writer.close(), reader.close()]);
+  return turns;
+}
+
+/** 2,000 lookups in an inventory that is read from Redis (ms). */
+async function lookUpTimes(at: Place): Promise<readonly number[]> {
+  const compute = fleetService(0, 0);
+  const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 3_600_000 });
+  const vms = await inventory.vms();
+  const took: number[] = [];
+  for (let n = 0; n < 2_000; n += 1) {
+    const name = vms[(n * 7919) % vms.length]?.name ?? "";
+    const began = performance.now();
+    await inventory.findVm(n % 3 === 0 ? misspelt(name, n) : name);
+    took.push(performance.now() - began);
+  }
+  await inventory.close();
+  return took;
+}
+
+/** 100,000 VMs, a ninth of them in another status at each refresh. */
+function busyFleet(): Compute {
+  const fleet = fleetService(projects, vmsPerProject);
+  let reads = 0;
+  return {
+    ...fleet,
+    projects: {
+      ...fleet.projects,
+      async vms(id) {
+        // Answers of a service come one by one
+        await sleep(20 * Math.random());
+        const isChanged = (reads += 1) > projects;
+        const vms = (await fleet.projects.vms(id)).map((vm, n) =>
+          isChanged && n % 9 === 0 ? { ...vm, status: "ERROR" } : vm,
+        );
+        // Strings as they come from the network, not as they were put together here
+        return JSON.parse(JSON.stringify(vms)) as typeof vms;
+      },
+    },
+  };
+}
 
 const words = [
   "web",
@@ -49,10 +158,9 @@ const never = () => Promise.reject(new Error("not part of this bench"));
 const unknown = () =>
   Promise.reject(new ComputeError("not-found", "GET", "there is none", { status: 404 }));
 
-/** A service that holds a fleet in memory and answers after `latencyMs`. */
-export function fleetService(projects: number, vmsPerProject: number, latencyMs = 0): Compute {
-  const pause = () => new Promise((resolve) => setTimeout(resolve, latencyMs));
-  const all: Project[] = Array.from({ length: projects }, (_, n) => ({
+/** A service that holds a fleet in memory. */
+function fleetService(count: number, size: number): Compute {
+  const all: Project[] = Array.from({ length: count }, (_, n) => ({
     id: `project-${n.toString(16).padStart(12, "0")}`,
     name: `team-${nameOf(n)}`,
     type: "TEE_VM",
@@ -61,8 +169,8 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
     createdAt: new Date(1.7e12 + n * 1000).toISOString(),
   }));
   const vms = (projectId: string): Vm[] => {
-    const first = parseInt(projectId.slice(8), 16) * vmsPerProject;
-    return Array.from({ length: vmsPerProject }, (_, at) => ({
+    const first = parseInt(projectId.slice(8), 16) * size;
+    return Array.from({ length: size }, (_, at) => ({
       id: `vm-${(first + at).toString(16).padStart(24, "0")}`,
       projectId,
       name: nameOf(first + at),
@@ -74,9 +182,9 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
   };
   return {
     projects: {
-      listAll: () => pause().then(() => all),
+      listAll: () => Promise.resolve(all),
       get: unknown,
-      vms: (id) => pause().then(() => vms(id)),
+      vms: (id) => Promise.resolve(vms(id)),
       create: never,
       update: never,
       delete: never,
@@ -100,129 +208,7 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
   };
 }
 
-/** Puts a fleet into Redis, for `measureLookups` in another process: the memory of both would count otherwise. */
-export async function fillInventory(
-  at: Place,
-  projects = 5_000,
-  vmsPerProject = 20,
-): Promise<number> {
-  const started = performance.now();
-  const compute = fleetService(projects, vmsPerProject);
-  const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 3_600_000 });
-  await inventory.refresh();
-  await inventory.close();
-  return performance.now() - started;
-}
-
-/** Reads the inventory that is in Redis, and times 2,000 lookups and 2,000 suggestions, a third of them misspelt. */
-export async function measureLookups(at: Place): Promise<LookupFigures> {
-  const compute = fleetService(0, 0);
-  const before = memory();
-  const started = performance.now();
-  const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 3_600_000 });
-  const vms = await inventory.vms();
-  const loadMs = performance.now() - started;
-  const names = Array.from({ length: 2_000 }, (_, n) => vms[(n * 7919) % vms.length]?.name ?? "");
-  const rssGrowthMb = (memory() - before) / 2 ** 20;
-  const resolve = await times(names, (name, n) =>
-    inventory.findVm(n % 3 === 0 ? misspelt(name, n) : name),
-  );
-  const suggest = await times(names, (name, n) => inventory.suggestVms(typed(name, n)));
-  const { vms: count, projects } = await inventory.state();
-  const ofOneTeam = await measureTeams(inventory, names);
-  await inventory.close();
-  return {
-    ofOneTeam,
-    vms: count,
-    projects,
-    resolveP99Ms: p99(resolve),
-    suggestP99Ms: p99(suggest),
-    rssGrowthMb,
-    loadMs,
-  };
-}
-
-/** 1,000 lookups and 1,000 suggestions each by somebody of another team, half of them for what other teams have. */
-async function measureTeams(inventory: Inventory, names: readonly string[]) {
-  const policy = policyOfTeams(await inventory.projects());
-  const person = (team: number): Person => ({
-    id: `U0TEAM${team}`,
-    teamId: "T0",
-    name: "somebody",
-    kind: "member",
-    groups: [],
-  });
-  const views = Array.from({ length: teams }, (_, team) =>
-    inventory.seenIn(async () => scopeOfPerson(policy, person(team), "T0")),
-  );
-  const before = memory("heapUsed");
-  const own = await Promise.all(views.map((view) => view.vms()));
-  const heapGrowthMb = (memory("heapUsed") - before) / 2 ** 20;
-  const asked = names.slice(0, 1_000).map((name, n) => {
-    const theirs = own[n % teams] ?? [];
-    return n % 2 === 0 ? (theirs[(n * 7919) % theirs.length]?.name ?? "") : name;
-  });
-  const view = (n: number) => views[n % teams] ?? inventory;
-  const resolve = await times(asked, (name, n) =>
-    view(n).findVm(n % 3 === 0 ? misspelt(name, n) : name),
-  );
-  const suggest = await times(asked, (name, n) => view(n).suggestVms(typed(name, n)));
-  return { teams, resolveP99Ms: p99(resolve), suggestP99Ms: p99(suggest), heapGrowthMb };
-}
-
-/** Projects go to teams one by one: half of each team's by ID, the others by name. */
-function policyOfTeams(projects: readonly KnownProject[]): Policy {
-  const claimed = Map.groupBy(
-    projects.map(({ id, name }, n) => ({ team: n % teams, entry: n % 2 === 0 ? id : name })),
-    ({ team }) => team,
-  );
-  const file = [...claimed].map(([team, all]) => [
-    `team-${team}`,
-    { projects: all.map(({ entry }) => entry), operate: [`U0TEAM${team}`] },
-  ]);
-  const read = parsePolicy(
-    JSON.stringify({ teams: Object.fromEntries(file) }),
-    "gatehouse.yml",
-    [],
-  );
-  if ("problems" in read) throw new Error(read.problems.join("\n"));
-  return read.policy;
-}
-
-function memory(of: "rss" | "heapUsed" = "rss"): number {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect === "function") for (let round = 0; round < 3; round++) collect();
-  return process.memoryUsage()[of];
-}
-
-async function times(
-  names: readonly string[],
-  work: (name: string, n: number) => Promise<unknown>,
-): Promise<number[]> {
-  const took: number[] = [];
-  for (const [n, name] of names.entries()) {
-    const started = performance.now();
-    // oxlint-disable-next-line no-await-in-loop -- timed one by one
-    await work(name, n);
-    took.push(performance.now() - started);
-  }
-  return took;
-}
-
 function misspelt(name: string, n: number): string {
   const at = n % name.length;
   return name.slice(0, at) + (letters[n % 26] ?? "") + name.slice(at + (n % 2));
-}
-
-/** What a person has typed so far: a beginning, a middle, a slip, a project and a part. */
-function typed(name: string, n: number): string {
-  if (n % 4 === 0) return name.slice(0, 2 + (n % 5));
-  if (n % 4 === 1) return name.slice(3, 9);
-  if (n % 4 === 2) return misspelt(name, n);
-  return `team-${name.slice(0, 4)}/${name.slice(0, 2)}`;
-}
-
-function p99(took: readonly number[]): number {
-  return took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? 0;
 }

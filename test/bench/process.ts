@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
 import { createInterface } from "node:readline";
 import type { World } from "../../sandbox/world.ts";
 
@@ -10,6 +9,8 @@ export interface Program extends AsyncDisposable {
   readonly pid: number;
   /** Resident memory, in MB. */
   rssMb(): number;
+  /** The most resident memory since its start, in MB. */
+  peakMb(): number;
   /** CPU time so far, in ms. */
   cpuMs(): number;
 }
@@ -34,11 +35,16 @@ export async function startProgram<T>(
   return {
     pid: child.pid ?? 0,
     told,
-    rssMb: () =>
-      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
+    rssMb: () => statusMb(child.pid, "VmRSS"),
+    peakMb: () => statusMb(child.pid, "VmHWM"),
     cpuMs: () => cpuMsOf(child.pid),
     [Symbol.asyncDispose]: () => end(child),
   };
+}
+
+function statusMb(pid: number | undefined, field: "VmRSS" | "VmHWM"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
 }
 
 /** User and system time, of which Linux keeps hundredths of a second. */
@@ -48,23 +54,11 @@ function cpuMsOf(pid: number | undefined): number {
   return 10 * (Number(user) + Number(system));
 }
 
-const bareBolt = "test/bench/bare-bolt.ts";
-
-/** The least that a Slack app can do, run as Gatehouse is; told is its port, where it has one. */
+/** The least that a Slack app can do; told is its port, where it has one. */
 export const startBolt = (env: Record<string, string>) =>
-  startProgram(["run.mjs", bareBolt], env, isReady);
-
-/** The same without its types, so that Node needs not strip them. */
-export const startPlainBolt = (env: Record<string, string>) =>
-  startProgram(
-    ["--input-type=module", "--eval", stripTypeScriptTypes(readFileSync(bareBolt, "utf8"))],
-    env,
-    isReady,
+  startProgram(["test/bench/bare-bolt.mjs"], env, (line) =>
+    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
   );
-
-/** What the bare programs print once they run. */
-export const isReady = (line: string) =>
-  line.startsWith("ready ") ? Number(line.slice(6)) : undefined;
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -74,12 +68,19 @@ async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Node's, as the image starts it. */
+/** Node's, as the image starts it within the memory limit that deploy/ gives it: V8 collects less where its heap may grow further. */
 function imageOptions(): readonly string[] {
-  return (
+  const options =
     readFileSync("Dockerfile", "utf8")
       .match(/^CMD .*$/m)?.[0]
-      .match(/--[\w=-]+/g) ?? []
+      .match(/--[\w=-]+/g) ?? [];
+  const limits = readFileSync("deploy/helm/gatehouse/values.yaml", "utf8");
+  const limitMb = Number(/limits: \{ memory: (\d+)Mi \}/.exec(limits)?.[1]);
+  return options.map((option) =>
+    option.replace(
+      /^--max-old-space-size-percentage=(\d+)$/,
+      (_, percent) => `--max-old-space-size=${Math.floor((limitMb * Number(percent)) / 100)}`,
+    ),
   );
 }
 
@@ -93,7 +94,7 @@ export async function startGatehouse(
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;
     const portOf = (which: string) => Number(new RegExp(`"${which}":(\\d+)`).exec(line)?.[1]);
-    return { port: portOf("port"), apiPort: portOf("doorPort") };
+    return { port: portOf("port"), apiPort: portOf("apiPort") };
   });
   if (role !== "worker") await introduce(world, program.told.port);
   return { ...program, apiPort: program.told.apiPort };

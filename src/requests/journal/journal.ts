@@ -39,6 +39,8 @@ export interface Move {
   attempt?: number;
   owner?: string;
   why?: string;
+  /** Slack shows nothing else by it, so no job looks whether it does. */
+  isSilent?: boolean;
   /** The person who did it, if one did. */
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
@@ -174,6 +176,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       to.why ? stepText({ state: to.state, why: to.why, actor: to.actor }) : "",
       to.why ? auditRecord(record, entry, to.actor) : "",
       pollKeyOf(record),
+      to.isSilent === true ? 1 : 0,
     ];
     const [is, value, movedAt, replication] = (await writeMove(to, keys, args, locks.free)) as [
       string,
@@ -183,7 +186,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    outbox.wake(record.id);
+    if (to.isSilent !== true) outbox.wake(record.id);
     const at = Number(movedAt);
     return {
       is,

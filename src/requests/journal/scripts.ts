@@ -100,7 +100,7 @@ if ARGV[8] ~= '' then
   ${keepStep("ARGV[8]")}
   entry = redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[9])
 end
-${owesMessages("KEYS[4]", "ARGV[1]")}
+if ARGV[11] == '0' then ${owesMessages("KEYS[4]", "ARGV[1]")} end
 -- While a worker takes a step, its score stays
 if ARGV[3] == 'authorized' or ARGV[3] == 'sending' then redis.call('ZADD', KEYS[4], 'NX', now, ${stepOf}ARGV[1])
 else ${hasNoStep("KEYS[4]", "ARGV[1]")} end
@@ -122,7 +122,7 @@ end
  *
  * KEYS request, open, audit, pending, watched, lock
  * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
- *      none), audit record of that, key of its polls
+ *      none), audit record of that, key of its polls, whether Slack shows nothing else by it (0|1)
  * → {'moved', revision, now} | {'changed'} | {'gone'}
  */
 export const move = `${compareLua}${saveLua}
@@ -141,7 +141,7 @@ for i = 6, #KEYS do
   if holder and holder ~= ARGV[1] then return {'locked', holder} end
 end
 redis.call('SET', KEYS[6], ARGV[1])
-redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[11])
+redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[12])
 ${saveLua}
 local replication = redis.pcall('INFO', 'replication')
 return {'moved', nextRevision, now, type(replication) == 'string' and replication or ''}
@@ -154,8 +154,8 @@ return {'moved', nextRevision, now, type(replication) == 'string' and replicatio
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
  */
 export const keepPin = `${compareLua}${unlessFrozenLua}${saveLua}
-if ARGV[12] == '' then redis.call('HDEL', KEYS[8], ARGV[11])
-else redis.call('HSET', KEYS[8], ARGV[11], entry .. ' ' .. ARGV[12]) end
+if ARGV[13] == '' then redis.call('HDEL', KEYS[8], ARGV[12])
+else redis.call('HSET', KEYS[8], ARGV[12], entry .. ' ' .. ARGV[13]) end
 return {'moved', nextRevision, now}
 `;
 

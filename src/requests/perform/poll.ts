@@ -183,6 +183,7 @@ async function judgeOne(
     state: judged.state,
     progress: judged.progress,
     ...(judged.why ? { why: judged.why } : {}),
+    isSilent: judged.state === request.state && judged.why === undefined && !isShown,
   });
   // Its sender changed it meanwhile: left to the next poll
   if (moved.is !== "moved") return undefined;

@@ -157,8 +157,10 @@ describe("the poll that requests of a project share", () => {
     const lastLook = { ...lookAt(undefined, 0), ...progress.lastLook, at: await store.now() };
     const sentAt = lastLook.at - 2990;
     await store.move(request, { state, progress: { ...progress, lastLook, sentAt } });
+    await store.outbox.remove(id);
     await sleep(20);
     expect(await isMoved()).toBe(true);
+    expect(await store.outbox.among([id])).toEqual(new Set([id]));
     const long = await store.get(id);
     if (!long) throw new Error("it is gone");
     expect(cardVersion(long)).toBe("running long");
@@ -184,10 +186,13 @@ describe("the poll that requests of a project share", () => {
     const before = await revision();
     await poll(here);
     expect(await revision()).toBe(before);
+    await here.by.store.outbox.remove(id);
     here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
     await poll(here);
     expect(await revision()).toBe(before + 1);
     expect((await here.by.store.get(id))?.progress.mark?.status).toBe("REBOOTING");
+    // Its card says nothing else by it, so nobody looks whether it does
+    expect(await here.by.store.outbox.among([id])).toEqual(new Set());
   });
 
   it("keeps nothing of the reads after the quiet period either, but for the first", async () => {

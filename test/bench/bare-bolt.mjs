@@ -1,7 +1,8 @@
 import bolt from "@slack/bolt";
 
 // The least that a Slack app can do: it acknowledges, over the transport that the environment names. With a Redis to store in, the
-// least that keeps a promise: each delivery is a job of BullMQ before its acknowledgment, and answered after it.
+// least that keeps a promise: each delivery is a job of BullMQ before its acknowledgment, and answered after it. In JavaScript, as
+// most apps run: Node keeps what it needs to strip types.
 const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_SIGNING_SECRET, SLACK_API_URL } = process.env;
 const app = new bolt.App({
   token: SLACK_BOT_TOKEN ?? "",
@@ -13,8 +14,12 @@ const app = new bolt.App({
 const { STORE_IN, ANSWER = "{}" } = process.env;
 const queue = STORE_IN === undefined ? undefined : await queueIn(STORE_IN);
 
-/** Loaded only here: the memory of the one that only acknowledges is measured too. */
-async function queueIn(url: string) {
+/**
+ * Loaded only here: the memory of the one that only acknowledges is measured.
+ *
+ * @param {string} url
+ */
+async function queueIn(url) {
   const [{ Queue }, { Redis }] = await Promise.all([import("bullmq"), import("ioredis")]);
   return new Queue("bare", { connection: new Redis(url, { maxRetriesPerRequest: null }) });
 }
