@@ -34,6 +34,7 @@ import { createOutageStore } from "../outages/outages.ts";
 import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
+import { countWorkers } from "../queue/heartbeat.ts";
 import { createQueues } from "../queue/queues.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import type { PendingKind } from "../redis/pending.ts";
@@ -418,18 +419,20 @@ export async function takeFormat(
 ): Promise<void> {
   const held = await redis.set(key("format"), storedFormat, "NX", "GET");
   if (held === null || held === storedFormat) return;
-  const [open, processes] = await Promise.all([
+  const [open, processes, workers] = await Promise.all([
     redis.zcard(key("requests", "open")),
     readProcesses(redis, key, beatMs),
+    countWorkers(redis, key),
   ]);
-  const others = processes.filter(
-    ({ name, isMissing }) => !isMissing && name !== processName(dataDir),
-  );
-  if (open === 0 && others.length === 0) {
+  const own = processName(dataDir);
+  const others = processes.filter(({ name, isMissing }) => !isMissing && name !== own);
+  // Releases before this one report their workers alone
+  const running = Math.max(others.length, workers);
+  if (open === 0 && running === 0) {
     await redis.set(key("format"), storedFormat);
     return;
   }
-  const facts = `${counted(open, "open request")} and ${counted(others.length, "running process", "running processes")}`;
+  const facts = `${counted(open, "open request")} and ${counted(running, "running process", "running processes")}`;
   throw new ConfigError([
     `Redis holds stored format ${held} with ${facts}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
   ]);

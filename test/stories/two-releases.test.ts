@@ -262,7 +262,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.olivia.types("ops", "/vm restart web-2");
       const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
       expect(await refused(next.folder, "next")).toMatch(
-        /holds stored format \w+ with 1 open request and 1 running worker; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
+        /holds stored format \w+ with 1 open request and 1 running process; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
       );
       await world.ada.types("ops", "/gatehouse freeze upgrade");
       await world.olivia.presses("Cancel", { in: card.ts });
