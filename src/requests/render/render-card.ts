@@ -358,22 +358,35 @@ export function renderSharedCard(
   );
 }
 
-/** Tells a requester how theirs ended: like a single result where there is one. */
-export function renderSharedResult(theirs: readonly Member[], isBelowCard = true): Message {
-  const [only] = theirs;
-  if (only && theirs.length === 1) {
+/** Tells requesters how theirs ended, several at once where they wait at the same time; like a single result where there is one. */
+export function renderSharedResult(
+  results: readonly (readonly Member[])[],
+  isBelowCard = true,
+): Message {
+  const all = results.flat();
+  const [only] = all;
+  if (only && all.length === 1) {
     // The line of the card doesn't know what fails by now
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
     return renderResult(only.request, only.command, only.note, { above });
   }
-  const sum = sumOf(theirs);
-  const notDone = theirs.filter(({ request }) => request.state !== "done");
+  const told = results.flatMap((theirs) => {
+    const notDone = theirs.filter(({ request }) => request.state !== "done");
+    return [
+      sumOf(theirs),
+      ...(notDone.length > 0 ? [md`Not done: ${namesOf(notDone, mostNamed)}.`] : []),
+    ];
+  });
   return message(
-    news(sum),
-    section(lines(sum, notDone.length > 0 && md`Not done: ${namesOf(notDone, mostNamed)}.`)),
-    ...noteLines(theirs).map((note) => context(note)),
+    news(lines(...results.map((theirs) => (results.length === 1 ? sumOf(theirs) : named(theirs))))),
+    section(lines(...told)),
+    ...noteLines(all).map((note) => context(note)),
   );
 }
+
+/** Without mentions, as in a push, it must say whose it is: "olivia: ✅ All 12 are done." */
+const named = (theirs: readonly Member[]): Markdown =>
+  md`${theirs[0]?.request.record.requester.name ?? ""}: ${sumOf(theirs)}`;
 
 /** "✅ @olivia All 12 are done." A single outcome is not said again where its line, which knows of no note, says it. */
 function sumOf(theirs: readonly Member[], hasLines = false): Markdown {

@@ -99,15 +99,20 @@ export function sharedCardSource(
       closed,
       isFragile: true,
     };
-    const told = results.map(({ key, theirs }): Owed => ({
-      key,
-      mark: said[key],
-      place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
-      render: async (at) => renderSharedResult(await noted(theirs), at?.threadTs !== undefined),
-      tells: theirs.map(idOf),
-      onSaid: () => onTold(theirs),
-      closed,
-    }));
+    const told = inReplies(results, said).map(([first, ...others]): Owed => {
+      const all = [first, ...others].map(({ theirs }) => theirs);
+      return {
+        key: first.key,
+        mark: said[first.key],
+        place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
+        render: async (at) =>
+          renderSharedResult(await Promise.all(all.map(noted)), at?.threadTs !== undefined),
+        covers: others.map(({ key }) => key),
+        tells: all.flat().map(idOf),
+        onSaid: () => onTold(all.flat()),
+        closed,
+      };
+    });
     return { messages: [card, ...told], waitMs };
   }
 
@@ -128,17 +133,35 @@ export function sharedCardSource(
 
 const idOf = ({ request }: Member) => request.record.id;
 
+interface Result {
+  key: string;
+  theirs: Member[];
+}
+
+/**
+ * What several people wait for at the same time is one reply, as a channel takes one message a second. Not the outcome of a single
+ * request, which has its own buttons, and nothing whose post was begun.
+ */
+function inReplies(
+  results: readonly Result[],
+  said: Readonly<Record<string, string>>,
+): [Result, ...Result[]][] {
+  const isWaiting = ({ key, theirs }: Result) => (said[key] ?? "") === "" && theirs.length > 1;
+  const waiting = results.filter(isWaiting);
+  return results.flatMap((one): [Result, ...Result[]][] => {
+    if (!isWaiting(one)) return [[one]];
+    return one === waiting[0] ? [[one, ...waiting.slice(1)]] : [];
+  });
+}
+
 /**
  * What is told to each requester whose requests have all ended: those that were told already, and those that came since.
  * The key names the last of them, so that it is the same whoever looks.
  */
-function resultsOf(
-  staying: readonly Member[],
-  said: Readonly<Record<string, string>>,
-): { key: string; theirs: Member[] }[] {
+function resultsOf(staying: readonly Member[], said: Readonly<Record<string, string>>): Result[] {
   const byRequester = Map.groupBy(staying, ({ request }) => request.record.requester.id);
   return [...byRequester].flatMap(([requesterId, all]) => {
-    const results: { key: string; theirs: Member[] }[] = [];
+    const results: Result[] = [];
     let theirs: Member[] = [];
     for (const [n, member] of all.entries()) {
       theirs.push(member);

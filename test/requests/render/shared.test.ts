@@ -80,7 +80,7 @@ it("a note that holds for several is said once, with their names", () => {
     ...some(7, { line: md`Attested again: ✅ verified` }),
     member(8, {}, { line: md`🔴 *no pin*` }),
   ];
-  const shown = shownText(renderSharedResult(theirs));
+  const shown = shownText(renderSharedResult([theirs]));
   expect(shown.match(/Attested again/g)).toHaveLength(1);
   expect(shown).toMatch(/`web-0`, `web-1`, `web-2`, `web-3`, `web-4` and 2 more: Attested again/);
   expect(shown).toContain("`web-8`: 🔴 *no pin*");
@@ -92,19 +92,37 @@ it("what was done and fails attestation by now is red in the sum, the line, and 
   expect(shown.text).toBe("🔴 All 2 are done, but 1 of them fails attestation.");
   expect(shownText(shown)).toMatch(/🔴 Restarted `web-8`.* in 4 s, but its attestation failed\./);
   expect(JSON.stringify(shown.blocks.at(-1))).toContain("🔴 Restart web-8 (olivia)");
-  expect(renderSharedResult([bad]).text).toMatch(/^🔴 Restarted web-8/);
+  expect(renderSharedResult([[bad]]).text).toMatch(/^🔴 Restarted web-8/);
+});
+
+it("results of several people are one message, with a mention of each", () => {
+  const { requester } = member(1).request.record;
+  const hers = (n: number, over = {}) => {
+    const { request, ...rest } = member(n, over);
+    const record = { ...request.record, requester: { ...requester, id: "U0ADA", name: "ada" } };
+    return { ...rest, request: { ...request, record } };
+  };
+  const failed = hers(3, { state: "failed", progress: { why: "it did not start" } });
+  const shown = renderSharedResult([
+    [member(1), member(2)],
+    [hers(4), failed],
+  ]);
+  expect(shownText(shown)).toBe(
+    "✅ <@U0OLIVIA> All 2 are done.\n❌ <@U0ADA> 1 of 2 done, 1 not.\nNot done: `web-3`.",
+  );
+  expect(shown.text).toBe("olivia: ✅ All 2 are done. ada: ❌ 1 of 2 done, 1 not.");
 });
 
 it("a result names what was not done, and a single one has its own words", () => {
   const failed = member(3, { state: "rejected", progress: { why: "the compute service refused" } });
-  const shown = renderSharedResult([member(1), failed]);
+  const shown = renderSharedResult([[member(1), failed]]);
   expect(shown.text).toBe("❌ 1 of 2 done, 1 not.");
   expect(shownText(shown)).toBe("❌ <@U0OLIVIA> 1 of 2 done, 1 not.\nNot done: `web-3`.");
-  const single = renderSharedResult([member(1)]);
+  const single = renderSharedResult([[member(1)]]);
   expect(single.text).toBe("✅ Restarted web-1 in 4 s.");
   expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` · sent <!date[^\n]*$/);
   // Where its card is gone, nothing above says it
-  expect(shownText(renderSharedResult([member(1)], false))).toMatch(
+  expect(shownText(renderSharedResult([[member(1)]], false))).toMatch(
     /^✅ <@U0OLIVIA> Restarted `web-1` in 4 s\.\nsent /,
   );
 });

@@ -115,6 +115,9 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
     edits,
     told,
     start: (isRoomy?: boolean) => void started.push(start(isRoomy)),
+    async stop(): Promise<void> {
+      for (const one of started.splice(0)) await one.close(2000);
+    },
     async asks(vm: string, who = "U0OLIVIA"): Promise<StoredRequest> {
       const { approval: _none, ...plain } = restartOf(vmTarget(vm), { person: member(who) });
       return interaction(store, plain);
@@ -154,6 +157,32 @@ describe.concurrent("a shared card", () => {
     expect(at.told).toEqual([...mine, hers].map(({ record }) => record.id));
     const [stored] = await at.store.getMany([hers.record.id]);
     expect(stored?.delivered.card).toEqual({ channelId: "C01OPS", ts: at.posted[0]?.ts });
+  });
+
+  it("tells several people in one reply what they wait for at the same time, but a single outcome in its own", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const two = async (who: string) => [
+      await at.asks(`web-${who}-1`, who),
+      await at.asks(`web-${who}-2`, who),
+    ];
+    const all = [...(await two("U0OLIVIA")), ...(await two("U0AMIR"))];
+    const single = await at.asks("db-1", "U0ADA");
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await at.stop();
+    for (const one of [...all, single]) await at.ends(one);
+    at.start();
+    await expect
+      .poll(() => at.said().toSorted(), within)
+      .toEqual(["card", "ended:U0ADA:1", "ended:U0OLIVIA:2 (ended:U0AMIR:2)"]);
+    const both = at.posted.find(({ covers }) => covers !== "");
+    expect(both?.text).toBe("olivia: ❌ None of 2 is done. amir: ❌ None of 2 is done.");
+    expect(both?.tells).toBe(all.map(({ record }) => record.id).join(" "));
+    await expect.poll(() => at.told.length, within).toBe(5);
+    await at.stop();
+    expect(at.posted).toHaveLength(3);
   });
 
   it("is one message with the mentions when all have ended before it is posted", async ({
