@@ -141,8 +141,10 @@ export const usualPace = {
   claimWindowMs: 2_000,
   /** Heartbeat interval: a worker that dies must be missed while its claim is young. */
   heartbeatMs: 3_000,
-  /** How often open requests without a job are found. */
+  /** How often open requests are looked through for deadlines and dead workers; the relay looks twice as often. */
   sweepMs: 10_000,
+  /** Between two edits that only show progress: Slack takes some 50 a minute. */
+  editMs: 4_000,
   /** How long people and groups are cached: rights are checked right before a send, as they were at most a minute ago. */
   peopleCacheMs: 60_000,
   /** How often all names are read. */

@@ -111,8 +111,9 @@ export function primaryConnector(
     #open(place: Place) {
       this.stream = address.tls ? connectTls({ ...place, ...tlsOptions(place) }) : connect(place);
       gatherWrites(this.stream);
-      this.stream.once("error", (error) => {
-        this.firstError = error;
+      // Not once: a second error, as of a server that ends TLS meanwhile, would end the process
+      this.stream.on("error", (error) => {
+        this.firstError ??= error;
       });
       this.stream.once("close", () => {
         closed(this);

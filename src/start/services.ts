@@ -274,6 +274,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     inventory,
     commands: changes,
     attestationNote,
+    editMs: timing.editMs,
     onTold: observeTold({ log, telemetry }),
   };
   const seenAround = { journal: store, inventory, commands: changes };

@@ -109,6 +109,7 @@ describe("gatehouse.yml", () => {
       claimWindowMs: 2_000,
       heartbeatMs: 3_000,
       sweepMs: 10_000,
+      editMs: 4_000,
       outageMs: 30_000,
       peopleCacheMs: 60_000,
       inventoryRefreshMs: 60_000,

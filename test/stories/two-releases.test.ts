@@ -111,7 +111,7 @@ function startLoad(world: TestWorld) {
       const outcome = await world.olivia.types(channel, `/vm restart ${vm}`);
       // Between two gateways Slack may have none; nothing was taken then
       if (outcome.acked) asked.push(vm);
-      await sleep(300);
+      await sleep(150);
     }
   })();
   return {
@@ -174,7 +174,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.slack.connected();
       const load = startLoad(world);
       await until(
-        async () => (await count("done")) >= 5 && (await count("draft")) >= 15,
+        async () => (await count("done")) >= 4 && (await count("draft")) >= 10,
         before.complaint,
       );
 
@@ -183,7 +183,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.slack.connected(2);
       const sentBefore = before.worker.sent();
       await until(
-        () => these.worker.sent() >= 5 && before.worker.sent() >= sentBefore + 5,
+        () => these.worker.sent() >= 4 && before.worker.sent() >= sentBefore + 4,
         these.complaint,
       );
       await approve(4);
@@ -197,7 +197,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       ]);
       await before.stop();
       const alone = these.worker.sent();
-      await until(() => these.worker.sent() >= alone + 5, these.complaint);
+      await until(() => these.worker.sent() >= alone + 4, these.complaint);
       await approve(4);
 
       await using back = startPair("last", last.folder, world.env);
@@ -205,13 +205,13 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.slack.connected(2);
       const sentThen = these.worker.sent();
       await until(
-        () => back.worker.sent() >= 5 && these.worker.sent() >= sentThen + 5,
+        () => back.worker.sent() >= 4 && these.worker.sent() >= sentThen + 4,
         back.complaint,
       );
       await approve(4);
       await these.stop();
       const sentLast = back.worker.sent();
-      await until(() => back.worker.sent() >= sentLast + 5, back.complaint);
+      await until(() => back.worker.sent() >= sentLast + 4, back.complaint);
       await load.stop();
       await until(
         async () => (await requests()).length >= load.asked.length,

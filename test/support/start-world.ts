@@ -43,6 +43,7 @@ export const testPace: Pace = {
   claimWindowMs: 600,
   heartbeatMs: 200,
   sweepMs: 200,
+  editMs: 200,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
 };

@@ -1,4 +1,5 @@
 import { asText, inFewWords } from "../../charts/in-words.ts";
+import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message, sharedOutside, unseenGroup } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/outbox.ts";
@@ -61,9 +62,6 @@ export interface Shows {
   onStale?: (() => Promise<void>) | undefined;
 }
 
-/** The minimum between edits that only show progress (ms): Slack allows 50 edits a minute for the workspace. */
-const usualEditMs = 4_000;
-
 /**
  * Of a card that is edited as things go on: what it shows now, and how long the edit must wait (ms). A `look` that nobody saw yet is
  * news and waits for nothing.
@@ -72,7 +70,7 @@ export function paced(
   { card: standsAt, shown: before = "" }: Partial<ReturnType<typeof shownIn>>,
   { version, look, isLast }: { version: string; look: string; isLast: boolean },
   now: number,
-  editMs = usualEditMs,
+  editMs = usualPace.editMs,
 ): { shows: Shows; waitMs: number } {
   const [shownVersion, shownLook, shownAt] = before.split(" ");
   const isSame = shownVersion === version && shownLook === look;

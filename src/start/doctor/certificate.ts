@@ -62,6 +62,8 @@ export async function lookAtCertificate(
       ...withoutUnset(ours),
       rejectUnauthorized: false,
     });
+    // A server may end TLS in the very moment in which the handshake is over, and nobody waits for that
+    socket.on("error", () => undefined);
     open = socket;
     await once(socket, "secureConnect", { signal });
     // Its code, or its text where it has none; undefined when all is well

@@ -59,6 +59,7 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat }: Timing): Pace =>
   stableGapMs: 50,
   transitionGapMs: 50,
   sweepMs: 250,
+  editMs: 4_000,
   inventoryRefreshMs: 5_000,
   peopleCacheMs: 1_000,
 });
