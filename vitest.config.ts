@@ -17,7 +17,11 @@ const computing = [
 
 /** Wait for minutes or seconds, so they begin first. */
 const waiting = [
+  "alerts/alerts-told",
+  "alerts/alerts-storm",
   "stories/tour",
+  "stories/two-releases",
+  "start/doctor/doctor",
   "stories/rollout.",
   "stories/recap",
   "redis/failover",
@@ -63,7 +67,7 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // the tests wait for sockets and processes more than they compute
-    maxWorkers: 5,
+    maxWorkers: 6,
     sequence: { sequencer: Mixed },
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,

@@ -39,8 +39,11 @@ describe.skipIf(program === undefined)("the real Alertmanager, two peers", () =>
     await tell("DiskFull", "web-2", new Date());
     await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2/, 30_000);
     await hears(world.olivia, "ops", /✅ DiskFull on web-2/, 30_000);
-    const messages = world.olivia.seesChannel("ops").messages.map(wordsOf);
-    expect(messages.filter((one) => one.startsWith("✅ Ended: "))).toHaveLength(2);
+    const words = () => world.olivia.seesChannel("ops").messages.map(wordsOf);
+    await expect
+      .poll(() => words().filter((one) => one.startsWith("✅ Ended: ")), { timeout: 30_000 })
+      .toHaveLength(2);
+    const messages = words();
     expect(messages.filter((one) => /^✅ (HighCpu|DiskFull)/.test(one))).toHaveLength(2);
     expect(messages.filter((one) => /🔥 Fires again/.test(one))).toEqual([]);
   }, 120_000);

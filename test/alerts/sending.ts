@@ -1,4 +1,7 @@
 import { createHmac, hash } from "node:crypto";
+import { expect } from "vitest";
+import { eventually } from "../support/looking.ts";
+import { pendingOf } from "../support/pending.ts";
 import type { TestWorld } from "../support/start-world.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 
@@ -143,3 +146,20 @@ export function channelNamed(world: TestWorld, wanted: string) {
   if (!found) throw new Error(`no channel ${wanted}`);
   return found;
 }
+
+export const fire = async (
+  world: TestWorld,
+  alerts: readonly Fired[],
+  { groupKey = "g", source = "prometheus" } = {},
+) => {
+  const sent = await send(world, source, alertmanagerBody(alerts, groupKey));
+  expect(sent.status).toBe(202);
+  return sent.body;
+};
+
+export const inChannel = (world: TestWorld, channel = "ops") =>
+  world.ada.seesChannel(channel).messages.filter(({ threadTs }) => threadTs === undefined);
+
+/** Nothing is owed any more. */
+export const isQuiet = (world: TestWorld) =>
+  eventually(async () => expect(await pendingOf(world.client, world.key, "alert")).toBe(0));

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { usualPace } from "../../src/config/policy-schema.ts";
 import { alertmanagerBody, minute, send, startAlertWorld } from "../alerts/sending.ts";
 import { hears, wordsOf } from "./words.ts";
 
 describe("an alert at night", () => {
   it("fires for web-2, is restarted from its message, and ends without buttons that change", async () => {
-    await using world = await startAlertWorld();
+    await using world = await startAlertWorld({ pace: { editMs: usualPace.editMs } });
     expect((await send(world, "prometheus", alertmanagerBody([{}]))).status).toBe(202);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
     expect(card.text).toBe("🔥 HighCpu on web-2: CPU above 95% for 5 min");

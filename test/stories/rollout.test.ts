@@ -1,3 +1,4 @@
+import { usualPace } from "../../src/config/policy-schema.ts";
 import { describe, expect, it } from "vitest";
 import {
   cardOf,
@@ -15,7 +16,8 @@ const ended = /(Restart|Stop|Start|Resize|Snapshot) of \d+ VMs? (has ended|was s
 
 describe("several VMs in one command", () => {
   it("are listed before anything runs, go one by one after a canary, and are told of in one message", async () => {
-    await using world = await startWorld(fleetOf(12));
+    const usual = { editMs: usualPace.editMs };
+    await using world = await startWorld({ ...fleetOf(12), pace: usual });
     world.slack.forgetCalls();
     await world.olivia.types("ops", "/vm restart vm-0000-* --canary");
     const dialog = await dialogOf(world.olivia);
