@@ -81,15 +81,19 @@ export function createInteractions(options: InteractionsOptions) {
 
   async function claim(interaction: StoredInteraction, isKept: boolean): Promise<string | null> {
     // Where the gateway dies between the two, a copy of the delivery adds the job
-    const [seen, added] = await Promise.allSettled([
-      redis.set(seenKey(interaction.id), "stored", "PX", seenForMs, "NX", "GET"),
-      isKept ? add(interaction) : undefined,
-    ]);
-    if (seen.status === "rejected") throw seen.reason;
-    if (added.status === "fulfilled") return seen.value;
-    // It must not count as a copy when it comes again, as a form does
-    if (seen.value === null && isRefused(added.reason)) await redis.del(seenKey(interaction.id));
-    throw added.reason;
+    const adding = isKept ? add(interaction) : undefined;
+    // Where Redis is away, the other one says so sooner
+    adding?.catch(() => undefined);
+    const seen = seenKey(interaction.id);
+    const before = await redis.set(seen, "stored", "PX", seenForMs, "NX", "GET");
+    try {
+      await adding;
+    } catch (error) {
+      // It must not count as a copy when it comes again, as a form does
+      if (before === null && isRefused(error)) await redis.del(seen);
+      throw error;
+    }
+    return before;
   }
 
   /**
