@@ -5,7 +5,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Keep a processor busy: processes, browsers, thousands of cases. One after the other, between those that wait for sockets. */
 const computing = [
   "faults/rows",
-  "faults/campaign",
   "sandbox/page/in-a-browser",
   "start/process.test",
   "fuzz/one-answer",
