@@ -72,7 +72,9 @@ export async function longestTurns(at: Place): Promise<readonly Turn[]> {
   };
   const isThere = async (status: string) => {
     const deadline = performance.now() + 20_000;
-    while (!(await reader.vms()).some((vm) => vm.status === status)) {
+    // Until the first load is over, it knows none and says so
+    const known = () => reader.vms().catch(() => []);
+    while (!(await known()).some((vm) => vm.status === status)) {
       if (performance.now() > deadline) throw new Error(`the reader knows no VM that is ${status}`);
       await sleep(50);
     }

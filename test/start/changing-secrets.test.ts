@@ -50,12 +50,17 @@ it(
       pace: testPace,
     });
     const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
-    const restarted = async (vm: string, writes: number) => {
+    /** Where its answer takes long, it is asked for again, which may restart it once more. */
+    const restarted = async (vm: string) => {
       const restart = async () => {
         await world.olivia.types("ops", `/vm restart ${vm}`).catch(() => undefined);
-        return world.compute.writes().length;
+        return world.compute
+          .writes()
+          .map((call) => call.path)
+          .join(" ");
       };
-      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toBe(writes);
+      const path = `${vm.replace("/", "-")}/restart`;
+      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toContain(path);
     };
     try {
       await world.slack.connected();
@@ -78,7 +83,7 @@ it(
         )
         .toContain("rejected Gatehouse's API key");
       write("COMPUTE_API_KEY", world.compute.apiKey);
-      await restarted("web-2", 1);
+      await restarted("web-2");
 
       // Slack's tokens: the former ones are refused, and the connection breaks
       const { app } = world.slack;
@@ -90,7 +95,7 @@ it(
       write("REDIS_URL", login("word-2"));
       await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
       world.slack.socketMode.disconnect("cut");
-      await restarted("payments/web-1", 2);
+      await restarted("payments/web-1");
       expect(await world.store.freezeState()).toBeUndefined();
       const changed = () =>
         names.filter((name) =>
