@@ -46,8 +46,8 @@ export interface Telling {
 }
 
 /**
- * One round of a probe: compares what is seen with what was known, tells what changed, and remembers it. In this order: a process
- * that dies in between leaves the same comparison to the next round, whose news have the same IDs and are posted once.
+ * One run of a probe: compares what is seen with what was known, tells what changed, and remembers it. In this order: a process
+ * that dies in between leaves the same comparison to the next run, whose news have the same IDs and are posted once.
  */
 export async function runProbe<Known, Change>(
   probe: Pick<Probe<Known, Change>, "records" | "observe" | "tell">,

@@ -59,8 +59,8 @@ it(
           .map((call) => call.path)
           .join(" ");
       };
-      const path = `${vm.replace("/", "-")}/restart`;
-      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toContain(path);
+      const wanted = `${vm.replace("/", "-")}/restart`;
+      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toContain(wanted);
     };
     try {
       await world.slack.connected();
