@@ -1,8 +1,8 @@
-import { DelayedError, type Queue } from "bullmq";
+import { DelayedError } from "bullmq";
 import type { Log } from "../log/log.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import type { PendingJob } from "./queues.ts";
+import type { PendingQueue } from "./queues.ts";
 import { startQueueWorker } from "./queue-worker.ts";
 
 /** What is done with the IDs of one kind. */
@@ -20,7 +20,7 @@ export interface PendingWork {
 export function startPendingWork(
   works: readonly PendingWork[],
   options: {
-    queue: Queue<PendingJob>;
+    queue: PendingQueue;
     /** Adds a job (`queues.wake`). */
     wake(kind: string, id: string): Promise<void>;
     connection: RedisClient;

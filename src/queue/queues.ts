@@ -13,6 +13,8 @@ export interface PendingJob {
   id: string;
 }
 
+export type PendingQueue = Queue<PendingJob>;
+
 /** An act in Slack that was acknowledged, or is about to be, as it is stored. */
 export interface StoredInteraction {
   readonly id: string;
@@ -63,7 +65,7 @@ export function createQueues(connection: RedisClient, prefix: string) {
     notice: messages,
     feed: messages,
     recap: messages,
-  } satisfies Record<PendingKind, Queue<PendingJob>>;
+  } satisfies Record<PendingKind, PendingQueue>;
   const all = [interactions, requests, messages, polls, schedules];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
@@ -78,7 +80,7 @@ export function createQueues(connection: RedisClient, prefix: string) {
      * (`keepLastIfActive`).
      */
     async wake(kind: string, id: string): Promise<void> {
-      const queue: Queue<PendingJob> | undefined = ofKind[kind as PendingKind];
+      const queue: PendingQueue | undefined = ofKind[kind as PendingKind];
       // Another release has kinds of its own
       if (queue === undefined) return;
       const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import type { Queue } from "bullmq";
 import { commands } from "../commands/index.ts";
 import type { Message } from "../messages/message.ts";
 import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";
-import type { PendingJob } from "../queue/queues.ts";
+import type { PendingQueue } from "../queue/queues.ts";
 import { requestable } from "../registry/define.ts";
 import { createDurability } from "../requests/journal/durability.ts";
 import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
@@ -77,7 +76,7 @@ export async function startWorker(on: Services): Promise<void> {
       return on.identity.known().teamId;
     },
   });
-  const work = async (works: readonly PendingWork[], queue: Queue<PendingJob>, atOnce: number) =>
+  const work = async (works: readonly PendingWork[], queue: PendingQueue, atOnce: number) =>
     startPendingWork(works, {
       queue,
       wake: queues.wake,

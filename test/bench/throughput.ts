@@ -54,18 +54,18 @@ async function measurePair() {
   await using programs = new AsyncDisposableStack();
   programs.use(await startGatehouse({ ...world, env }));
   const port = Number(new URL(world.slack.app.requestUrl ?? "").port);
-  await load(world, [port], answers.responseUrl, { turnsAlone: 1, turnsTogether: 0 });
+  await load(world, [port], answers.responseUrl, { turnsPaced: 1, turnsTogether: 0 });
   const peerEnv = { ...env, STORE_IN: world.redisUrl, ANSWER: answers.last() };
   const { told } = programs.use(await startBolt(peerEnv));
-  const turns = { turnsAlone: 20, turnsTogether: 4 };
+  const turns = { turnsPaced: 20, turnsTogether: 4 };
   const [ours, peer] = await load(world, [port, told], answers.responseUrl, turns);
   if (!ours || !peer) throw new Error("an app was not measured");
-  const half = ({ oneMs }: Loaded) => quantile(oneMs, 0.5);
+  const half = ({ pacedMs }: Loaded) => quantile(pacedMs, 0.5);
   const many = ({ perSecond }: Loaded) => quantile(perSecond, 0.5);
   return {
     halfMs: half(ours),
     peerHalfMs: half(peer),
-    lateMs: quantile(ours.oneMs, 0.99),
+    lateMs: quantile(ours.pacedMs, 0.99),
     perSecond: many(ours),
     peerPerSecond: many(peer),
   };
@@ -108,7 +108,7 @@ async function load(
   world: World,
   ports: readonly number[],
   responseUrl: string,
-  turns: Pick<Load, "turnsAlone" | "turnsTogether">,
+  turns: Pick<Load, "turnsPaced" | "turnsTogether">,
 ): Promise<readonly Loaded[]> {
   const what: Load = {
     urls: ports.map((port) => `http://127.0.0.1:${port}/slack/events`),
@@ -118,7 +118,7 @@ async function load(
     responseUrl,
     clients: 32,
     ...turns,
-    aloneForMs: 1_000,
+    pacedForMs: 1_000,
     togetherForMs: 1_000,
   };
   await using program = await startProgram(

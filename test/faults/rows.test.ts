@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { runRow } from "./rows/row.ts";
 import { rows } from "./rows/index.ts";
 
-/** A worker that is frozen; the short campaign kills them. `npm run faults` has all rows. */
+/** A worker that is frozen. `npm run faults` has all rows. */
 const chosen = ["M3"];
 
 describe("faults", () => {

@@ -204,4 +204,18 @@ export const mutations: readonly Mutation[] = [
     is: "keepLastIfActive: true }",
     rows: "C1b",
   },
+  {
+    name: "the relay adds no job",
+    file: "src/queue/relay.ts",
+    was: "await queues.wake(kind, id);",
+    is: "void [queues, kind, id];",
+    rows: "R9c",
+  },
+  {
+    name: "a process whose clock is off takes jobs",
+    file: "src/start/clock.ts",
+    was: "clockProblem(clock) === undefined && (untilClosed || !isStopping)",
+    is: "untilClosed || !isStopping",
+    rows: "C1",
+  },
 ];
