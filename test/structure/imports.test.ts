@@ -13,7 +13,7 @@ describe("imports", () => {
 
   it("go by the order that README shows", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8");
-    const [, shown = ""] = /enforces:\n\n((?: {4}.*\n)+)/.exec(readme) ?? [];
+    const [, shown = ""] = /The order:\n\n((?: {4}.*\n)+)/.exec(readme) ?? [];
     const [inSrc = "", beside = ""] = shown.split("beside it:");
     expect(inSrc.split(/[\s│]+/).filter(Boolean)).toEqual(topLayers());
     expect(beside.trim()).toBe("sandbox scripts");
