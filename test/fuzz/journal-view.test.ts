@@ -144,7 +144,7 @@ const tellsNothing = [
   "takeApiPlace",
   "takeDraftPlace",
   "takeHourlyPlace",
-  "takeTurn",
+  "countAgainstLimits",
   "thaw",
   "throttle",
   "throttledMs",

@@ -41,7 +41,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const log = silentLog();
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
-  const known = async () => [...(await records.read()).values()];
+  const known = async () => [...(await records.readRecords()).values()];
   const { said, texts, ...telling } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
