@@ -44,6 +44,8 @@ interface InteractionsOptions {
   key: Keys;
   heartbeatMs: number;
   log: Log;
+  /** The time by Redis's clock (ms): other gateways go by it. */
+  now?: () => number;
   storeWithinMs?: number;
   /** Older than this, an interaction of a dead gateway is only told to be too late. */
   staleAfterMs?: number;
@@ -63,7 +65,7 @@ export type Interactions = ReturnType<typeof createInteractions>;
  */
 export function createInteractions(options: InteractionsOptions) {
   const { queue, redis, key, heartbeatMs, log, storeWithinMs = 1_000 } = options;
-  const { staleAfterMs = 10 * 60_000 } = options;
+  const { staleAfterMs = 10 * 60_000, now = Date.now } = options;
   const deadAfterMs = deadAfterBeats * heartbeatMs;
   const inHand = new Map<string, { interaction: StoredInteraction; isHandled: boolean }>();
   /** Redis didn't say whether it stored these. */
@@ -74,7 +76,14 @@ export function createInteractions(options: InteractionsOptions) {
     queue.add(
       interaction.kind,
       { interaction },
-      { jobId: jobIdOf(interaction.id), delay: deadAfterMs },
+      {
+        jobId: jobIdOf(interaction.id),
+        delay: deadAfterMs,
+        timestamp: now(),
+        // Nobody else has it: one that Redis interrupts comes again, until it is too late
+        attempts: Math.ceil(staleAfterMs / heartbeatMs),
+        backoff: { type: "fixed", delay: heartbeatMs },
+      },
     );
 
   const markHandled = (id: string) => redis.set(seenKey(id), "handled", "PX", seenForMs);
@@ -140,6 +149,9 @@ export function createInteractions(options: InteractionsOptions) {
     );
   }
 
+  /** BullMQ reckons from this process's clock. One that is far ahead can't put off by less than it is ahead. */
+  const putOffMs = (): number => Math.max(1, deadAfterMs + now() - Date.now());
+
   /** Removes the job of what is handled, and puts off that of what isn't. */
   async function settle(id: string): Promise<void> {
     const held = inHand.get(id);
@@ -152,8 +164,12 @@ export function createInteractions(options: InteractionsOptions) {
     }
     const job = await queue.getJob(jobIdOf(id));
     // It was acknowledged, and a failover lost it
-    if (!job) return void (await add(held.interaction));
-    await job.changeDelay(deadAfterMs).catch(unlessActive(job));
+    if (!job) {
+      // What was refused meanwhile left on purpose
+      if (inHand.get(id) === held) await add(held.interaction);
+      return;
+    }
+    await job.changeDelay(putOffMs()).catch(unlessActive(job));
   }
 
   /** What Redis stored although it didn't say so is handled now: whoever tries again meanwhile asks for the same. */
@@ -167,9 +183,9 @@ export function createInteractions(options: InteractionsOptions) {
     log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
 
   async function beat(): Promise<void> {
-    // One that fails must not keep the others from being put off
-    for (const id of inHand.keys()) await settle(id).catch(notPutOff);
-    for (const id of unclear) await hurry(id).catch(notPutOff);
+    // At once: one that fails or waits for Redis must not keep the others from being put off
+    await Promise.all([...inHand.keys()].map((id) => settle(id).catch(notPutOff)));
+    await Promise.all([...unclear].map((id) => hurry(id).catch(notPutOff)));
   }
   const beating = repeatHere("interactions", heartbeatMs, beat, log);
 
@@ -203,11 +219,11 @@ export function createInteractions(options: InteractionsOptions) {
             throw new DelayedError();
           }
           const isTooLate =
-            job.stalledCounter >= mostRecoveries || Date.now() - job.timestamp > staleAfterMs;
+            job.stalledCounter >= mostRecoveries || now() - job.timestamp > staleAfterMs;
           if (isTooLate) log.error("interaction.too-late", { interaction: id, kind });
           else log.info("interaction.recovered", { interaction: id, kind });
           await place.handle(interaction, { isTooLate });
-          await markHandled(id);
+          await finish(interaction);
         },
       });
     },

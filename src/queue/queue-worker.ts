@@ -75,11 +75,10 @@ export function startQueueWorker<Data>(options: {
     },
     /** Takes no more jobs, and waits for those in hand, at most `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
-      // While Redis is unavailable, a worker never finishes closing, not even with `force`
-      await within(deadlineMs, worker.close(), () => {
-        log.warn("queue.closed-with-work", { queue: queue.name });
-        void worker.close(true).catch(() => undefined);
-      });
+      // While Redis is unavailable, a worker never finishes closing, and takes no `force` once it has begun to
+      await within(deadlineMs, worker.close(), () =>
+        log.warn("queue.closed-with-work", { queue: queue.name }),
+      );
     },
   };
 }

@@ -39,7 +39,12 @@ const streams = { events: { maxLen: 100 } } as const;
  * lost, delivered twice, or removed by hand without harm: the relay adds it again. One of `interactions` is the whole interaction, as
  * nobody else has it.
  */
-export function createQueues(connection: RedisClient, prefix: string) {
+export function createQueues(
+  connection: RedisClient,
+  prefix: string,
+  /** The time by Redis's clock (ms): one that is off would put jobs off, or begin them too soon. */
+  now: () => number = Date.now,
+) {
   const options = { connection, prefix, defaultJobOptions, streams, telemetry };
   /** The next step of a request or a rollout. */
   const requests = new Queue<PendingJob>("requests", options);
@@ -84,7 +89,7 @@ export function createQueues(connection: RedisClient, prefix: string) {
       // Another release has kinds of its own
       if (queue === undefined) return;
       const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
-      await queue.add(kind, { kind, id }, { deduplication });
+      await queue.add(kind, { kind, id }, { deduplication, timestamp: now() });
     },
     ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
     /** For each queue how many jobs wait, run, and are put off. */

@@ -51,6 +51,8 @@ export async function startGateway(
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
+    /** Its `now` is the time by Redis's clock (ms). */
+    clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
   } & Pick<GatewayContext, Records | Services | Words | Told>,
@@ -93,6 +95,7 @@ export async function startGateway(
     redis,
     key,
     heartbeatMs: timing.heartbeatMs,
+    now: options.clock.now,
     log,
   });
   // Each handling begins with the rules of its moment and keeps them

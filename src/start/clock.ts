@@ -24,6 +24,9 @@ export function createClock(log: Log) {
     /** By how much this clock is ahead, negative where it is behind (ms); 0 until they were compared. */
     offMs: () => offMs,
 
+    /** The time by Redis's clock, as near as this process knows it (ms). */
+    now: () => Date.now() - offMs,
+
     /** Called when the clocks begin to differ too much, and when they agree again. */
     onChange: (listener: (isOff: boolean) => void) => void listeners.push(listener),
 

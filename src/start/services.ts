@@ -201,7 +201,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: Date.now,
   });
   const snapshots = createSnapshots(redis, key);
-  const queues = opened(createQueues(redis, key.prefix));
+  const queues = opened(createQueues(redis, key.prefix, clock.now));
   await queues.ready();
 
   const { apiUrl } = config.slack;

@@ -13,6 +13,7 @@ async function gateway(
   {
     heartbeatMs = 40,
     staleAfterMs = 600_000,
+    now = Date.now,
     handle = async (_interaction: StoredInteraction) => undefined as void,
   } = {},
 ) {
@@ -28,6 +29,7 @@ async function gateway(
     log: silentLog(),
     heartbeatMs,
     staleAfterMs,
+    now,
     storeWithinMs: 200,
   });
   const taken: string[] = [];
@@ -155,6 +157,23 @@ describe("a gateway that dies", () => {
     expect(last.taken).toEqual([]);
   });
 
+  it("leaves it to another that Redis doesn't answer at first", async () => {
+    const at = await place();
+    const dying = await gateway(at);
+    await dying.store(command("1"));
+    const next = await gateway(at);
+    // As after a failover: the worker's connection is back sooner than that of commands
+    next.redis.disconnect();
+    next.recovering.take();
+    dying.dies();
+    const watching = await gateway(at);
+    const attempts = async () => (await watching.queue.getJob("command/1"))?.attemptsMade;
+    await expect.poll(attempts, { timeout: 10_000 }).toBeGreaterThan(1);
+    await next.redis.connect();
+    await expect.poll(() => next.taken).toEqual(["command:1"]);
+    await expect.poll(() => next.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+  });
+
   it("leaves what nobody took in time as too late", async () => {
     const at = await place();
     const dying = await gateway(at);
@@ -179,6 +198,32 @@ describe("a gateway that dies", () => {
 });
 
 describe("what a gateway has in hand", () => {
+  it.each([
+    ["a minute behind", 60_000],
+    ["ten seconds ahead", -10_000],
+  ])("is put off by Redis's clock where the gateway's own is %s", async (_how, byMs) => {
+    const heartbeatMs = 3_000;
+    const now = () => Date.now() + byMs;
+    const own = await gateway(await place(), { heartbeatMs, now });
+    await own.store(command("1"));
+    const dueInMs = async () => {
+      const [id, score = "0"] = await own.redis.zrange(
+        own.queue.toKey("delayed"),
+        0,
+        0,
+        "WITHSCORES",
+      );
+      return id === undefined ? undefined : Number(score) / 0x1000 - now();
+    };
+    const dead = 5 * heartbeatMs;
+    expect(await dueInMs()).toBeGreaterThan(dead - 1_000);
+    expect(await dueInMs()).toBeLessThan(dead + 1);
+    await expect.poll(dueInMs, { timeout: 5_000 }).toBeLessThan(dead - 2_000);
+    // Its heartbeat
+    await expect.poll(dueInMs, { timeout: 5_000 }).toBeGreaterThan(dead - 1_000);
+    await own.finish(command("1"));
+  });
+
   it("is not taken over by itself, however late its heartbeat is", async () => {
     const own = await gateway(await place(), { heartbeatMs: 100 });
     own.recovering.take();

@@ -61,7 +61,7 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
 
   return {
     processEvent,
-    /** Deliveries that aren't acknowledged yet. */
+    /** Deliveries for which no answer is ready yet. */
     inHand: () => inHand,
   };
 }

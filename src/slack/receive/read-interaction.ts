@@ -98,7 +98,7 @@ export function readMention(
   const threadTs = textAt(event, "thread_ts");
   return {
     ...base("mention", body, now, senderOf(body)),
-    // One message is one interaction, however often it is delivered or edited.
+    // One message is one interaction, however often it is delivered, or edited within minutes.
     id: `mention:${channelId}:${ts}`,
     channelId,
     // What only one person sees shows in a thread only where the thread has replies: else the channel is the place

@@ -306,12 +306,16 @@ async function owed(redis: Stage["redis"], namespace: string): Promise<number> {
 }
 
 async function describe(stage: Stage): Promise<string> {
-  const open = (await stage.journal())
-    .filter(({ isFinal }) => !isFinal)
-    .map(
-      ({ id, command, target, state, history, progress }) =>
-        `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`,
-    );
+  const journal = await stage.journal();
+  const named = (fits: (one: Journalled) => boolean) =>
+    journal
+      .filter(fits)
+      .map(
+        ({ id, command, target, state, history, progress }) =>
+          `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`,
+      );
+  const open = named(({ isFinal }) => !isFinal);
+  const unsent = named(({ isFinal, attempt }) => isFinal && attempt === 0).slice(-3);
   const due = await owed(stage.redis, stage.namespace);
-  return `Open: ${open.join("; ") || "none"}. ${due} wait to be said.`;
+  return `Open: ${open.join("; ") || "none"}. Never sent: ${unsent.join("; ") || "none"}. ${due} wait to be said.`;
 }
