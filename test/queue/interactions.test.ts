@@ -210,7 +210,7 @@ describe("what a gateway has in hand", () => {
       const [id, score = "0"] = await own.redis.zrange(
         own.queue.toKey("delayed"),
         0,
-        0,
+        "0",
         "WITHSCORES",
       );
       return id === undefined ? undefined : Number(score) / 0x1000 - now();

@@ -26,6 +26,23 @@ async function working(handle: (id: string) => Promise<void>, relayEveryMs = 10_
   };
 }
 
+it("is woken by Redis's clock, by a process whose own is three hours ahead", async () => {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const hourMs = 3_600_000;
+  const queues = createQueues(redis, key.prefix, () => Date.now() - 3 * hourMs);
+  const { messages } = queues;
+  await messages.add(
+    "notice",
+    { kind: "notice", id: "n" },
+    { delay: hourMs, deduplication: { id: "notice n" } },
+  );
+  await queues.wake("notice", "n");
+  const [, score] = await redis.zrange(messages.toKey("delayed"), 0, "0", "WITHSCORES");
+  expect(Number(score) / 0x1000 - Date.now()).toBeLessThan(-2 * hourMs);
+  await queues.close();
+  await dispose();
+});
+
 it("does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
   const hang = Promise.withResolvers<void>();
   const begun: string[] = [];

@@ -1,6 +1,8 @@
 import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { askEach, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 import { pendingApprovals, press, voting } from "../../people/approvals.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { answersTo, looksAt } from "../../people/hearing.ts";
 import { until } from "../until.ts";
 import { clockStepRows } from "./steps.ts";
 
@@ -148,6 +150,35 @@ export const clockRows: Row[] = [
           ]);
         },
       ),
+  },
+  {
+    id: "C3c",
+    fault: "one of two gateways has a clock a minute behind, then eleven, then three hours ahead",
+    must: "it goes on answering; the other one doesn't take over what is in hand, nor call it too late",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0, gateways: 1 }, async (stage) => {
+        const off = await stage.addBot("gateway", { clockOffMs: 0 });
+        await stage.connected(2);
+        const vms = (await stage.service.vms()).slice(0, 12).map(({ id }) => id);
+        let asked = 0;
+        for (const offMs of [-60_000, -660_000, threeHoursMs]) {
+          await off.setClock(offMs);
+          stage.faults += 1;
+          await untilClocksDiffer(stage, 1);
+          await Promise.all(vms.map((vm) => looksAt(stage, vm)));
+          asked += vms.length;
+          await until(async () => (await answersTo(stage, "olivia")).length >= asked);
+        }
+        // For longer than it takes to find a gateway dead
+        await sleep(1_500);
+        const answers = await answersTo(stage, "olivia");
+        return judged(await stage.check(), [
+          [`each of ${asked} is answered once (${answers.length})`, answers.length === asked],
+          ["none came too late", answers.every((text) => vms.some((vm) => text.includes(vm)))],
+        ]);
+      }),
   },
   ...clockStepRows,
 ];
