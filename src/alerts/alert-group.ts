@@ -1,7 +1,7 @@
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
 /** What is known of one alert (times in ms by its source's clock). Without details it is only counted. */
-interface Known {
+interface KnownAlert {
   /** When it began to fire, as its source said last. It can move back: the earliest of two Prometheus wins. */
   at: number;
   /** Undefined while it fires. */
@@ -14,7 +14,7 @@ interface Known {
 }
 
 export interface AlertGroup {
-  alerts: Readonly<Record<string, Known>>;
+  alerts: Readonly<Record<string, KnownAlert>>;
   /** Alerts that fire, or may, and that the newest delivery left out because there were too many. */
   omitted: number;
   told?: Told;
@@ -185,17 +185,17 @@ function lateCopyUntil(
 }
 
 /** From when on a delivery that says that it fires opens what has ended (ms): its beginning may have been under way. */
-function opensFrom({ overtookAt, endedAt = 0 }: Known, { at, endedAt: end }: Alert): number {
+function opensFrom({ overtookAt, endedAt = 0 }: KnownAlert, { at, endedAt: end }: Alert): number {
   const isOvertaken = end === undefined && overtookAt !== undefined && at <= endedAt;
   return isOvertaken ? overtookAt + peerLateMs : 0;
 }
 
 /** `isListedFirst`: some were left out of the list before, and it may have been among them when it began. */
 function afterTelling(
-  before: Known | undefined,
+  before: KnownAlert | undefined,
   alert: Alert,
   { now, isListedFirst }: { now: number; isListedFirst: boolean },
-): Known {
+): KnownAlert {
   const { key: _key, at, endedAt, ...detail } = alert;
   if (endedAt === undefined) return { at, detail };
   // Some say that it ended, and not when: Grafana and older rules send the year 1
@@ -237,20 +237,20 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
 }
 
 /** What fires comes first, with its details; then what ended last. */
-function keptOf(all: ReadonlyMap<string, Known>, now: number): [string, Known][] {
-  const isPast = ({ endedAt = now }: Known) => Number(endedAt < now - pastMs);
-  const hasEnded = (known: Known) => Number(!isFiring(known));
-  const byKey = ([a]: [string, Known], [b]: [string, Known]) => (a < b ? -1 : 1);
+function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, KnownAlert][] {
+  const isPast = ({ endedAt = now }: KnownAlert) => Number(endedAt < now - pastMs);
+  const hasEnded = (known: KnownAlert) => Number(!isFiring(known));
+  const byKey = ([a]: [string, KnownAlert], [b]: [string, KnownAlert]) => (a < b ? -1 : 1);
   return [...all]
     .toSorted(
       (a, b) => hasEnded(a[1]) - hasEnded(b[1]) || isPast(a[1]) - isPast(b[1]) || byKey(a, b),
     )
     .slice(0, mostKnown)
-    .map(([key, known], n): [string, Known] => [key, n < mostDetailed ? known : bare(known)])
+    .map(([key, known], n): [string, KnownAlert] => [key, n < mostDetailed ? known : bare(known)])
     .toSorted(byKey);
 }
 
-const bare = ({ detail: _detail, ...known }: Known): Known => known;
+const bare = ({ detail: _detail, ...known }: KnownAlert): KnownAlert => known;
 
 /** What a new message begins with: the same alerts and senders, without what was said of them. */
 export const bareGroup = (group: AlertGroup): AlertGroup => ({
@@ -262,7 +262,7 @@ export const bareGroup = (group: AlertGroup): AlertGroup => ({
 
 /** All that fires is taken as over: nothing was heard of it, or nobody tells of it any more. */
 export function endAll(group: AlertGroup, now: number): AlertGroup {
-  const alerts = Object.entries(group.alerts).map(([key, known]): [string, Known] => [
+  const alerts = Object.entries(group.alerts).map(([key, known]): [string, KnownAlert] => [
     key,
     isFiring(known) ? { ...known, endedAt: now, isMissing: true } : known,
   ]);

@@ -71,7 +71,7 @@ export function alertSource(options: {
   const { alerts } = options;
   let reading = 0;
 
-  const read: Source["read"] = async (id, fields) => {
+  const readAlert: Source["readSubject"] = async (id, fields) => {
     const overview = parseBoard(id, fields);
     const alert = parseAlert(id, fields);
     const stored = overview ?? alert;
@@ -83,15 +83,17 @@ export function alertSource(options: {
       const isShown = await alerts.overviews.touch(overviewId, hasEnded);
       if (isShown || hasEnded) return { createdAt, revision, messages: [] };
       await alerts.overviews.leave(id, overviewId, alerts.outbox);
-      return read(id, await alerts.outbox.get(id));
+      return readAlert(id, await alerts.outbox.get(id));
     }
     const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
-    if (alert && (await isToMove(alert, as.now))) return read(id, await alerts.outbox.get(id));
-    const owed = overview ? await overviewOwed(overview, fields, as) : alert && owedOf(alert, as);
+    if (alert && (await isToMove(alert, as.now))) return readAlert(id, await alerts.outbox.get(id));
+    const owed = overview
+      ? await messagesOfOverview(overview, fields, as)
+      : alert && messagesOfGroup(alert, as);
     return { createdAt, revision, messages: [], ...owed };
   };
 
-  function owedOf(alert: StoredAlert, as: Now) {
+  function messagesOfGroup(alert: StoredAlert, as: Now) {
     const { record, createdAt, delivered, state, revision } = alert;
     const { events } = record;
     const { now, frozen } = as;
@@ -198,7 +200,7 @@ export function alertSource(options: {
     return 0;
   };
 
-  async function overviewOwed(overview: Board, fields: Fields, as: Now) {
+  async function messagesOfOverview(overview: Board, fields: Fields, as: Now) {
     const { now, frozen } = as;
     const { delivered, memberIds, place } = overview;
     const { policy } = options.config;
@@ -287,13 +289,13 @@ export function alertSource(options: {
     return vm?.status;
   }
 
-  return { outbox: alerts.outbox, read };
+  return { outbox: alerts.outbox, readSubject: readAlert };
 }
 
 /** What was told of a group and is held counts, once its time has come. It says nothing itself. */
 export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
-  const read: Source["read"] = async (id) => {
+  const readAlert: Source["readSubject"] = async (id) => {
     return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };
   };
-  return { outbox: alerts.held, read };
+  return { outbox: alerts.held, readSubject: readAlert };
 }

@@ -82,7 +82,7 @@ const grouped = z.object({
 const readGrouped =
   (version: string): Read =>
   (body, source) =>
-    read(grouped.extend({ version: z.literal(version) }), body, (group) => ({
+    readDelivery(grouped.extend({ version: z.literal(version) }), body, (group) => ({
       groupKey: group.groupKey,
       omitted: group.truncatedAlerts ?? 0,
       isWhole:
@@ -127,7 +127,7 @@ const otherEvent = z.object({ event: z.object({ data: otherType }) });
 /** PagerDuty's (https://developer.pagerduty.com/docs/webhooks-overview): an incident is a group of one. */
 const readIncident: Read = (body, source) => {
   if (otherEvent.safeParse(body).success) return { groupKey: "", alerts: [], omitted: 0 };
-  return read(event, body, ({ event: { occurred_at: at, data } }) => {
+  return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
     const { id, title, incident_key, urgency } = data;
     const [service, priority] = [data.service?.summary, data.priority?.summary];
     const alert = {
@@ -160,7 +160,7 @@ const simple = z
 
 /** Our own, for whatever speaks none of the others. */
 const readSimple: Read = (body) =>
-  read(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
+  readDelivery(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
     groupKey: group.group ?? group.alerts[0]?.name ?? "",
     omitted: 0,
     alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
@@ -181,7 +181,7 @@ const readers: Readonly<Record<AlertSource["format"], Read>> = {
 /** What a source tells, in one form whatever its own is. Pure. */
 export const readAlerts: Read = (body, source) => readers[source.format](body, source);
 
-function read<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
+function readDelivery<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
   const { data, error } = schema.safeParse(body);
   if (data !== undefined) return then(data);
   const [issue] = error?.issues ?? [];

@@ -83,15 +83,15 @@ export async function findEndorsements(
 ): Promise<{ endorsements: Endorsements; early?: SignedAnswer | undefined; absent: string[] }> {
   if (folder === undefined || !needed) return { endorsements: {}, absent: [] };
   const missing: string[] = [];
-  const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
+  const readNamed = async (name: string, absent = missing): Promise<Buffer | undefined> => {
     const bytes = await readSmall(folder, name);
     if (typeof bytes !== "string") return decodeNamed(name, bytes);
     absent.push(bytes === "" ? name : `${name} (${bytes})`);
     return undefined;
   };
   const answer = async (name: string, absent = missing): Promise<SignedAnswer | undefined> => {
-    const body = await read(name, absent);
-    const chain = await read(chainNameOf(name) ?? "", absent);
+    const body = await readNamed(name, absent);
+    const chain = await readNamed(chainNameOf(name) ?? "", absent);
     return body && chain && { body: decodeAnswer(body), chain: decodeChain(chain) };
   };
   if (needed.tee === "tdx") {
@@ -99,8 +99,8 @@ export async function findEndorsements(
     const intel = {
       tcbInfo: await answer(tcbInfo),
       qeIdentity: await answer(qeIdentity),
-      pckCrl: await read(pckCrl),
-      rootCrl: await read(rootCrl),
+      pckCrl: await readNamed(pckCrl),
+      rootCrl: await readNamed(rootCrl),
     };
     // For warnings alone: nothing is missing without it
     return { endorsements: { intel }, early: await answer(early, []), absent: missing };
@@ -109,8 +109,8 @@ export async function findEndorsements(
   const { crl, vek } = amdFiles(product ?? "Milan", needed);
   const amd = {
     // A VLEK comes with its report, and is on no one's disk
-    vek: needed.signer === "VCEK" ? await read(vek) : undefined,
-    crl: product && (await read(crl)),
+    vek: needed.signer === "VCEK" ? await readNamed(vek) : undefined,
+    crl: product && (await readNamed(crl)),
   };
   return { endorsements: { amd }, absent: missing };
 }

@@ -209,7 +209,7 @@ export function createAcceptedPins(options: {
 
   async function all(): Promise<readonly AcceptedPin[]> {
     const rows = Object.entries(await redis.hgetall(named));
-    const pins = await Promise.all(rows.map(([vmId, text]) => read(vmId, text)));
+    const pins = await Promise.all(rows.map(([vmId, text]) => readPin(vmId, text)));
     return pins.toSorted((a, b) => b.at - a.at);
   }
 
@@ -249,7 +249,7 @@ export function createAcceptedPins(options: {
     return found.is === "sealed" ? "kept" : "waits";
   }
 
-  async function read(vmId: string, text: string): Promise<AcceptedPin> {
+  async function readPin(vmId: string, text: string): Promise<AcceptedPin> {
     const space = text.indexOf(" ");
     const [entry, kept] = [text.slice(0, space), readKept(text.slice(space + 1))];
     const is = kept ? await standingOf(vmId, text, kept) : "forged";
@@ -271,7 +271,7 @@ export function createAcceptedPins(options: {
       const until = performance.now() + sealedWithinMs;
       for (;;) {
         const text = await redis.hget(named, vmId);
-        const pin = text === null ? undefined : await read(vmId, text);
+        const pin = text === null ? undefined : await readPin(vmId, text);
         if (pin?.is !== "waits" || performance.now() > until) return pin;
         await sleep(200);
       }

@@ -102,7 +102,7 @@ export async function verifyAudit(options: {
 }
 
 /** What the chain is compared with while it is walked. */
-interface Known {
+interface ExpectedChain {
   /** The namespace: part of what is signed. */
   chain: string;
   anchors: readonly Anchor[];
@@ -119,7 +119,7 @@ interface Known {
  */
 export async function checkWalk(
   pages: AsyncIterable<readonly Step[]> | Iterable<readonly Step[]>,
-  known: Known,
+  known: ExpectedChain,
 ): Promise<Verdict> {
   const { chain, given } = known;
   const problems: Problem[] = [];

@@ -281,8 +281,8 @@ export class ComputeError extends Error {
   }
 }
 
-type Known = "status" | "serviceMessage" | "retryAfterMs" | "reason" | "hasNewKey";
-type Detail = Partial<Pick<ComputeError, Known>> & { cause?: unknown };
+type DetailName = "status" | "serviceMessage" | "retryAfterMs" | "reason" | "hasNewKey";
+type Detail = Partial<Pick<ComputeError, DetailName>> & { cause?: unknown };
 
 /** Read all the time, and no single broken record makes it fail. */
 const controlRead = endpoints.listProjects;
@@ -351,7 +351,7 @@ function record<Shape extends z.ZodRawShape>(shape: Shape) {
     const mayLack = schema instanceof z.ZodExactOptional;
     return { name, wire: wireName(name), mayLack, schema };
   });
-  const read = (value: unknown) => {
+  const toRecord = (value: unknown) => {
     if (!isRecord(value)) return value;
     const told: Record<string, unknown> = {};
     for (const { name, wire, mayLack, schema } of fields) {
@@ -361,7 +361,7 @@ function record<Shape extends z.ZodRawShape>(shape: Shape) {
     }
     return told;
   };
-  return z.preprocess(read, z.object(shape));
+  return z.preprocess(toRecord, z.object(shape));
 }
 
 const text = z.string().exactOptional();

@@ -56,40 +56,45 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
   return {
     async listAll(most = maxProjects, options) {
       const endpoint = endpoints.listProjects;
-      const read = async (query: Query) =>
+      const readPage = async (query: Query) =>
         parsePage(
-          await http.read({ endpoint, query, list: true, ...options }),
+          await http.readWithRetries({ endpoint, query, list: true, ...options }),
           "projects",
           projectSchema,
         );
       let size: Query = { per_page: String(perPageWanted) };
-      const first = await read({ page: "1", ...size }).catch((error: unknown) => {
+      const first = await readPage({ page: "1", ...size }).catch((error: unknown) => {
         // The bounds of per_page aren't documented: if ours is refused, the service's default is used
         if (!(error instanceof ComputeError) || (error.status !== 400 && error.status !== 422))
           throw error;
         size = {};
-        return read(size);
+        return readPage(size);
       });
       const asked = size["per_page"] === undefined ? undefined : perPageWanted;
-      return allPages(read, first, { endpoint, size, asked, most, log, ...options });
+      return allPages(readPage, first, { endpoint, size, asked, most, log, ...options });
     },
 
     async get(projectId, options) {
-      const good = await http.read({ endpoint: endpoints.getProject, id: projectId, ...options });
+      const good = await http.readWithRetries({
+        endpoint: endpoints.getProject,
+        id: projectId,
+        ...options,
+      });
       return recordOf(good, projectSchema, ["id", "status"], ["id", projectId], options?.onGaps);
     },
 
     async vms(projectId, options) {
       const endpoint = endpoints.listVms;
       const call = { endpoint, id: projectId, ...options, list: true };
-      const read = async (query: Query) => parseVms(await http.read({ ...call, query }), projectId);
-      const first = await read({});
+      const readPage = async (query: Query) =>
+        parseVms(await http.readWithRetries({ ...call, query }), projectId);
+      const first = await readPage({});
       const { total, page, perPage, more } = first;
       // Whether this list has pages isn't documented: it does when it says so.
       const hasPages = [total, page, perPage, more].some((said) => said !== undefined);
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
       const most = maxVmsOfProject;
-      return allPages(read, first, { endpoint, size, hasPages, most, log, ...options });
+      return allPages(readPage, first, { endpoint, size, hasPages, most, log, ...options });
     },
 
     async create(input, options) {
@@ -118,17 +123,26 @@ function createVms(http: Http): Compute["vms"] {
 
   return {
     async get(vmId, options) {
-      const good = await http.read({ endpoint: endpoints.getVm, id: vmId, ...options });
+      const good = await http.readWithRetries({ endpoint: endpoints.getVm, id: vmId, ...options });
       return recordOf(good, vmSchema, ["id", "status"], ["id", vmId], options?.onGaps);
     },
 
     async metrics(vmId, period, options) {
       const call = { endpoint: endpoints.vmMetrics, id: vmId, ...options, query: { period } };
-      return recordOf(await http.read(call), metricsSchema, ["cpu_usage"], ["vm_id", vmId]);
+      return recordOf(
+        await http.readWithRetries(call),
+        metricsSchema,
+        ["cpu_usage"],
+        ["vm_id", vmId],
+      );
     },
 
     async attestation(vmId, options) {
-      const good = await http.read({ endpoint: endpoints.vmAttestation, id: vmId, ...options });
+      const good = await http.readWithRetries({
+        endpoint: endpoints.vmAttestation,
+        id: vmId,
+        ...options,
+      });
       return recordOf(good, attestationSchema, ["measurement"], ["vm_id", vmId]);
     },
 
@@ -437,7 +451,7 @@ interface Listing extends Pick<CallOptions, "onGaps"> {
  * isn't full does, or one with nothing new. Fewer records than there are, as far as can be told, are a gap.
  */
 async function allPages<T extends { id: string }>(
-  read: (query: Query) => Promise<Page<T>>,
+  readPage: (query: Query) => Promise<Page<T>>,
   first: Page<T>,
   { endpoint, size, asked, hasPages = true, most, log, onGaps }: Listing,
 ): Promise<T[]> {
@@ -479,7 +493,7 @@ async function allPages<T extends { id: string }>(
 
   async function readNext(page: number): Promise<Page<T>> {
     try {
-      return await read({ page: String(page), ...size });
+      return await readPage({ page: String(page), ...size });
     } catch (error) {
       if (error instanceof ComputeError && isNoSuchPage(error)) return pastTheLast;
       throw error;

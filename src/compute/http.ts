@@ -111,7 +111,7 @@ export function createHttp(options: ComputeOptions) {
   let retries = 10;
 
   /** Retried within the budget. Rejects with ComputeError or UserError. */
-  async function read(call: Call): Promise<Good> {
+  async function readWithRetries(call: Call): Promise<Good> {
     let request = prepare(call);
     retries = Math.min(mostRetries, retries + 0.1);
     for (let attempt = 1; ; attempt += 1) {
@@ -219,7 +219,7 @@ export function createHttp(options: ComputeOptions) {
     });
   }
 
-  return { read, change, close: () => agent.destroy() };
+  return { readWithRetries, change, close: () => agent.destroy() };
 }
 
 function goodOf({ endpoint }: Call, { answer, body }: Exclude<Verdict, Bad>): Good {

@@ -33,7 +33,7 @@ export class ChangingFile {
   /** Throws what `readRegularSync` throws. */
   constructor(path: string) {
     this.#path = path;
-    this.#text = this.#read();
+    this.#text = this.#readText();
   }
 
   /** Absolute. */
@@ -61,7 +61,7 @@ export class ChangingFile {
 
   #look(): FileNews | undefined {
     try {
-      const text = this.#read();
+      const text = this.#readText();
       if (text === this.#text) return undefined;
       const why = text === "" ? "it is empty" : this.problemOf(text);
       return why === undefined ? { is: "changed", text } : { is: "kept", why };
@@ -70,7 +70,7 @@ export class ChangingFile {
     }
   }
 
-  #read(): string {
+  #readText(): string {
     return readRegularSync(this.#path, mostBytes).toString("utf8").trim();
   }
 }

@@ -176,9 +176,9 @@ function untilNextStart(policy: Policy, atStart: Policy): Policy {
   };
 }
 
-type Found = { text: string } | { problem: string; isAbsent: boolean };
+type TextOrProblem = { text: string } | { problem: string; isAbsent: boolean };
 
-function textOf({ path, shown }: PolicyPlace): Found {
+function textOf({ path, shown }: PolicyPlace): TextOrProblem {
   try {
     return { text: readRegularSync(path, mostPolicyBytes).toString("utf8") };
   } catch (error) {
@@ -188,7 +188,7 @@ function textOf({ path, shown }: PolicyPlace): Found {
 }
 
 function parse(
-  found: Found,
+  found: TextOrProblem,
   { shown, path, operations, pace }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
   if ("problem" in found) return { problems: [found.problem] };

@@ -67,7 +67,7 @@ export function loadConfig({
     name === "OTEL_EXPORTER_OTLP_HEADERS"
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
       : name === receiver || !isElsewhere(name) || isForApi(name);
-  const read = from.read(...variableNames.filter(isRead));
+  const read = from.readVariables(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
     /** The app token, or the signing secret. */
@@ -236,7 +236,9 @@ const usualPolicy = "gatehouse.yml";
 
 /** As the variable names it, or the default; it may not exist. */
 export function policyPath(): string {
-  return new Environment(process.env).read("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy;
+  return (
+    new Environment(process.env).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
+  );
 }
 
 /** Undefined where it has problems, which are reported. */
@@ -246,7 +248,7 @@ function openPolicy(
   operations: readonly Operation[],
   pace?: Pace,
 ): ChangingPolicy | undefined {
-  const { GATEHOUSE_CONFIG: named } = from.read("GATEHOUSE_CONFIG");
+  const { GATEHOUSE_CONFIG: named } = from.readVariables("GATEHOUSE_CONFIG");
   const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
   const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations, pace };
@@ -268,7 +270,7 @@ export interface SlackAccess {
 export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
-  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", "CA_FILE", ...proxyNames);
+  const read = from.readVariables("SLACK_BOT_TOKEN", "SLACK_API_URL", "CA_FILE", ...proxyNames);
   const [problem] = from.problems;
   if (problem !== undefined) return problem;
   const apiUrl = `${read.SLACK_API_URL}/`;
@@ -286,7 +288,7 @@ export function loadSourceProblems(env: Env = process.env) {
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig() {
   const from = new Environment(process.env);
-  const read = from.read("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
+  const read = from.readVariables("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return {
     redisUrl: read.REDIS_URL,
@@ -319,7 +321,7 @@ export interface ApiAccess {
 /** For `propose` in a terminal: where the API is, and the token of a service. Throws ConfigError. */
 export function loadApiAccess(env: Env = process.env): ApiAccess {
   const from = new Environment(env);
-  const read = from.read("CA_FILE", ...callerNames);
+  const read = from.readVariables("CA_FILE", ...callerNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
   return { url, token, authorities };

@@ -174,7 +174,7 @@ export class Environment {
    * What comes from a file is read at each use: it may have changed. Where there are problems, what they are about is undefined,
    * whatever its type says.
    */
-  read<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
+  readVariables<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
     const read: Partial<Variables> = {};
     for (const name of names) {
       const { variable, text, problem } = this.#find(name);

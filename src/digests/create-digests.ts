@@ -79,7 +79,7 @@ export function createDigests(options: DigestsOptions) {
     const readAt = now();
     const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
-    async function read<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
+    async function orUnread<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
       try {
         return await reading;
       } catch (error) {
@@ -88,32 +88,32 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
-    const seen = targets && read("VMs", sight.inventory.vms());
+    const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
     const [state, vms, drift, open, ended, reviews, newestSnapshots, firing, frozen, events] =
       await Promise.all([
-        read("how old the list of VMs is", sight.inventory.state()),
-        read("VMs", sight.vms()),
-        read(
+        orUnread("how old the list of VMs is", sight.inventory.state()),
+        orUnread("VMs", sight.vms()),
+        orUnread(
           "attestation",
           sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
         ),
-        read("open requests", sight.only(requests.open(), aboutTarget)),
-        read("what changed", sight.only(requests.endedSince(since), aboutTarget)),
-        read(
+        orUnread("open requests", sight.only(requests.open(), aboutTarget)),
+        orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
+        orUnread(
           "break-glass reviews",
           sight.only(requests.reviews(), ({ on }) => on),
         ),
-        read("snapshots", snapshots.newest()),
-        read("alerts", options.alerts.firing()),
-        read("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-        read("freezes, reviews, and alerts that ended", eventsSince(since)),
+        orUnread("snapshots", snapshots.newest()),
+        orUnread("alerts", options.alerts.firing()),
+        orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
+        orUnread("freezes, reviews, and alerts that ended", eventsSince(since)),
       ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
-    const statusSince = await read("since when VMs are in trouble", statuses.since(troubled));
+    const statusSince = await orUnread("since when VMs are in trouble", statuses.since(troubled));
     return {
       now: readAt,
       since,
@@ -141,7 +141,7 @@ export function createDigests(options: DigestsOptions) {
   }
 
   async function driftBySince() {
-    return [...(await driftRecords.read()).values()].toSorted((a, b) => a.since - b.since);
+    return [...(await driftRecords.readRecords()).values()].toSorted((a, b) => a.since - b.since);
   }
 
   return {

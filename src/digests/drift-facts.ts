@@ -3,7 +3,7 @@ import type { Failing } from "../inventory/known.ts";
 import { type Markdown, counted } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";
-import { createRecords } from "./known-records.ts";
+import { createKnownRecords } from "./known-records.ts";
 import { listed } from "./line-buttons.ts";
 
 /** What is known of a pinned VM. */
@@ -42,18 +42,18 @@ export const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 
 export function createDriftRecords(redis: RedisClient, key: Keys) {
-  const records = createRecords<DriftRecord>(redis, key("drift"));
+  const records = createKnownRecords<DriftRecord>(redis, key("drift"));
   return {
     ...records,
     /** Why it fails, and since when; undefined where it doesn't, or where Redis can't say. */
     async failure(id: string): Promise<{ reason: string; since: number } | undefined> {
-      const known = await records.read([id]).catch(() => undefined);
+      const known = await records.readRecords([id]).catch(() => undefined);
       const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
       return mark === "" ? undefined : { reason, since };
     },
     /** Of these VMs, by default of all. Empty where Redis can't say. */
     async failing(ids?: readonly string[]): Promise<Failing> {
-      const all = await records.read(ids).catch(() => new Map<string, DriftRecord>());
+      const all = await records.readRecords(ids).catch(() => new Map<string, DriftRecord>());
       const failed = [...all].filter(([, { mark }]) => mark !== "");
       return new Map(failed.map(([id, { reason }]) => [id, reason.replace(/^the /, "")]));
     },

@@ -1,20 +1,20 @@
 import type { RedisClient } from "../redis/redis.ts";
 import { batches } from "./batches.ts";
 
-export type Records<Known> = ReturnType<typeof createRecords<Known>>;
+export type KnownRecords<Known> = ReturnType<typeof createKnownRecords<Known>>;
 
 /** What a probe of the monitor knows, for all processes: a record for each ID, in one hash. */
-export function createRecords<Known>(redis: RedisClient, named: string) {
+export function createKnownRecords<Known>(redis: RedisClient, named: string) {
   return {
     /** Of these IDs, by default of all. */
-    async read(ids?: readonly string[]): Promise<Map<string, Known>> {
+    async readRecords(ids?: readonly string[]): Promise<Map<string, Known>> {
       const found = new Map<string, Known>();
       for (const some of batches(ids ?? (await redis.hkeys(named))))
         for (const [n, text] of (await redis.hmget(named, ...some)).entries())
           if (text !== null) found.set(some[n] ?? "", JSON.parse(text) as Known);
       return found;
     },
-    async write(records: ReadonlyMap<string, Known>): Promise<void> {
+    async writeRecords(records: ReadonlyMap<string, Known>): Promise<void> {
       for (const some of batches([...records]))
         await redis.hset(named, new Map(some.map(([id, record]) => [id, JSON.stringify(record)])));
     },

@@ -1,6 +1,6 @@
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { createRecords } from "./known-records.ts";
+import { createKnownRecords } from "./known-records.ts";
 
 /** In which status a VM was last seen, and since when (ms). */
 export type SeenStatus = readonly [status: string, since: number];
@@ -9,12 +9,12 @@ export type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 
 /** What was last seen of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {
-  const records = createRecords<SeenStatuses>(redis, key("seen-statuses"));
+  const records = createKnownRecords<SeenStatuses>(redis, key("seen-statuses"));
   return {
     ...records,
     /** Since when these are in the status they are in, where that is known. */
     async since(vms: readonly KnownVm[]): Promise<Map<string, number>> {
-      const seen = await records.read([...new Set(vms.map(({ projectId }) => projectId))]);
+      const seen = await records.readRecords([...new Set(vms.map(({ projectId }) => projectId))]);
       const known = vms.flatMap(({ id, projectId, status }) => {
         const [was, since] = seen.get(projectId)?.[id] ?? [];
         return was === status && since !== undefined ? [[id, since] as const] : [];

@@ -7,11 +7,11 @@ import type { RedisClient } from "../redis/redis.ts";
 import { type Repeated, repeatHere } from "../redis/repeat.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import {
-  type Known,
+  type KnownFleet,
   asCalledBefore,
   contentsOf,
   contentsRead,
-  createKnown,
+  createKnownFleet,
   createScopes,
 } from "./known.ts";
 import { readEverything } from "./read-everything.ts";
@@ -55,7 +55,7 @@ export interface InventoryOptions {
  */
 export function createInventory(options: InventoryOptions): Inventory {
   const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
-  const known = createKnown();
+  const known = createKnownFleet();
   const scopes = createScopes(known);
   const replica = createReplica({ redis, key, known, log });
   let looking: Repeated | undefined;
@@ -203,7 +203,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   async function seek(
     kind: "vm" | "project",
     words: string,
-    { seen, isDue }: { seen: Known; isDue: () => Promise<boolean> },
+    { seen, isDue }: { seen: KnownFleet; isDue: () => Promise<boolean> },
   ): Promise<void> {
     const isKnown = () => (kind === "vm" ? seen.findVm(words) : seen.findProject(words));
     if (isKnown()) return;
@@ -217,22 +217,22 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
-  async function seekIn(words: string, seen: Known): Promise<void> {
+  async function seekIn(words: string, seen: KnownFleet): Promise<void> {
     const project = seen.findProject(words.split("/")[0] ?? "");
     if (!project || !("found" in project)) return upToDate();
     const { id } = project.found;
-    const read = async () => {
+    const readAndNote = async () => {
       let gaps: ListGaps | undefined;
       const onGaps = (found: ListGaps) => void (gaps = found);
       const vms = await compute.projects.vms(id, { onGaps });
       await replica.change(id, (now) => now && contentsRead(now.project, vms, gaps, now));
     };
-    await quietly(read());
+    await quietly(readAndNote());
   }
 
   /** What is answered, from all that is known or from what a scope sees of it: to people, or to programs. */
   function answersFrom(
-    part: () => Promise<Known>,
+    part: () => Promise<KnownFleet>,
     { isForPrograms = false } = {},
   ): Omit<Inventory, "start" | "close"> {
     const isDue = isForPrograms ? isDueForPrograms : async () => true;

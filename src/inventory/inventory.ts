@@ -4,7 +4,7 @@ import type { Project, Vm } from "../compute/compute.ts";
 export type KnownProject = Omit<Project, "updatedAt" | "specs">;
 export type KnownVm = Omit<Vm, "updatedAt" | "ipAddress" | "attestation"> & { projectName: string };
 
-export type Found<T> =
+export type NameMatch<T> =
   | { found: T }
   /** Several have that name: the person picks, there is no default. */
   | { ambiguous: readonly T[] }
@@ -45,8 +45,8 @@ export interface Inventory {
    * By id, name or `project/name`. Exact only: suggestions never resolve. What isn't known is looked for in the compute
    * service first, unless `onlyKnown`.
    */
-  findVm(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownVm>>;
-  findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
+  findVm(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownVm>>;
+  findProject(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownProject>>;
   /**
    * Waits until what was there at the call is known, for `patience` (ms). Without it for 1.5 s at most, and not at all for a
    * large fleet, which isn't read again then.

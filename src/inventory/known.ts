@@ -7,7 +7,7 @@ import {
   statusFacts,
   unreadable,
 } from "../compute/compute.ts";
-import type { Found, KnownProject, KnownVm, Scope } from "./inventory.ts";
+import type { NameMatch, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { fold, compileGlob } from "../text/glob.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import { createNames } from "./names.ts";
@@ -104,9 +104,9 @@ export interface Entry {
 }
 
 /** Everything known, in memory, with its indexes. Nothing here waits for anybody; what takes long makes pauses. */
-export type Known = ReturnType<typeof createKnown>;
+export type KnownFleet = ReturnType<typeof createKnownFleet>;
 
-export function createKnown() {
+export function createKnownFleet() {
   const followers = new Set<Follower>();
   const entries = new Map<string, Entry>();
   const vmsById = new Map<string, KnownVm>();
@@ -218,10 +218,10 @@ export function createKnown() {
     /** What can't be read, a sentence for each project. */
     gaps: (): string[] => [...gaps.values()].toSorted(),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
-    findVm(words: string): Found<KnownVm> | undefined {
+    findVm(words: string): NameMatch<KnownVm> | undefined {
       return one(vmsById.get(words), vmsMeant(words));
     },
-    findProject(words: string): Found<KnownProject> | undefined {
+    findProject(words: string): NameMatch<KnownProject> | undefined {
       const named = projectsNamed(words).map((it) => ({ it, isExact: it.name === words }));
       return one(entries.get(words)?.contents.project, named);
     },
@@ -267,7 +267,7 @@ export function createKnown() {
 }
 
 /** An ID beats every name, so that no name can pose as an ID; then case counts, unless nothing matches with it. */
-function one<T>(byId: T | undefined, meant: readonly Meant<T>[]): Found<T> | undefined {
+function one<T>(byId: T | undefined, meant: readonly Meant<T>[]): NameMatch<T> | undefined {
   if (byId !== undefined) return { found: byId };
   const exact = meant.filter(({ isExact }) => isExact);
   const [first, ...others] = new Set((exact.length > 0 ? exact : meant).map(({ it }) => it));
@@ -298,11 +298,11 @@ interface Follower {
  * What each scope knows: indexes of its own, so that what is hidden neither answers, nor fills a list of suggestions, nor
  * takes time. They follow what this process knows; the least used goes first.
  */
-export function createScopes(known: Known): (scope: Scope) => Promise<Known> {
-  const scopes = new Map<string, { part: Promise<Known>; leave: () => void }>();
+export function createScopes(known: KnownFleet): (scope: Scope) => Promise<KnownFleet> {
+  const scopes = new Map<string, { part: Promise<KnownFleet>; leave: () => void }>();
 
-  function open(scope: Scope): { part: Promise<Known>; leave: () => void } {
-    const part = createKnown();
+  function open(scope: Scope): { part: Promise<KnownFleet>; leave: () => void } {
+    const part = createKnownFleet();
     const follower: Follower = {
       set(entry) {
         if (scope.sees(entry.contents.project)) part.set(entry);

@@ -15,7 +15,7 @@ import {
   contentsRead,
   type Entry,
   isSame,
-  type Known,
+  type KnownFleet,
 } from "./known.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import type { Replica } from "./replica.ts";
@@ -29,7 +29,7 @@ const hopeless = 50;
 
 interface RefreshOptions {
   compute: Compute;
-  known: Known;
+  known: KnownFleet;
   replica: Replica;
   log: Log;
   concurrency: number;
@@ -72,7 +72,7 @@ export async function readEverything(options: RefreshOptions) {
     }
   }
 
-  async function read(project: Project): Promise<void> {
+  async function readProject(project: Project): Promise<void> {
     if (isOver()) return;
     done.add(project.id);
     try {
@@ -114,13 +114,13 @@ export async function readEverything(options: RefreshOptions) {
 
   const before = [...known.entries()].map((entry) => entry.contents.project);
   const withVms = before.filter((project) => mayHaveVms(project));
-  const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
+  const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, readProject)]);
   const rest = list.filter((project) => {
     const now = known.entry(project.id)?.contents.project;
     const its = contentsOf(asCalledBefore(project, now), []).project;
     return !done.has(project.id) || !isSame(now, its);
   });
-  await inRandomOrder(rest, concurrency, read);
+  await inRandomOrder(rest, concurrency, readProject);
   if (signal.aborted) return undefined;
   if (reason !== undefined) return { failed: true, reason, unread: [] };
   const inList = new Set(list.map((project) => project.id));

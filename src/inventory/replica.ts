@@ -2,7 +2,7 @@ import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
-import { type Contents, contentsOf, isSame, type Known } from "./known.ts";
+import { type Contents, contentsOf, isSame, type KnownFleet } from "./known.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
@@ -85,7 +85,7 @@ async function* readProjects(
  */
 export type Replica = ReturnType<typeof createReplica>;
 
-export function createReplica({ known, log, ...place }: Place & { known: Known; log: Log }) {
+export function createReplica({ known, log, ...place }: Place & { known: KnownFleet; log: Log }) {
   const { redis, key } = place;
   const headKey = key("inventory", "head");
   const versionsKey = key("inventory", "versions");

@@ -117,7 +117,7 @@ function cleanInside(value: object, walk: Walk): unknown {
   if (Array.isArray(value) || value instanceof Set)
     return few<unknown>(value, walk).map((inner) => clean(inner, walk));
   const entries: Iterable<[unknown, unknown]> =
-    value instanceof Map ? value : Object.keys(value).map((key) => [key, read(value, key)]);
+    value instanceof Map ? value : Object.keys(value).map((key) => [key, readProperty(value, key)]);
   return Object.fromEntries(
     few(entries, walk).map(([key, inner]) => cleanEntry(textOf(key), inner, walk)),
   );
@@ -149,18 +149,19 @@ const errorKeys = [
 
 function cleanError(error: Error, walk: Walk): unknown {
   const kept: [string, unknown][] = [
-    ["name", scrubText(textOf(read(error, "name")))],
-    ["message", scrubText(textOf(read(error, "message")))],
+    ["name", scrubText(textOf(readProperty(error, "name")))],
+    ["message", scrubText(textOf(readProperty(error, "message")))],
   ];
   for (const key of errorKeys) {
-    const value = read(error, key);
+    const value = readProperty(error, key);
     if (typeof value === "string" || typeof value === "number")
       kept.push([key, clean(value, walk)]);
   }
-  const stack = read(error, "stack");
+  const stack = readProperty(error, "stack");
   if (walk.stacks && typeof stack === "string") kept.push(["stack", trimStack(stack)]);
-  if (error instanceof AggregateError) kept.push(["errors", clean(read(error, "errors"), walk)]);
-  const cause = read(error, "cause");
+  if (error instanceof AggregateError)
+    kept.push(["errors", clean(readProperty(error, "errors"), walk)]);
+  const cause = readProperty(error, "cause");
   if (cause !== undefined) kept.push(["cause", clean(cause, walk)]);
   return Object.fromEntries(kept);
 }
@@ -173,7 +174,7 @@ function trimStack(stack: string): string[] {
   return frames.slice(0, 8).map((frame) => scrubText(frame.trim()));
 }
 
-function read(object: object, key: string): unknown {
+function readProperty(object: object, key: string): unknown {
   try {
     return Reflect.get(object, key);
   } catch {

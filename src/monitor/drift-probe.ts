@@ -74,7 +74,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Chang
 
   async function attestAll(): Promise<Observation<DriftRecord, Change> | undefined> {
     const approved = new Set(await options.appraiser.accepted.vmIds());
-    const known = await records.read();
+    const known = await records.readRecords();
     const pins = options.pins();
     if (pins.length === 0 && approved.size === 0 && known.size === 0) return undefined;
     const vms = await options.inventory.vms();
@@ -91,7 +91,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Chang
     return {
       compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
       async remembered() {
-        const seen = await records.read(vms.map(({ id }) => id));
+        const seen = await records.readRecords(vms.map(({ id }) => id));
         const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
         await records.keepOnly(new Set([...pinned, ...failing]));
       },

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Alarms } from "../digests/alarms.ts";
-import type { Records } from "../digests/known-records.ts";
+import type { KnownRecords } from "../digests/known-records.ts";
 import type { Follow } from "../digests/subscriptions.ts";
 import type { Schedule } from "../queue/schedules.ts";
 
@@ -18,7 +18,7 @@ export interface Probe<Known, Change> {
   /** Its own schedule. Without one it runs whenever the fleet was read. */
   every?: { ms: number; retryAfterMs: number };
   /** What is known, for all processes. */
-  records: Pick<Records<Known>, "read" | "write">;
+  records: Pick<KnownRecords<Known>, "readRecords" | "writeRecords">;
   /** Undefined where there is nothing new to compare. */
   observe(): Promise<Observation<Known, Change> | undefined>;
   /** At least once for each change, under an ID made of what was known before it. */
@@ -54,12 +54,12 @@ export async function runProbe<Known, Change>(
 ): Promise<void> {
   const observation = await probe.observe();
   if (!observation) return;
-  const before = await probe.records.read(observation.ids);
+  const before = await probe.records.readRecords(observation.ids);
   const { after, changes } = observation.compare(before);
   await probe.tell(changes);
   // Another process may have written the others meanwhile
   const differing = [...after].filter(([id, record]) => !isDeepStrictEqual(record, before.get(id)));
-  await probe.records.write(new Map(differing));
+  await probe.records.writeRecords(new Map(differing));
   await observation.remembered?.();
 }
 

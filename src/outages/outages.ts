@@ -110,9 +110,9 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       return { open: open.flat(), last: text === null ? undefined : fromList(text) };
     },
 
-    /** Outages that are over and not told of yet, each as text that `read` reads. */
+    /** Outages that are over and not told of yet, each as text that `parseOutage` reads. */
     pending,
-    read: fromList,
+    parseOutage: fromList,
     lookLater: (outage: Past, inMs: number) => pending.later(onList(outage), inMs),
     async forget(outage: Past): Promise<void> {
       await redis

@@ -114,7 +114,7 @@ export function recapWork(options: RecapOptions): PendingWork {
   return {
     pending: outages.pending,
     async handle(text) {
-      const outage = outages.read(text);
+      const outage = outages.parseOutage(text);
       try {
         await tell(outage);
       } catch (error) {

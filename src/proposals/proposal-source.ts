@@ -30,7 +30,7 @@ export function proposalSource(options: {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readProposal(id: string, fields: Fields): Promise<Owes | undefined> {
     const proposal = parseProposal(fields);
     const command = options.commands.find(({ name }) => name === proposal?.record.command);
     if (!proposal || !command) return undefined;
@@ -41,10 +41,10 @@ export function proposalSource(options: {
       const isShown = request.delivered.card !== undefined || now > changedAt + linkWithinMs;
       if (!isShown) return { createdAt, revision, messages: [], waitMs: soonMs };
       if (await proposals.settle(proposal, request.record.id))
-        return read(id, await outbox.get(id));
+        return readProposal(id, await outbox.get(id));
     }
     const isOver = !request && state !== "expired" && hasExpired(proposal, now);
-    if (isOver && (await proposals.expire(proposal))) return read(id, await outbox.get(id));
+    if (isOver && (await proposals.expire(proposal))) return readProposal(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
     const { card: standsAt, formerCard, shown: before, said } = delivered;
@@ -98,5 +98,5 @@ export function proposalSource(options: {
     return { createdAt, revision, messages, waitMs };
   }
 
-  return { outbox, read };
+  return { outbox, readSubject: readProposal };
 }

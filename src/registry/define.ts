@@ -99,9 +99,9 @@ interface Data<Schema extends ArgsSchema, Context> {
   at: string;
   /** What it does for a program, where the command's summary speaks of buttons or charts. */
   summary?: string;
-  /** What of `read` leaves, and how it is described. Times are ISO 8601. */
+  /** What of `readData` leaves, and how it is described. Times are ISO 8601. */
   shape: z.ZodObject;
-  read(args: z.output<Schema>, context: Context): Promise<object>;
+  readData(args: z.output<Schema>, context: Context): Promise<object>;
 }
 
 export interface Answer {

@@ -69,7 +69,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
 }
 
 /** What a button for these words would run; undefined when they can't be run. */
-function namedBy({ command, rest }: Found): Named | undefined {
+function namedBy({ command, rest }: FoundCommand): Named | undefined {
   try {
     const input = readArguments(command, rest);
     parseInvocation(command, input);
@@ -81,20 +81,20 @@ function namedBy({ command, rest }: Found): Named | undefined {
   }
 }
 
-const isReadable = ({ command, rest }: Found): boolean => {
+const isReadable = ({ command, rest }: FoundCommand): boolean => {
   const named = namedBy({ command, rest });
   const target = targetArgument(command);
   return named !== undefined && (!target || target.isOptional || target.key in named.input);
 };
 
 /** A command and the words after it. */
-interface Found {
+interface FoundCommand {
   command: Command;
   rest: readonly Word[];
 }
 
 /** An alias that is a choice of the command's first argument says that too: `handover` is `digest handover`. */
-const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = ""): Found[] =>
+const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = ""): FoundCommand[] =>
   commands.map((command) => {
     const isChoice = argumentsOf(command)[0]?.choices?.includes(verb) === true;
     return { command, rest: isChoice ? [plainWord(verb), ...rest] : rest };
@@ -102,9 +102,9 @@ const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = "")
 
 /** Words that are no command, with what they probably mean: a guess, which isn't run. */
 class Unclear extends UserError {
-  readonly near: readonly Found[];
+  readonly near: readonly FoundCommand[];
 
-  constructor(message: string, near: readonly Found[], hint?: string) {
+  constructor(message: string, near: readonly FoundCommand[], hint?: string) {
     const meant =
       near.length > 0
         ? `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`
@@ -118,7 +118,7 @@ class Unclear extends UserError {
  * `vm restart web-1`, by the command's name or an alias; without `vm` where only one command can be meant. Throws
  * Unclear.
  */
-function findCommand(typed: readonly Word[], commands: readonly Command[]): Found {
+function findCommand(typed: readonly Word[], commands: readonly Command[]): FoundCommand {
   const words = typed.filter((word, index) => index > 1 || !isPolite(word));
   const root = rootOf(words[0]?.text ?? "");
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
@@ -165,16 +165,24 @@ function answering(verb: string, commands: readonly Command[]): Command[] {
 }
 
 /** The commands that answer to the words nearest to this one. */
-function namedLike(typed: string, rest: readonly Word[], commands: readonly Command[]): Found[] {
+function namedLike(
+  typed: string,
+  rest: readonly Word[],
+  commands: readonly Command[],
+): FoundCommand[] {
   const words = allNearest(typed, commands.flatMap(verbsOf));
   const all = words.flatMap((word) => foundAs(answering(word, commands), rest, word));
-  const isFirst = (one: Found, at: number) =>
+  const isFirst = (one: FoundCommand, at: number) =>
     all.findIndex((o) => o.command === one.command) === at;
   return all.filter(isFirst).slice(0, 3);
 }
 
 /** `restart web-1`: a mention needs no `vm`. */
-function withoutRoot(words: readonly Word[], root: string, commands: readonly Command[]): Found {
+function withoutRoot(
+  words: readonly Word[],
+  root: string,
+  commands: readonly Command[],
+): FoundCommand {
   const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
   const meant = foundAs(answering(verb, commands), rest, verb);
   const readable = meant.filter(isReadable);
@@ -243,7 +251,7 @@ function suggestion(
 }
 
 /** `vm restart web-1`, fit for a code span. */
-function asTyped({ command, rest }: Found): string {
+function asTyped({ command, rest }: FoundCommand): string {
   return cut([command.name, ...rest.map(quotable)].join(" "), 130);
 }
 

@@ -82,8 +82,8 @@ export async function startGateway(
     person: people.person,
     async membersOf(entries) {
       const groups = entries.filter((entry) => entry.startsWith("S"));
-      const read = (group: string) => people.members(group).catch(() => undefined);
-      const members = await Promise.all(groups.map(read));
+      const membersOrNothing = (group: string) => people.members(group).catch(() => undefined);
+      const members = await Promise.all(groups.map(membersOrNothing));
       return (group) => members[groups.indexOf(group)];
     },
     now: Date.now,

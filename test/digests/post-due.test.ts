@@ -303,7 +303,7 @@ describe("snoozing a line", () => {
     expect(await words()).not.toContain("db-1");
     // Only now it is known since when
     const statuses = { "vm-db-1": ["ERROR", set.now] } as const;
-    await digests.statuses.write(new Map([["p-shop", statuses]]));
+    await digests.statuses.writeRecords(new Map([["p-shop", statuses]]));
     expect(await words()).not.toContain("db-1");
     // What can't be read may still be so
     set.vms = [];

@@ -132,7 +132,7 @@ describe("VMs that go to ERROR and come out of it", () => {
             redis: here.redis,
             key: here.key,
             records: dies
-              ? { ...records, write: () => Promise.reject(new Error("killed")) }
+              ? { ...records, writeRecords: () => Promise.reject(new Error("killed")) }
               : records,
             alarms: here.alarms,
             follow: here.subscriptions.follow,

@@ -1,4 +1,4 @@
-import { contentsOf, createKnown, createScopes } from "../../src/inventory/known.ts";
+import { contentsOf, createKnownFleet, createScopes } from "../../src/inventory/known.ts";
 import { approvalRule, voteRefusal } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { scopeOfPerson } from "../../src/policy/access.ts";
@@ -152,8 +152,8 @@ const isFreezer = (one: TeamCase, project: Owned) =>
 async function* sightWrong(one: TeamCase): AsyncGenerator<string> {
   const { projects, policy, person, words } = one;
   const scope = scopeOfPerson(policy, person, ourTeamId);
-  const whole = createKnown();
-  const alone = createKnown();
+  const whole = createKnownFleet();
+  const alone = createKnownFleet();
   const part = scope ? await createScopes(whole)(scope) : whole;
   for (const { id, name, vms } of projects) {
     const project = { id, name, type: "TEE_VM", status: "ACTIVE" };
@@ -169,7 +169,7 @@ async function* sightWrong(one: TeamCase): AsyncGenerator<string> {
     if (scope && scope.sees({ id, name }) !== sees) yield `sees ${name} (${id}): ${!sees}`;
     if (sees) alone.set(entry);
   }
-  const answers = async (known: ReturnType<typeof createKnown>) =>
+  const answers = async (known: ReturnType<typeof createKnownFleet>) =>
     JSON.stringify([
       known.vms(),
       known.projects(),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { contentsOf, createKnown } from "../../src/inventory/known.ts";
+import { contentsOf, createKnownFleet } from "../../src/inventory/known.ts";
 import { projectNamed, vmNamed } from "./small-service.ts";
 
 function known(projects: Record<string, readonly string[]>) {
-  const all = createKnown();
+  const all = createKnownFleet();
   for (const [name, vms] of Object.entries(projects)) {
     const project = projectNamed(name);
     const contents = contentsOf(

@@ -8,8 +8,8 @@ function counting(seen: { now: Record<string, number>; broken?: boolean }) {
   const probe: Probe<number, string> = {
     name: "numbers",
     records: {
-      read: async (ids) => new Map([...known].filter(([id]) => !ids || ids.includes(id))),
-      async write(records) {
+      readRecords: async (ids) => new Map([...known].filter(([id]) => !ids || ids.includes(id))),
+      async writeRecords(records) {
         if (seen.broken) throw new Error("killed");
         for (const [id, record] of records) known.set(id, record);
         done.push(`remembers ${[...records.keys()].join(" ")}`);

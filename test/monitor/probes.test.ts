@@ -41,14 +41,14 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const log = silentLog();
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
-  const known = async () => [...(await records.read()).values()];
+  const known = async () => [...(await records.readRecords()).values()];
   const { said, texts, ...telling } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
   const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
-  const dead = { ...records, write: () => Promise.reject(new Error("killed")) };
+  const dead = { ...records, writeRecords: () => Promise.reject(new Error("killed")) };
   const remembering = (vms: readonly KnownVm[], kept: typeof records) =>
     rememberVerdicts(sandboxAppraiser({ compute, policy: judged, ...redis }), {
       inventory: {

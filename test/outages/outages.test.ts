@@ -35,7 +35,7 @@ async function keeping() {
     open: async () => (await store.state()).open.map(({ part }) => part),
     /** Outages that are to be told of, due or not. */
     async past(): Promise<Past[]> {
-      return ((await readPending(redis, key)).get("recap") ?? []).map(store.read);
+      return ((await readPending(redis, key)).get("recap") ?? []).map(store.parseOutage);
     },
     [Symbol.asyncDispose]: close,
   };

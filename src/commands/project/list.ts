@@ -43,7 +43,7 @@ export const list = defineCommand({
   data: {
     at: "/v1/projects",
     shape: z.object({ projects: z.array(listedProjectShape), ...pageShape }),
-    async read(given, context_: ReadContext) {
+    async readData(given, context_: ReadContext) {
       const { page } = await selected(given, context_);
       return { projects: page.rows, ...page };
     },

@@ -103,7 +103,7 @@ export const show = defineCommand({
         .describe("what of the list of its VMs is missing or can't be read"),
       ...readAt,
     }),
-    async read({ project: words }, { compute, resolve, digests, now }: ReadContext) {
+    async readData({ project: words }, { compute, resolve, digests, now }: ReadContext) {
       const { id } = await resolve("project", words);
       const project = await compute.projects.get(id, { onGaps: () => undefined });
       let short: ListGaps | undefined;

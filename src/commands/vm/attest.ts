@@ -82,7 +82,7 @@ export const attest = defineCommand({
   data: {
     at: "/v1/vms/{vm}/attestation",
     shape: appraisalShape,
-    async read({ vm: words }, { appraiser, resolve, now }: ReadContext) {
+    async readData({ vm: words }, { appraiser, resolve, now }: ReadContext) {
       const vm = await resolve("vm", words);
       const { appraisal } = await appraiser.attest(vm);
       const { validUntil: until } = appraisal;

@@ -109,7 +109,7 @@ export const list = defineCommand({
   data: {
     at: "/v1/vms",
     shape: z.object({ vms: z.array(listedVmShape), ...pageShape }),
-    async read(given, context_: ReadContext) {
+    async readData(given, context_: ReadContext) {
       const { page, failing } = await selected(given, context_);
       const vms = page.rows.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) }));
       return { vms, ...page };

@@ -59,7 +59,7 @@ export const metrics = defineCommand({
     at: "/v1/vms/{vm}/metrics",
     summary: "Show CPU, memory and disk use of a VM over time",
     shape: metricsShape,
-    async read({ vm: words, period }, { resolve, compute }: ReadContext) {
+    async readData({ vm: words, period }, { resolve, compute }: ReadContext) {
       const { id: vmId } = await resolve("vm", words);
       return { vmId, period, ...(await compute.vms.metrics(vmId, period)) };
     },

@@ -72,7 +72,7 @@ export const show = defineCommand({
     at: "/v1/vms/{vm}",
     summary: "Show a VM",
     shape: vmShape.extend(readAt),
-    async read({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
+    async readData({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);
       const [vm, failing] = await Promise.all([
         compute.vms.get(id, { onGaps: () => undefined }),

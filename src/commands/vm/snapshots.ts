@@ -59,7 +59,7 @@ export const snapshots = defineCommand({
   data: {
     at: "/v1/vms/{vm}/snapshots",
     shape: z.object({ vmId: z.string(), snapshots: z.array(snapshotShape) }),
-    async read({ vm: words }, { snapshots: known, resolve }: ReadContext) {
+    async readData({ vm: words }, { snapshots: known, resolve }: ReadContext) {
       const { id: vmId } = await resolve("vm", words);
       const all = await known.of(vmId);
       const said = all.map((one) => ({ ...one, takenAt: isoTime(one.at), takenBy: one.by }));

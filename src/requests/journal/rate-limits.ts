@@ -103,7 +103,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
 
   return {
     /** Counts what a person asks for, and looks for a place that its send would take. Over a limit, throws UserError. */
-    async takeTurn(asked: {
+    async countAgainstLimits(asked: {
       personId: string;
       interactionId: string;
       hourly?: Hourly | undefined;

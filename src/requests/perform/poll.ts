@@ -56,10 +56,10 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
 export async function poll(pollKey: string, by: WorkerContext): Promise<Polled | undefined> {
   const waiting = await by.polls.waiting(pollKey);
   if (waiting.length === 0) return undefined;
-  let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
+  let readingOf: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
     const work = workOnRequests(waiting.map(({ record }) => record));
-    read = await during(work, () => readFor(pollKey, waiting, by));
+    readingOf = await during(work, () => readFor(pollKey, waiting, by));
   } catch (error) {
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
@@ -69,13 +69,13 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
   }
   const at = await by.store.now();
   await giveUpLate(
-    waiting.filter((request) => !read(request)),
+    waiting.filter((request) => !readingOf(request)),
     by,
   );
   let youngest = 0;
   const left: { request: Waiting; seen: Seen | undefined }[] = [];
   for (const request of waiting) {
-    const found = read(request);
+    const found = readingOf(request);
     const judged =
       found &&
       (await judgeOne(request, found.seen, at, by).catch((error: unknown) =>

@@ -7,7 +7,7 @@ import { type ChangeInvocation, isRollable, targetWords } from "../../registry/i
 import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
-type Known = { inventory: Inventory };
+type WithInventory = { inventory: Inventory };
 
 /** Several matches, or only near ones: the person picks. */
 export class PickOne extends UserError {
@@ -55,7 +55,7 @@ async function withSharedName(target: Target, inventory: Inventory): Promise<Tar
 }
 
 /** The single target of a change. A project to create has no ID yet. */
-export async function resolveOne(asked: Named, { inventory }: Known): Promise<Target> {
+export async function resolveOne(asked: Named, { inventory }: WithInventory): Promise<Target> {
   const { command, input } = asked;
   if (command.on === "new-project") {
     const name = typeof input["name"] === "string" ? input["name"] : "";
@@ -80,7 +80,7 @@ const maxTargets = 1000;
 /** The VMs of a command that names several or uses a glob; undefined for one. */
 export async function resolveSeveral(
   asked: Named,
-  { inventory }: Known,
+  { inventory }: WithInventory,
 ): Promise<Several | undefined> {
   if (!isRollable(asked.command)) return undefined;
   const isList = targetArgument(asked.command)?.isList === true;
@@ -140,7 +140,7 @@ async function targetsNamed(word: string, inventory: Inventory): Promise<readonl
 /** Names of the VMs in these projects: `protect` covers them too. */
 export async function namesWithin(
   targets: readonly Target[],
-  { inventory }: Known,
+  { inventory }: WithInventory,
 ): Promise<string[]> {
   const lists = await Promise.all(
     targets

@@ -63,7 +63,7 @@ export async function jsonAnswerOf(
   act: Asked,
 ): Promise<object | undefined> {
   return (
-    data && data.shape.parse(await data.read(args as never, readContext(person, act) as never))
+    data && data.shape.parse(await data.readData(args as never, readContext(person, act) as never))
   );
 }
 

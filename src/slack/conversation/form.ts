@@ -232,7 +232,7 @@ async function submitPlanned(planned: PlannedForm, act: Act<Submission>): Promis
     await authorizePlan(planned, act);
     // Counts as one request, however many VMs: a person confirmed their number
     const personId = interaction.userId;
-    await gateway.store.takeTurn({ personId, interactionId: interaction.id, limits });
+    await gateway.store.countAgainstLimits({ personId, interactionId: interaction.id, limits });
     const changed = { ...record, input, options };
     isStarted = await begin(rollout, changed, `confirmed: ${record.words}`, personId, gateway);
   }

@@ -28,15 +28,15 @@ export async function approversOf(
   const entries = votes.flatMap(({ from }) => from);
   await gateway.learnNames(entries);
   const membersOf = await gateway.membersOf(entries);
-  const read = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
-  const requester = (await read(requesterId)) ?? { id: requesterId };
+  const personOrNothing = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
+  const requester = (await personOrNothing(requesterId)) ?? { id: requesterId };
   const unable = new Set<string>();
   const needs = await Promise.all(
     votes.map(async (need) => {
       const { everyone, users, groups } = whoAre(need.from);
       const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
       ids.delete(requesterId);
-      const people = await Promise.all([...ids].slice(0, maxNamed).map(read));
+      const people = await Promise.all([...ids].slice(0, maxNamed).map(personOrNothing));
       const who = people.flatMap((one) => {
         // Slack can't say: not named, and not counted out
         if (!one) return [];

@@ -36,11 +36,11 @@ export async function runProposal(act: Act<Press>, value: Input): Promise<void> 
   await run(parseInvocation(command, proposal.record.input), { ...act, interaction });
 }
 
-type Found = Awaited<ReturnType<typeof findProposal>>;
+type FoundProposal = Awaited<ReturnType<typeof findProposal>>;
 
 /** Whoever may run it may dismiss it. Throws UserError. */
 async function authorizeDismissal(
-  { proposal, command }: Found,
+  { proposal, command }: FoundProposal,
   act: BeforeAck<Press | Submission>,
 ) {
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");

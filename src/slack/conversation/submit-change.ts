@@ -153,7 +153,7 @@ export async function countAgainstLimits(
   const { limits } = policy;
   const hourly = hourlyOf(command, { breakGlass });
   try {
-    await store.takeTurn({ personId: person.id, interactionId, hourly, limits });
+    await store.countAgainstLimits({ personId: person.id, interactionId, hourly, limits });
     if (approval && id !== undefined) await store.takeDraftPlace(person.id, id, limits);
   } catch (error) {
     if (error instanceof UserError)

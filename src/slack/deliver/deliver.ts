@@ -16,7 +16,7 @@ import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts"
 export interface Source extends Pick<Subject, "at"> {
   outbox: Outbox;
   /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
-  read(id: string, fields: Fields): Promise<Owes | undefined>;
+  readSubject(id: string, fields: Fields): Promise<Owes | undefined>;
 }
 
 export interface Owes {
@@ -56,7 +56,7 @@ export function deliveryWork(
     const { outbox } = source;
     for (let isSettled = false; !isSettled;) {
       const fields = await outbox.get(id);
-      const owes = await source.read(id, fields);
+      const owes = await source.readSubject(id, fields);
       const isOthers = !owes && Object.keys(fields).length > 0;
       const posted = owes && (await postFirst(source, id, owes));
       if (posted !== undefined && posted <= 0) continue;
@@ -148,7 +148,7 @@ export function createNotices(options: {
   const outbox = createOutbox(redis, key, "notice", hashOf);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
 
-  async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
     const { facts, ...notice } = JSON.parse(fields["notice"]) as Notice & { facts?: string };
     const { channelId } = notice;
@@ -200,6 +200,6 @@ export function createNotices(options: {
         outbox.wake(id);
       }
     },
-    source: { outbox, read },
+    source: { outbox, readSubject: readNotice },
   };
 }

@@ -31,7 +31,7 @@ export function createFeeds<Line extends object>(options: {
     keptMs,
   });
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readFeed(id: string, fields: Fields): Promise<Owes | undefined> {
     const feed = parseBoard(id, fields);
     if (!feed) return undefined;
     const { createdAt, revision, place, delivered } = feed;
@@ -79,7 +79,7 @@ export function createFeeds<Line extends object>(options: {
     },
     source: {
       outbox,
-      read,
+      readSubject: readFeed,
       at: async (point) => options.at?.(point, "feed"),
     } satisfies Source,
   };

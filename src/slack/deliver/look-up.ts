@@ -27,7 +27,7 @@ export const metadataOf = (id: string, { key, covers = [], tells = [] }: Says) =
   },
 });
 
-export interface Found {
+export interface FoundMessage {
   ts: string;
   /** Keys of the messages that it said too. */
   covers: readonly string[];
@@ -68,7 +68,7 @@ export function createLookUp(options: {
     { channelId: channel, threadTs }: Place,
     /** The ts of a former one that doesn't count. */
     former?: string,
-  ): Promise<Found | "unsure" | undefined> {
+  ): Promise<FoundMessage | "unsure" | undefined> {
     let us: ReturnType<typeof options.us>;
     try {
       us = options.us();

@@ -79,7 +79,7 @@ export function requestSource(options: {
   const { outbox } = store;
   const links = new Map<string, string>();
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readRequest(id: string, fields: Fields): Promise<Owes | undefined> {
     const request = parseStored(fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
@@ -97,7 +97,7 @@ export function requestSource(options: {
     if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
     if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);
-      return read(id, await outbox.get(id));
+      return readRequest(id, await outbox.get(id));
     }
     const { revision, record } = request;
     const sharedId = boardOf(request.delivered);
@@ -105,7 +105,7 @@ export function requestSource(options: {
       const isShown = await store.sharedCards.touch(sharedId, request.final);
       if (request.state === "unknown" || (!isShown && !request.final)) {
         await store.sharedCards.leave(id, sharedId, outbox);
-        return read(id, await outbox.get(id));
+        return readRequest(id, await outbox.get(id));
       }
     }
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
@@ -337,7 +337,7 @@ export function requestSource(options: {
     await endUnsent(request, "cancelled", why, { store }, hint);
   }
 
-  return { outbox, read, at: options.at };
+  return { outbox, readSubject: readRequest, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */

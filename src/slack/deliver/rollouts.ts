@@ -19,16 +19,16 @@ export function rolloutSource(options: {
   const { rollouts } = options;
   const { outbox } = rollouts;
 
-  async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readRollout(_id: string, fields: Fields): Promise<Owes | undefined> {
     const rollout = parseRollout(fields);
     const command = options.commands.find(({ name }) => name === rollout?.record.command);
     if (!rollout || !command) return undefined;
     const { revision, record } = rollout;
     const now = await rollouts.now();
-    return { createdAt: record.createdAt, revision, ...owedOf(rollout, command, now) };
+    return { createdAt: record.createdAt, revision, ...messagesOfRollout(rollout, command, now) };
   }
 
-  function owedOf(rollout: StoredRollout, command: ChangeCommand, now: number) {
+  function messagesOfRollout(rollout: StoredRollout, command: ChangeCommand, now: number) {
     const { record, delivered, revision, state, final } = rollout;
     const { shown = "", said } = delivered;
     const place = placeOf(rollout);
@@ -51,7 +51,7 @@ export function rolloutSource(options: {
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }
 
-  return { outbox, read };
+  return { outbox, readSubject: readRollout };
 }
 
 /** In the thread of its card; where the channel is closed, the requester's direct messages. */

@@ -28,7 +28,7 @@ export function sharedCardSource(
   const { store } = options;
   const { sharedCards } = store;
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function readSharedCard(id: string, fields: Fields): Promise<Owes | undefined> {
     const shared = parseBoard(id, fields);
     if (!shared) return undefined;
     const { createdAt, revision, delivered } = shared;
@@ -45,10 +45,15 @@ export function sharedCardSource(
     }
     const mark = delivered.said["card"] ?? "";
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
-      return read(id, await sharedCards.outbox.get(id));
+      return readSharedCard(id, await sharedCards.outbox.get(id));
     if (delivered.card) await linkTo(delivered.card, staying);
     const work = workOnRequests(staying.map(({ request }) => request.record));
-    return { createdAt, revision, work, ...owedOf(shared, members, staying, await store.now()) };
+    return {
+      createdAt,
+      revision,
+      work,
+      ...messagesOfSharedCard(shared, members, staying, await store.now()),
+    };
   }
 
   /** Links to a request, and its thread, lead to the shared card. */
@@ -66,7 +71,7 @@ export function sharedCardSource(
     return command ? [{ request, command }] : [];
   };
 
-  function owedOf(
+  function messagesOfSharedCard(
     shared: Board,
     members: readonly Member[],
     staying: readonly Member[],
@@ -126,7 +131,7 @@ export function sharedCardSource(
 
   return {
     outbox: sharedCards.outbox,
-    read,
+    readSubject: readSharedCard,
     at: async (point, id) => options.at?.(`shared-${point}`, id),
   };
 }

@@ -43,8 +43,8 @@ export function checkCollateral(
   const info = authenticate("tcbInfo", tcbInfo, roots, revoked, exam);
   const identity = authenticate("qeIdentity", qeIdentity, roots, revoked, exam);
   return {
-    tcbInfo: info && read("tcbInfo", info, tcbInfoForm, exam),
-    qeIdentity: identity && read("qeIdentity", identity, qeIdentityForm, exam),
+    tcbInfo: info && readCollateral("tcbInfo", info, tcbInfoForm, exam),
+    qeIdentity: identity && readCollateral("qeIdentity", identity, qeIdentityForm, exam),
   };
 }
 
@@ -111,7 +111,7 @@ function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
 }
 
 /** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */
-function read<T extends { issueDate: number; nextUpdate: number; evaluation: number }>(
+function readCollateral<T extends { issueDate: number; nextUpdate: number; evaluation: number }>(
   kind: keyof typeof kinds,
   json: object,
   form: z.ZodType<T>,

@@ -26,7 +26,7 @@ describe("asking for more changes than policy allows", () => {
   it("gives one person 30 of 500 at once, and takes nothing from others", async () => {
     await using here = await journal();
     const asked = Array.from({ length: 500 }, (_, n) =>
-      here.store.takeTurn(turn("U0MAL", `m-${n}`)),
+      here.store.countAgainstLimits(turn("U0MAL", `m-${n}`)),
     );
     const said = await Promise.allSettled(asked);
     expect(said.filter(({ status }) => status === "fulfilled")).toHaveLength(30);
@@ -37,24 +37,25 @@ describe("asking for more changes than policy allows", () => {
         "You requested 30 changes within a minute, the limit for one person. Nothing was done.",
       hint: expect.stringMatching(/^Try again in (1 min|\d+ s)\. `limits\.requestsPerMinute`/),
     });
-    await expect(here.store.takeTurn(turn("U0OLIVIA", "o-1"))).resolves.toBeUndefined();
+    await expect(here.store.countAgainstLimits(turn("U0OLIVIA", "o-1"))).resolves.toBeUndefined();
   });
 
   it("counts an ask that is delivered twice once", async () => {
     await using here = await journal();
-    for (let n = 0; n < 100; n += 1) await here.store.takeTurn(turn("U0OLIVIA", "the-same"));
+    for (let n = 0; n < 100; n += 1)
+      await here.store.countAgainstLimits(turn("U0OLIVIA", "the-same"));
   });
 
   it("frees a place a minute after it was taken", async () => {
     await using here = await journal();
-    for (let n = 0; n < 30; n += 1) await here.store.takeTurn(turn("U0OLIVIA", `o-${n}`));
-    await expect(here.store.takeTurn(turn("U0OLIVIA", "late"))).rejects.toThrow(
+    for (let n = 0; n < 30; n += 1) await here.store.countAgainstLimits(turn("U0OLIVIA", `o-${n}`));
+    await expect(here.store.countAgainstLimits(turn("U0OLIVIA", "late"))).rejects.toThrow(
       /the limit for one person/,
     );
     const places = here.key("rate", "person", "U0OLIVIA");
     await here.redis.zadd(places, (await here.store.now()) - 60_001, "o-0");
-    await here.store.takeTurn(turn("U0OLIVIA", "late"));
-    await expect(here.store.takeTurn(turn("U0OLIVIA", "later"))).rejects.toThrow(
+    await here.store.countAgainstLimits(turn("U0OLIVIA", "late"));
+    await expect(here.store.countAgainstLimits(turn("U0OLIVIA", "later"))).rejects.toThrow(
       /the limit for one person/,
     );
     expect(await here.redis.pttl(places)).toBeGreaterThan(0);
@@ -64,7 +65,7 @@ describe("asking for more changes than policy allows", () => {
     await using here = await journal();
     const { store } = here;
     for (const id of ["U0A", "U0B", "U0C", "U0D", "U0E"])
-      await store.takeTurn(turn(id, `d-${id}`, "destructivePerHour"));
+      await store.countAgainstLimits(turn(id, `d-${id}`, "destructivePerHour"));
     const took = await Promise.all(
       ["r-1", "r-2", "r-3", "r-4"].map((id) =>
         store.takeHourlyPlace("destructivePerHour", id, limits),
@@ -73,10 +74,10 @@ describe("asking for more changes than policy allows", () => {
     expect(took.filter(Boolean)).toHaveLength(3);
     const again = ["r-1", "r-2", "r-3", "r-4"][took.indexOf(true)] ?? "";
     expect(await store.takeHourlyPlace("destructivePerHour", again, limits)).toBe(true);
-    await expect(store.takeTurn(turn("U0F", "d-f", "destructivePerHour"))).rejects.toThrow(
-      "Limit reached: 3 destructive requests an hour in total. Nothing was done.",
-    );
-    await store.takeTurn(turn("U0F", "restart-f"));
+    await expect(
+      store.countAgainstLimits(turn("U0F", "d-f", "destructivePerHour")),
+    ).rejects.toThrow("Limit reached: 3 destructive requests an hour in total. Nothing was done.");
+    await store.countAgainstLimits(turn("U0F", "restart-f"));
   });
 
   it("counts break-glass apart, so that neither takes the other's places", async () => {
@@ -85,7 +86,7 @@ describe("asking for more changes than policy allows", () => {
     expect(await store.takeHourlyPlace("breakGlassPerHour", "r-1", limits)).toBe(true);
     expect(await store.takeHourlyPlace("breakGlassPerHour", "r-2", limits)).toBe(false);
     expect(await store.takeHourlyPlace("destructivePerHour", "r-3", limits)).toBe(true);
-    await expect(store.takeTurn(turn("U0A", "b", "breakGlassPerHour"))).rejects.toThrow(
+    await expect(store.countAgainstLimits(turn("U0A", "b", "breakGlassPerHour"))).rejects.toThrow(
       "Limit reached: 1 use of break-glass an hour in total. Nothing was done.",
     );
   });
@@ -136,9 +137,9 @@ describe("asking for more changes than policy allows", () => {
   it("destroys nothing at all where policy says 0", async () => {
     await using here = await journal();
     const none = { ...turn("U0OLIVIA", "d"), limits: { ...limits, destructivePerHour: 0 } };
-    await expect(here.store.takeTurn({ ...none, hourly: "destructivePerHour" })).rejects.toThrow(
-      "Destructive commands are disabled.",
-    );
-    await here.store.takeTurn({ ...none, interactionId: "r" });
+    await expect(
+      here.store.countAgainstLimits({ ...none, hourly: "destructivePerHour" }),
+    ).rejects.toThrow("Destructive commands are disabled.");
+    await here.store.countAgainstLimits({ ...none, interactionId: "r" });
   });
 });

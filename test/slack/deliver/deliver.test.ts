@@ -227,7 +227,7 @@ describe("the delivery of messages", () => {
     const deaf = { ...mine, onWake: () => undefined };
     const source: Source = {
       outbox: deaf,
-      read: async (_id, fields) => {
+      readSubject: async (_id, fields) => {
         const revision = Number(fields["revision"]);
         read.push(revision);
         if (revision < 3) await move(revision);
