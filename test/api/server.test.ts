@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { Problem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
+import { ApiProblem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
@@ -27,7 +27,7 @@ async function openApi(redis: Awaited<ReturnType<typeof testRedis>>) {
       await named("prometheus", perMinute);
       const read = kind.safeParse(jsonOf(body));
       if (!read.success)
-        throw new Problem(400, "A name is missing.", "Send a name.", { field: "name" });
+        throw new ApiProblem(400, "A name is missing.", "Send a name.", { field: "name" });
       await client.set(key("kept"), read.data.name);
       return { status: 202, body: { id: "a-1" } };
     };
