@@ -74,7 +74,7 @@ function webRequest({ headers, body, signal }: Call): Request {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" ? [[name, value] as const] : [],
   );
-  return new Request("http://door/mcp", {
+  return new Request("http://api/mcp", {
     method: "POST",
     headers: Object.fromEntries(own),
     body: body.toString(),

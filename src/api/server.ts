@@ -94,7 +94,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
     const { url = "/", headers } = request;
     const { pathname = "", searchParams: query = new URLSearchParams() } =
-      URL.parse(url, "http://door") ?? {};
+      URL.parse(url, "http://api") ?? {};
     // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
     const isAsSent = url.split(/[?#]/, 1)[0] === pathname;
     const fitting = isAsSent ? routes.filter(({ path }) => path.test(pathname)) : [];
@@ -133,8 +133,8 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       if (isTaken && caller !== undefined)
         void store
           .noteApiCall(method === "GET" ? "reads" : name, caller)
-          .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
-      log.info(isTaken ? "door.answered" : "door.refused", { route: name, caller, status });
+          .catch((error: unknown) => log.debug("api.call-not-noted", { why: messageOf(error) }));
+      log.info(isTaken ? "api.answered" : "api.refused", { route: name, caller, status });
       return answered;
     } catch (error) {
       const { status, message: title, detail, more, headers: its } = problemOf(error);
@@ -143,7 +143,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       // Words about a field may be the caller's own
       const why = status === 500 ? { error } : "field" in more ? more : { why: title };
       const refused = { route: name, caller, status, ...why };
-      log[status === 500 ? "error" : "warn"]("door.refused", refused);
+      log[status === 500 ? "error" : "warn"]("api.refused", refused);
       return {
         status,
         headers: {
@@ -161,7 +161,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       answer(request, response)
         .then((answered) => send(answered, request, response, stopping.signal.aborted))
         .catch((error: unknown) => {
-          log.warn("door.broken", { why: messageOf(error) });
+          log.warn("api.broken", { why: messageOf(error) });
           response.destroy();
         });
     },

@@ -248,7 +248,7 @@ export const checks: readonly Check[] = [
         );
       }
       const [calls, now] = await Promise.all([store.apiCalls(), store.now()]);
-      const failing = await callsProblem("door", on);
+      const failing = await callsProblem("api", on);
       const last = callsInWords(policy, calls, now);
       return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);
     },
