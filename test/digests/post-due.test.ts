@@ -105,7 +105,7 @@ describe("digests on a schedule", () => {
     scene.set.now = ms("2026-11-20T09:00Z");
     for (let tries = 0; tries < 60 && scene.alarms.length === 0; tries++) {
       const one = await scene.start(dies);
-      // Killed in the middle: the round never ends, and nobody waits for it
+      // Killed in the middle: `postDue` never ends, and nobody waits for it
       await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
     }
     expect(starts).toBe(3);
