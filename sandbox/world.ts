@@ -6,7 +6,7 @@ import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
-import { createLog, type Fields, hideSecret, type Log } from "../src/log/log.ts";
+import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/start/start.ts";
 import {
   type SandboxCompute,
@@ -92,7 +92,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const close = async () => {
     for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
   };
-  const logOf = (base: Fields): Log =>
+  const logOf = (base: LogFields): Log =>
     createLog({ level: "debug", base, write: options.onLog ?? (() => undefined) });
   try {
     const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-world-"));

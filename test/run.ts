@@ -1,4 +1,4 @@
-// npm test: makes sure of Redis and a browser, runs all tests but the rules of the house, which npm run check runs (or those
+// npm test: makes sure of Redis and a browser, runs all tests but those of test/structure, which npm run check runs (or those
 // named on the command line, with any of vitest's options), and ends with one line: "N passed, N failed".
 import { runTests } from "./support/run-tests.ts";
 

@@ -57,7 +57,7 @@ export function createPageWeather(world: {
       id: "broken",
       label: "Broken service: 500 to each change",
       text: "/vm start gpu-1",
-      holds: "Not resent blindly: Gatehouse says only what reads prove.",
+      holds: "Not sent again blindly: Gatehouse says only what reads prove.",
       ...strike(compute, { match: "writes", status: 500 }),
     },
     {

@@ -20,7 +20,7 @@ import {
   saysTheSame,
   settle,
 } from "./alert-group.ts";
-import { type Closed, closedField, closedIn } from "../slack/deliver/open-place.ts";
+import { type ClosedChannels, closedField, closedIn } from "../slack/deliver/open-place.ts";
 import { type Delivery, shortHash } from "./read-alerts.ts";
 
 export { type AlertGroup, detailsOf, firingIn, isFiring, merge } from "./alert-group.ts";
@@ -68,7 +68,7 @@ export interface StoredAlert {
   changedAt: number;
   /** `formerShown`: what its former card shows since it stands in another channel. */
   delivered: ReturnType<typeof shownIn> & { formerShown: string };
-  closed: Closed;
+  closed: ClosedChannels;
 }
 
 /** Undefined for one that is gone. */

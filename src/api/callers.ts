@@ -4,7 +4,7 @@ import type { Person } from "../registry/invocation.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { seenBy, seenByService } from "../slack/conversation/visible-to.ts";
 import { proposerName } from "../proposals/proposals.ts";
-import { type Call, type Handle, Problem, unauthorized } from "./server.ts";
+import { type Call, type Handle, ApiProblem, unauthorized } from "./server.ts";
 
 /** A program that gatehouse.yml names. */
 export interface ServiceCaller {
@@ -40,7 +40,7 @@ export async function serviceOf(
   if (!found) throw unauthorized();
   // The file that replaced this process' own may have taken its token or narrowed what it sees
   if (standstill() !== undefined)
-    throw new Problem(
+    throw new ApiProblem(
       503,
       "This process of Gatehouse doesn't have the current policy; repeat the call.",
     );

@@ -30,7 +30,7 @@ import {
   stateShape,
   toolName,
 } from "./describe.ts";
-import { type Call, type Handle, Problem, type Route, jsonOf, unauthorized } from "./server.ts";
+import { type Call, type Handle, ApiProblem, type Route, jsonOf, unauthorized } from "./server.ts";
 import { propose, stateOf } from "./propose.ts";
 import { readFor, readsOf, wordsOf } from "./reads.ts";
 import { isSignedBy, readSignature } from "./slack-signature.ts";
@@ -51,12 +51,12 @@ export function mcpRoute(behind: Behind): Route {
     async handle(call, named) {
       const { origin, host } = call.headers;
       if (origin !== undefined && URL.parse(origin)?.host !== host)
-        throw new Problem(403, "A page of another origin may not call this.");
+        throw new ApiProblem(403, "A page of another origin may not call this.");
       const caller = await callerOf(call, named, behind);
       const message = jsonOf(call.body);
       // Those of before 2025-06-18 would count as one call, and wait for a call that is taken back in the same one
       if (Array.isArray(message))
-        throw new Problem(400, "A batch isn't taken.", "Send each alone.");
+        throw new ApiProblem(400, "A batch isn't taken.", "Send each alone.");
       const request = webRequest(call);
       const server = serverFor(caller, behind, call);
       // Without subscriptions: there is nothing to listen to, and a stream has no end
@@ -74,7 +74,7 @@ function webRequest({ headers, body, signal }: Call): Request {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" ? [[name, value] as const] : [],
   );
-  return new Request("http://door/mcp", {
+  return new Request("http://api/mcp", {
     method: "POST",
     headers: Object.fromEntries(own),
     body: body.toString(),

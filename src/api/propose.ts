@@ -34,7 +34,7 @@ import {
 } from "../proposals/proposals.ts";
 import type { Behind } from "./api-context.ts";
 import { type Caller, type ServiceCaller, seenFrom, serviceOf } from "./callers.ts";
-import { type Call, type Handle, Problem, type Route, jsonOf, unauthorized } from "./server.ts";
+import { type Call, type Handle, ApiProblem, type Route, jsonOf, unauthorized } from "./server.ts";
 import { asPerson, wordsOf } from "./reads.ts";
 
 /** A proposal as a caller words it. */
@@ -47,7 +47,7 @@ export interface Wanted {
 }
 
 const wrong = (title: string, detail?: string, { status = 422, field = "command" } = {}) =>
-  new Problem(status, title, detail, { field });
+  new ApiProblem(status, title, detail, { field });
 
 const personsOpen = 20;
 
@@ -96,7 +96,7 @@ export async function propose(
   const places = { windowMs: expiresMs, most, of: "proposal", isOver };
   if ((await store.takeApiPlace(`open ${proposer}`, id, places)) > 0) {
     await behind.onLimit(proposer, `${most} open proposals`);
-    throw new Problem(
+    throw new ApiProblem(
       429,
       `${most} of your proposals are open, which is the limit.`,
       `Wait until one is run or dismissed, or expires.${setBy}`,
@@ -205,7 +205,7 @@ async function refuseNoted(
   { command, targets }: { command: ChangeCommand; targets: readonly Target[] },
   rule: string,
   gateway: GatewayContext,
-  why: Problem,
+  why: ApiProblem,
 ): Promise<never> {
   await noteRefusal({ command, person: asPerson(caller), targets }, rule, gateway);
   throw why;
@@ -287,7 +287,7 @@ export async function stateOf(
       throw unauthorized();
     const proposal = await proposals.get(id);
     if (!proposal || proposerName(proposal.record.by) !== proposer)
-      throw new Problem(404, "There is no such request.");
+      throw new ApiProblem(404, "There is no such request.");
     const now = await described(proposal, behind);
     after ??= now.state;
     const isOver = performance.now() >= until || signal?.aborted === true;

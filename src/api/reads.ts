@@ -16,7 +16,7 @@ import { proposerName } from "../proposals/proposals.ts";
 import type { Behind } from "./api-context.ts";
 import { type Caller, seenFrom, serviceOf } from "./callers.ts";
 import { describeApi, programArguments, withJson } from "./describe.ts";
-import { type Call, Problem, type Route } from "./server.ts";
+import { type Call, ApiProblem, type Route } from "./server.ts";
 
 /**
  * The plain reads that this caller may run: others change Gatehouse, or are for the eyes of whoever asks. A service has those
@@ -50,14 +50,14 @@ export async function readFor(
   const known = programArguments(command).map(({ key }) => key);
   const unknown = Object.keys(input).find((key) => !known.includes(key));
   if (unknown !== undefined)
-    throw new Problem(422, "There is no such parameter.", `Known: ${known.join(", ")}.`, {
+    throw new ApiProblem(422, "There is no such parameter.", `Known: ${known.join(", ")}.`, {
       field: unknown.slice(0, 60),
     });
   refuseSeveral(command, input);
   const checked = checkInput(command, input);
   if ("problems" in checked) {
     const [{ key, text } = { key: "", text: "That can't be read." }] = checked.problems;
-    throw new Problem(422, text, undefined, { field: key });
+    throw new ApiProblem(422, text, undefined, { field: key });
   }
   const invocation = { command, args: checked.args };
   const act = { interaction: { channelId: "" }, gateway };
@@ -75,7 +75,7 @@ function refuseSeveral(command: ReadCommand, input: Input): void {
       continue;
     const one = target === "vm" ? "VM" : "name";
     // Like a name that nothing has: what it would match isn't looked up
-    throw new Problem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
+    throw new ApiProblem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
   }
 }
 
@@ -126,24 +126,26 @@ function inPath({ path }: Call, pattern: RegExp, key: string | undefined): Input
   try {
     return { [key]: decodeURIComponent(words) };
   } catch {
-    throw new Problem(400, "The address is not valid.", "Encode the name in it.", { field: key });
+    throw new ApiProblem(400, "The address is not valid.", "Encode the name in it.", {
+      field: key,
+    });
   }
 }
 
 /** Once its arguments are right, a read refuses only what isn't there for its caller. */
 function asProblem(error: unknown, log: Log, field?: string): unknown {
   if (error instanceof PickOne)
-    return new Problem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });
-  if (error instanceof UserError) return new Problem(404, error.message, undefined, { field });
+    return new ApiProblem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });
+  if (error instanceof UserError) return new ApiProblem(404, error.message, undefined, { field });
   if (!(error instanceof ComputeError)) return error;
   const isTheirs = error.status === 400 || error.status === 422;
   const status = error.kind === "not-found" ? 404 : isTheirs ? 422 : 502;
-  return new Problem(status, ...wordsOf(error, log), status === 502 ? {} : { field });
+  return new ApiProblem(status, ...wordsOf(error, log), status === 502 ? {} : { field });
 }
 
 /** What went wrong, in a sentence and what may help. */
 export function wordsOf(error: unknown, log: Log): [title: string, detail: string | undefined] {
-  if (error instanceof Problem) return [error.message, error.detail];
+  if (error instanceof ApiProblem) return [error.message, error.detail];
   if (error instanceof PickOne) {
     const names = error.candidates.slice(0, 10).map(({ kind, name, projectName, projectId }) => {
       return kind === "vm" ? `${projectName ?? projectId}/${name}` : name;

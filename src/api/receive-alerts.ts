@@ -5,7 +5,7 @@ import { channelOfProject } from "../policy/access.ts";
 import type { Meaning } from "../alerts/alerts.ts";
 import { type Delivery, readAlerts, shortHash } from "../alerts/read-alerts.ts";
 import type { Behind } from "./api-context.ts";
-import { type Call, jsonOf, Problem, type Route, unauthorized } from "./server.ts";
+import { type Call, jsonOf, ApiProblem, type Route, unauthorized } from "./server.ts";
 
 const perMinute = 3_000;
 /** How far from now a signed time may be, either way. */
@@ -32,7 +32,7 @@ export function alertRoute(behind: Behind): Route {
       if ("field" in read) {
         const { field, text } = read;
         const title = `The body is not what \`format: ${source.format}\` says.`;
-        throw new Problem(422, title, `${field}: ${text}`, { field });
+        throw new ApiProblem(422, title, `${field}: ${text}`, { field });
       }
       const delivery = { ...read, ...sentBy(call, read, source), arrivedAt };
       await at?.("alert", called);
@@ -46,7 +46,7 @@ export function alertRoute(behind: Behind): Route {
 }
 
 const tooMany = () =>
-  new Problem(503, "Too many deliveries for one group at once.", "Wait, then repeat it.");
+  new ApiProblem(503, "Too many deliveries for one group at once.", "Wait, then repeat it.");
 
 /**
  * Peers of a source may have one `externalURL`, so the address that a call comes from tells them apart as well. It only orders

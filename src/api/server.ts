@@ -46,8 +46,8 @@ export interface Route {
 }
 
 /** What is wrong with a call, as RFC 9457 has it. `detail` may name the field and never repeats what stands there. */
-export class Problem extends Error {
-  override readonly name = "Problem";
+export class ApiProblem extends Error {
+  override readonly name = "ApiProblem";
   readonly status: number;
   readonly detail: string | undefined;
   readonly more: Readonly<Record<string, unknown>>;
@@ -57,8 +57,8 @@ export class Problem extends Error {
     status: number,
     title: string,
     detail?: string,
-    more: Problem["more"] = {},
-    headers: Problem["headers"] = {},
+    more: ApiProblem["more"] = {},
+    headers: ApiProblem["headers"] = {},
   ) {
     super(title);
     this.status = status;
@@ -70,7 +70,7 @@ export class Problem extends Error {
 
 /** The same whatever is wrong: a wrong secret, none, or a name that nothing has. */
 export const unauthorized = () =>
-  new Problem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
+  new ApiProblem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
 
 /** PagerDuty's largest, and the largest at all. */
 const maxBytes = 256 * 1024;
@@ -94,7 +94,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
     const { url = "/", headers } = request;
     const { pathname = "", searchParams: query = new URLSearchParams() } =
-      URL.parse(url, "http://door") ?? {};
+      URL.parse(url, "http://api") ?? {};
     // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
     const isAsSent = url.split(/[?#]/, 1)[0] === pathname;
     const fitting = isAsSent ? routes.filter(({ path }) => path.test(pathname)) : [];
@@ -110,10 +110,10 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       await onLimit(who, `${perMinute} calls a minute`);
       const after = { "retry-after": String(Math.ceil(waitMs / 1000)) };
       const [title, way] = ["Too many calls within a minute.", "Wait, then repeat the call."];
-      throw new Problem(route?.busy ?? 429, title, way, {}, after);
+      throw new ApiProblem(route?.busy ?? 429, title, way, {}, after);
     };
     try {
-      if (fitting.length === 0) throw new Problem(404, "There is nothing at this address.");
+      if (fitting.length === 0) throw new ApiProblem(404, "There is nothing at this address.");
       if (!route) throw notAllowed(fitting);
       const body = await bodyOf(request);
       const gone = new AbortController();
@@ -133,8 +133,8 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       if (isTaken && caller !== undefined)
         void store
           .noteApiCall(method === "GET" ? "reads" : name, caller)
-          .catch((error: unknown) => log.debug("door.call-not-noted", { why: messageOf(error) }));
-      log.info(isTaken ? "door.answered" : "door.refused", { route: name, caller, status });
+          .catch((error: unknown) => log.debug("api.call-not-noted", { why: messageOf(error) }));
+      log.info(isTaken ? "api.answered" : "api.refused", { route: name, caller, status });
       return answered;
     } catch (error) {
       const { status, message: title, detail, more, headers: its } = problemOf(error);
@@ -143,7 +143,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       // Words about a field may be the caller's own
       const why = status === 500 ? { error } : "field" in more ? more : { why: title };
       const refused = { route: name, caller, status, ...why };
-      log[status === 500 ? "error" : "warn"]("door.refused", refused);
+      log[status === 500 ? "error" : "warn"]("api.refused", refused);
       return {
         status,
         headers: {
@@ -161,7 +161,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       answer(request, response)
         .then((answered) => send(answered, request, response, stopping.signal.aborted))
         .catch((error: unknown) => {
-          log.warn("door.broken", { why: messageOf(error) });
+          log.warn("api.broken", { why: messageOf(error) });
           response.destroy();
         });
     },
@@ -170,9 +170,15 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
   };
 }
 
-function notAllowed(fitting: readonly Route[]): Problem {
+function notAllowed(fitting: readonly Route[]): ApiProblem {
   const allow = [...new Set(fitting.flatMap(({ methods }) => methods))].join(", ");
-  return new Problem(405, "This address takes other methods.", `Allowed: ${allow}.`, {}, { allow });
+  return new ApiProblem(
+    405,
+    "This address takes other methods.",
+    `Allowed: ${allow}.`,
+    {},
+    { allow },
+  );
 }
 
 const bodyProblems = {
@@ -182,25 +188,26 @@ const bodyProblems = {
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const [status, title] = bodyProblems["too-large"];
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new Problem(status, title);
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes)
+    throw new ApiProblem(status, title);
   const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes }).catch(() => {
-    throw new Problem(400, "The body was cut.");
+    throw new ApiProblem(400, "The body was cut.");
   });
   if (typeof body !== "string") return body;
   const [code, why] = bodyProblems[body];
-  throw new Problem(code, why);
+  throw new ApiProblem(code, why);
 }
 
 /**
  * What can't be written down now is repeated by the caller. Where Redis took it and its answer was lost, repeating it changes
  * nothing.
  */
-function problemOf(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  if (error instanceof CannotTell) return new Problem(503, error.message, error.hint);
+function problemOf(error: unknown): ApiProblem {
+  if (error instanceof ApiProblem) return error;
+  if (error instanceof CannotTell) return new ApiProblem(503, error.message, error.hint);
   const trouble = redisTrouble(error);
-  if (trouble) return new Problem(503, "Gatehouse can't store anything now; repeat the call.");
-  return new Problem(500, "Gatehouse failed; its log says why.");
+  if (trouble) return new ApiProblem(503, "Gatehouse can't store anything now; repeat the call.");
+  return new ApiProblem(500, "Gatehouse failed; its log says why.");
 }
 
 function send(
@@ -234,12 +241,12 @@ export function jsonOf(body: Buffer): unknown {
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch {
-    throw new Problem(400, "The body is not UTF-8.");
+    throw new ApiProblem(400, "The body is not UTF-8.");
   }
   const value = parseJson(text);
-  if (value === undefined) throw new Problem(400, "The body is not JSON, or was cut.");
+  if (value === undefined) throw new ApiProblem(400, "The body is not JSON, or was cut.");
   if (isDeeper(value, deepest))
-    throw new Problem(400, `The body is nested deeper than ${deepest} levels.`);
+    throw new ApiProblem(400, `The body is nested deeper than ${deepest} levels.`);
   return value;
 }
 

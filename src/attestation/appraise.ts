@@ -8,8 +8,8 @@ import type {
   AttestationResult,
   Context,
 } from "../verifier/attestation-result.ts";
-import type { Facts, Verification } from "../verifier/verification.ts";
-import { difference, doubts, measuredDigits, normalize, type VmPins } from "./pins.ts";
+import type { EvidenceFacts, Verification } from "../verifier/verification.ts";
+import { bytesThatDiffer, doubts, measuredDigits, normalize, type VmPins } from "./pins.ts";
 import { parseTime } from "../text/parse-time.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
@@ -303,7 +303,7 @@ function measurementsOf(input: AppraisalInput) {
 /** What the service names must stand in a pin; what the evidence measures must be one, or the first value of one. */
 function arePinned(
   named: readonly string[],
-  facts: Facts | undefined,
+  facts: EvidenceFacts | undefined,
   pins: readonly string[],
 ): boolean {
   const values = new Set(pins.flatMap((pin) => pin.split(",")));
@@ -318,13 +318,16 @@ function differenceOf(of: ReturnType<typeof measurementsOf>): string | undefined
     const allowed = pins.flatMap((pin) => pin.split(","));
     const all = [...(evidence?.split(",") ?? []), report, vm];
     const found = all.find((one) => one !== undefined && !allowed.includes(one)) ?? "";
-    return difference(found, ...allowed);
+    return bytesThatDiffer(found, ...allowed);
   }
-  return matchesVm === false ? difference(report ?? "", vm ?? "") : undefined;
+  return matchesVm === false ? bytesThatDiffer(report ?? "", vm ?? "") : undefined;
 }
 
 /** `AMD SEV-SNP report, version 5, Genoa`. */
-export const evidenceName = ({ tee, version }: Facts, product: string | undefined): string =>
+export const evidenceName = (
+  { tee, version }: EvidenceFacts,
+  product: string | undefined,
+): string =>
   tee === "tdx"
     ? `Intel TDX quote, version ${version}`
     : `AMD SEV-SNP report, version ${version}${product ? `, ${product}` : ""}`;

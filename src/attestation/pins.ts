@@ -79,7 +79,10 @@ export function pinChange(
   return partsOf(pin).map(([label, value], at) => {
     const was = old[at];
     if (was === undefined) return [label, `${short(value)}, not pinned until now`];
-    return [label, was === value ? `${short(value)}, unchanged` : (difference(value, was) ?? "")];
+    return [
+      label,
+      was === value ? `${short(value)}, unchanged` : (bytesThatDiffer(value, was) ?? ""),
+    ];
   });
 }
 
@@ -110,7 +113,7 @@ export function short(measurement: string): string {
  * How a measurement differs, in words, from the expected one that is nearest: `1 of 48 bytes differs: byte 17 is 4f, expected 4e`.
  * Undefined when it equals one.
  */
-export function difference(found: string, ...expected: readonly string[]): string | undefined {
+export function bytesThatDiffer(found: string, ...expected: readonly string[]): string | undefined {
   const bytes = bytesOf(found);
   const placesIn = (one: readonly string[]) =>
     [...one.keys()].filter((at) => one[at] !== bytes[at]);

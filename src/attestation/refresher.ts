@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { request } from "undici";
-import { decodeBody, readBody } from "../compute/exchange.ts";
+import { decodeBody, readAnswerBody } from "../compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -75,7 +75,7 @@ async function fetchEndorsement(url: string, closing: AbortSignal): Promise<Endo
     throw new FetchError(`${host} answered ${statusCode}`, seconds > 0 ? seconds * 1000 : 0);
   }
   const tooLarge = `the answer is larger than ${mostBytes} bytes`;
-  const bytes = await readBody(body, mostBytes);
+  const bytes = await readAnswerBody(body, mostBytes);
   if (!bytes) throw new FetchError(tooLarge);
   const content = await decodeBody(bytes, [headers["content-encoding"]].flat(), mostBytes);
   if (content === "too-large") throw new FetchError(tooLarge);

@@ -10,7 +10,7 @@ import { exportAudit, exportText, verifyExport } from "./export.ts";
 import { verdictLines } from "./render.ts";
 import { findSigningKey } from "./signing-key.ts";
 import { type Trail, createTrail } from "./trail.ts";
-import { type Verdict, verifyAudit } from "./verify.ts";
+import { type TrailVerdict, verifyAudit } from "./verify.ts";
 
 export const auditUsage = `usage: node gatehouse.mjs audit <what>
   verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
@@ -81,7 +81,7 @@ function anchorOf(text: string): Anchor {
   throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
 }
 
-function report(verdict: Verdict, { write }: AuditTerminal): number {
+function report(verdict: TrailVerdict, { write }: AuditTerminal): number {
   write(`${verdictLines(verdict).join("\n")}\n`);
   if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
   return verdict.is === "broken" ? 1 : 2;
@@ -126,7 +126,7 @@ async function erase(
 /** Only what is missing can be recorded: what was changed is no loss, and stays broken. */
 async function recordGap(
   trail: Trail,
-  { problems }: Verdict,
+  { problems }: TrailVerdict,
   { who, why }: Values,
   { write }: AuditTerminal,
 ): Promise<number> {

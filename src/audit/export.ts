@@ -5,8 +5,8 @@ import { parseJson } from "../text/parse-json.ts";
 import { isSignature } from "../text/signed-text.ts";
 import type { Anchor } from "./anchors.ts";
 import type { SigningKey } from "./signing-key.ts";
-import { type Step, type Trail, checkpointShape, createTrail, genesis } from "./trail.ts";
-import { type Verdict, checkWalk } from "./verify.ts";
+import { type TrailStep, type Trail, checkpointShape, createTrail, genesis } from "./trail.ts";
+import { type TrailVerdict, checkWalk } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 
@@ -105,7 +105,7 @@ export async function exportAudit({
 }
 
 /** What isn't sealed yet is left out. */
-function exported({ seal, entry, salt }: Step): ExportedRecord[] {
+function exported({ seal, entry, salt }: TrailStep): ExportedRecord[] {
   if (!seal) return [];
   if (!entry) return [{ ...seal, without: "erased" }];
   return [{ ...seal, record: entry.record, ...(salt === undefined ? {} : { salt }) }];
@@ -123,7 +123,7 @@ export function exportText(file: AuditExport): string {
 export async function verifyExport(
   json: unknown,
   anchors: readonly Anchor[] = [],
-): Promise<Verdict> {
+): Promise<TrailVerdict> {
   const file = exportShape.safeParse(typeof json === "string" ? parseJson(json) : json).data;
   const found = await checkWalk([file?.records.map(stepOf) ?? []], {
     chain: file?.chain ?? "",
@@ -138,7 +138,7 @@ export async function verifyExport(
   return { ...found, is: "broken", problem, problems: [problem] };
 }
 
-function stepOf({ record, salt, ...seal }: ExportedRecord): Step {
+function stepOf({ record, salt, ...seal }: ExportedRecord): TrailStep {
   const { id, at } = seal;
   return { seal, entry: record === undefined ? undefined : { id, at, record }, salt };
 }

@@ -16,7 +16,7 @@ import {
 } from "../messages/message.ts";
 import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./trail.ts";
-import { type RecordedLoss, type Verdict, range } from "./verify.ts";
+import { type RecordedLoss, type TrailVerdict, range } from "./verify.ts";
 
 /** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */
 export function renderAudit(
@@ -89,7 +89,7 @@ function words(value: unknown): string {
   return plain(String(scrub(String(value))), 200);
 }
 
-export function renderVerdict(verdict: Verdict): Message {
+export function renderVerdict(verdict: TrailVerdict): Message {
   const [first = "", ...rest] = verdictLines(verdict);
   const whole = verdict.recorded.length > 0 ? "⚠️" : "✅";
   const symbol = verdict.is === "intact" ? whole : verdict.is === "broken" ? "🚨" : "❔";
@@ -102,7 +102,7 @@ export function renderVerdict(verdict: Verdict): Message {
 }
 
 /** Plain sentences, the most important first. */
-export function verdictLines(verdict: Verdict): string[] {
+export function verdictLines(verdict: TrailVerdict): string[] {
   const { problem, recorded, sealed, head, erased, unsealed, anchors, signed } = verdict;
   const waits =
     unsealed.count > 0

@@ -6,14 +6,14 @@ import { repeatHere } from "../redis/repeat.ts";
 import { openAnchors } from "./anchors.ts";
 import { type SigningKey, openSigningKey, signedText } from "./signing-key.ts";
 import {
-  type Entry,
+  type TrailEntry,
   type GapMarker,
   type Seal,
   type Trail,
   createTrail,
   genesis,
   hashOf,
-  payloadOf,
+  saltedHash,
 } from "./trail.ts";
 
 interface SealerOptions {
@@ -201,13 +201,13 @@ export async function sealBehind(
   { redis, names }: Trail,
   head: Seal | undefined,
   firstSeq: number,
-  entries: readonly Entry[],
+  entries: readonly TrailEntry[],
 ): Promise<Seal | undefined> {
   const runSeal = defineScript(redis, "gatehouseAuditSeal", sealLua);
   let before = head?.hash ?? genesis;
   const seals = entries.map(({ id, at, record }, index) => {
     const salt = randomBytes(16).toString("hex");
-    const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
+    const body = { seq: firstSeq + index, id, at, payload: saltedHash(salt, record) };
     before = hashOf(before, body);
     return { ...body, hash: before, salt };
   });

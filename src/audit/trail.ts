@@ -24,9 +24,9 @@ return 1
 `;
 
 /** One place in the trail: a seal with its record and salt, which erased records lack; or a record without a seal. */
-export interface Step {
+export interface TrailStep {
   seal?: Seal | undefined;
-  entry?: Entry | undefined;
+  entry?: TrailEntry | undefined;
   salt?: string | undefined;
 }
 
@@ -56,7 +56,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     after?: string | undefined;
     last?: string;
     most: number;
-  }): Promise<Entry[]> {
+  }): Promise<TrailEntry[]> {
     const from = range.after ? `(${range.after}` : "-";
     const rows = await redis.xrange(names.records, from, range.last ?? "+", "COUNT", range.most);
     return rows.map(parseEntry);
@@ -122,7 +122,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
      * The trail in order, in pages: each seal with its record, records that no seal covers in between, and last those
      * that wait to be sealed.
      */
-    async *walk(most = 1000): AsyncGenerator<readonly Step[]> {
+    async *walk(most = 1000): AsyncGenerator<readonly TrailStep[]> {
       let after: string | undefined;
       let next = 1;
       for (;;) {
@@ -174,7 +174,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     },
 
     /** Newest first. */
-    async recordsBefore(before: string | undefined, most: number): Promise<Entry[]> {
+    async recordsBefore(before: string | undefined, most: number): Promise<TrailEntry[]> {
       const to = before ? `(${before}` : "+";
       const rows = await redis.xrevrange(names.records, to, "-", "COUNT", most);
       return rows.map(parseEntry);
@@ -208,8 +208,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
 function joined(
   seals: readonly Seal[],
   salts: ReadonlyMap<number, string>,
-  entries: readonly Entry[],
-): readonly Step[] {
+  entries: readonly TrailEntry[],
+): readonly TrailStep[] {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const sealedIds = new Set(seals.map(({ id }) => id));
   const others = entries.filter(({ id }) => !sealedIds.has(id));
@@ -223,7 +223,7 @@ function joined(
 
 const lastEntry = z.tuple([z.string(), z.array(z.string())]).nullable();
 
-function parseEntry([id, row]: Row): Entry {
+function parseEntry([id, row]: Row): TrailEntry {
   const { at = "", record = "" } = fromPairs(row);
   return { id, at, record };
 }
@@ -265,7 +265,7 @@ export interface Seal {
 }
 
 /** A record of the stream. `record` is JSON; its exact text was sealed. */
-export interface Entry {
+export interface TrailEntry {
   id: string;
   at: string;
   record: string;
@@ -285,7 +285,7 @@ export function isHash(text: string): boolean {
   return hashPattern.test(text);
 }
 
-export function payloadOf(salt: string, record: string): string {
+export function saltedHash(salt: string, record: string): string {
   return createHash("sha256").update(salt).update(record).digest("hex");
 }
 
@@ -294,9 +294,9 @@ export function hashOf(before: string, seal: Omit<Seal, "hash">): string {
   return createHash("sha256").update(`\0${before} ${payload} ${seq} ${id} ${at}`).digest("hex");
 }
 
-export function isSealedBy(entry: Entry, seal: Seal, salt: string | undefined): boolean {
+export function isSealedBy(entry: TrailEntry, seal: Seal, salt: string | undefined): boolean {
   if (salt === undefined || !saltPattern.test(salt)) return false;
-  return entry.at === seal.at && payloadOf(salt, entry.record) === seal.payload;
+  return entry.at === seal.at && saltedHash(salt, entry.record) === seal.payload;
 }
 
 /** Order of two stream ids: negative when `a` is the older. */
@@ -414,7 +414,9 @@ export async function readAudit(
 }
 
 /** A record that is no longer JSON is shown as it is. */
-export function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<string, unknown>> {
+export function parseRecord({
+  record,
+}: Pick<TrailEntry, "record">): Readonly<Record<string, unknown>> {
   const parsed = parseJson(record);
   if (typeof parsed === "object" && parsed !== null) return { ...parsed };
   return { what: "unreadable", why: record };

@@ -4,11 +4,11 @@ import type { Anchor } from "./anchors.ts";
 import { signedText } from "./signing-key.ts";
 import {
   type Checkpoint,
-  type Entry,
+  type TrailEntry,
   type Loss,
   type RecordedMarker,
   type Seal,
-  type Step,
+  type TrailStep,
   compareIds,
   createTrail,
   genesis,
@@ -50,7 +50,7 @@ export interface RecordedLoss extends Loss {
 }
 
 /** `unsure`: nothing to verify, or too much unsealed for the chain to say much. */
-export interface Verdict {
+export interface TrailVerdict {
   is: "intact" | "broken" | "unsure";
   problem?: Problem;
   /** All that were seen, that one first. */
@@ -84,7 +84,7 @@ export async function verifyAudit(options: {
   key: Keys;
   anchors?: readonly Anchor[];
   page?: number;
-}): Promise<Verdict> {
+}): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
   const trail = createTrail(redis, key);
   const [{ given }, lastId, now] = await Promise.all([
@@ -118,9 +118,9 @@ interface ExpectedChain {
  * can be judged; later records are read only for what they explain.
  */
 export async function checkWalk(
-  pages: AsyncIterable<readonly Step[]> | Iterable<readonly Step[]>,
+  pages: AsyncIterable<readonly TrailStep[]> | Iterable<readonly TrailStep[]>,
   known: ExpectedChain,
-): Promise<Verdict> {
+): Promise<TrailVerdict> {
   const { chain, given } = known;
   const problems: Problem[] = [];
   const missing = new Map<number, string>();
@@ -135,7 +135,7 @@ export async function checkWalk(
   let compared = 0;
   let comparedTo = 0;
   let signedTo = 0;
-  let oldest: Entry | undefined;
+  let oldest: TrailEntry | undefined;
   let waiting = 0;
   let lastId = "0-0";
   let isStopped = false;
@@ -195,7 +195,7 @@ export async function checkWalk(
   }
 
   /** `nearby`: the other steps of its page. */
-  function content(seal: Seal, { entry, salt }: Step, nearby: readonly Step[]): void {
+  function content(seal: Seal, { entry, salt }: TrailStep, nearby: readonly TrailStep[]): void {
     if (!entry) {
       missing.set(seal.seq, seal.id);
     } else if (isSealedBy(entry, seal, salt)) {
@@ -284,7 +284,7 @@ export async function checkWalk(
 }
 
 /** Whether this place is the one that the record was sealed in. */
-function isAt(entry: Entry, { seal, salt }: Step): boolean {
+function isAt(entry: TrailEntry, { seal, salt }: TrailStep): boolean {
   return seal !== undefined && isSealedBy({ ...entry, at: seal.at }, seal, salt);
 }
 

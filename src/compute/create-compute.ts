@@ -447,7 +447,7 @@ interface Listing extends Pick<CallOptions, "onGaps"> {
 
 /**
  * Reads all pages, at most `most` records, each once. The service may cap per_page and say so or not, omit `total`, count only
- * the page in it, or ignore `page` and resend the first one. So a `total` that is no more than the page ends nothing: a page that
+ * the page in it, or ignore `page` and give the first one again. So a `total` that is no more than the page ends nothing: a page that
  * isn't full does, or one with nothing new. Fewer records than there are, as far as can be told, are a gap.
  */
 async function allPages<T extends { id: string }>(

@@ -25,7 +25,7 @@ export interface Request {
 }
 
 /** What came of one request and one answer. Never throws for what the network does. */
-export type Exchange = Answer | { failure: ComputeErrorReason };
+export type Exchange = ServiceAnswer | { failure: ComputeErrorReason };
 
 export async function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
   const { timeoutMs, maxBytes, signal, ...rest } = request;
@@ -33,7 +33,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
   if (signal?.aborted) return { failure: "aborted" };
   const timer = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any(signal ? [signal, timer] : [timer]);
-  let answer: Omit<Answer, "text"> | undefined;
+  let answer: Omit<ServiceAnswer, "text"> | undefined;
   try {
     const { statusCode, headers, body } = await dispatcher.request({ ...rest, signal: stop });
     const first = (header: string) => [headers[header]].flat()[0];
@@ -42,7 +42,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
       contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
       retryAfter: first("retry-after"),
     };
-    const bytes = await readBody(body, maxBytes);
+    const bytes = await readAnswerBody(body, maxBytes);
     if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
     const plainBytes = await decodeBody(bytes, [headers["content-encoding"]].flat(), maxBytes);
     if (typeof plainBytes !== "string") return { ...answer, text: plainBytes.toString("utf8") };
@@ -56,7 +56,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
 }
 
 /** Undefined when there is more; the connection is then given up. */
-export async function readBody(
+export async function readAnswerBody(
   body: AsyncIterable<Buffer>,
   most: number,
 ): Promise<Buffer | undefined> {
@@ -145,11 +145,11 @@ function codeOf(error: unknown): string {
 export interface Bad {
   kind: ComputeErrorKind;
   reason: ComputeErrorReason;
-  answer?: Answer;
+  answer?: ServiceAnswer;
 }
 
 /** An answer to use, or a failure. */
-export type Verdict = { answer: Answer; body: Body } | Bad;
+export type CallVerdict = { answer: ServiceAnswer; body: Body } | Bad;
 
 /** Given before anything is done. A status outside these sets proves nothing. */
 const refusals = new Set([
@@ -160,7 +160,7 @@ const refusals = new Set([
  * Without a connection nothing was sent. With one, only an answer's status proves that nothing happened; a cut 2xx is
  * unclear, a whole one is accepted whatever it holds. A foreign page proves nothing.
  */
-export function judgeChange(seen: Exchange, connected: boolean): Verdict {
+export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
   if ("failure" in seen)
     return { kind: connected ? "unclear" : "unreachable", reason: seen.failure };
   if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen };
@@ -173,7 +173,7 @@ export function judgeChange(seen: Exchange, connected: boolean): Verdict {
   return reason ? { kind: "unclear", reason, answer: seen } : { answer: seen, body };
 }
 
-export function judgeRead(seen: Exchange): Verdict {
+export function judgeRead(seen: Exchange): CallVerdict {
   if ("failure" in seen) return { kind: "unreachable", reason: seen.failure };
   const { status, flaw } = seen;
   if (isGood(seen)) {
@@ -203,7 +203,7 @@ export function mayPass({ kind, reason, answer }: Bad): boolean {
   return answer?.status !== 501 && answer?.status !== 505; // it can't do that
 }
 
-function isGood({ status }: Pick<Answer, "status">): boolean {
+function isGood({ status }: Pick<ServiceAnswer, "status">): boolean {
   return status >= 200 && status < 300;
 }
 
@@ -219,7 +219,7 @@ function reasonFor(status: number): ComputeErrorReason {
   return status >= 300 && status < 400 ? "redirect" : "status";
 }
 
-export interface Answer {
+export interface ServiceAnswer {
   status: number;
   /** Lower case, without parameters; empty when there is none. */
   contentType: string;
@@ -232,7 +232,7 @@ export interface Answer {
 /** `broken-off`: JSON that was cut off in transit. */
 export type Body = { json: unknown } | "empty" | "broken-off" | "not-json";
 
-export function parseBody(answer: Answer): Body {
+export function parseBody(answer: ServiceAnswer): Body {
   const text = answer.text.trim();
   if (text === "") return "empty";
   const json = parseJson(text);
@@ -242,7 +242,7 @@ export function parseBody(answer: Answer): Body {
 }
 
 /** A page is of something in between, a proxy or a sign-in: whatever its status, the service didn't answer. */
-export function isForeign({ contentType, text, flaw }: Answer): boolean {
+export function isForeign({ contentType, text, flaw }: ServiceAnswer): boolean {
   if (/^\s*</.test(text)) return true;
   if (!/^(text\/html|application\/xhtml\+xml)$/.test(contentType)) return false;
   return flaw !== undefined || (text.trim() !== "" && parseJson(text) === undefined);
@@ -269,7 +269,7 @@ function endsInside(text: string): boolean {
  * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`, `{errors: […]}`,
  * problem+json (RFC 9457), or plain text; never HTML. One line, at most 300 characters, without `secret`. Untrusted.
  */
-export function serviceMessage(answer: Answer, secret: string): string | undefined {
+export function serviceMessage(answer: ServiceAnswer, secret: string): string | undefined {
   const body = parseBody(answer);
   const isText = answer.contentType === "" || answer.contentType === "text/plain";
   const words =

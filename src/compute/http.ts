@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
 import { UserError } from "../errors.ts";
-import { type Live, valueOf } from "../config/changing-file.ts";
+import { type Live, currentValue } from "../config/changing-file.ts";
 import { parseTime } from "../text/parse-time.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
@@ -17,7 +17,7 @@ import {
   judgeRead,
   mayPass,
   type Request,
-  type Verdict,
+  type CallVerdict,
 } from "./exchange.ts";
 import {
   type Endpoint,
@@ -98,7 +98,7 @@ export function createHttp(options: ComputeOptions) {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
   // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(valueOf(apiKey)))
+  if (!/^[\x21-\x7e]+$/.test(currentValue(apiKey)))
     throw new UserError("The compute service's key is empty or contains invalid characters");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const connect = createConnector({ ...options, base });
@@ -161,8 +161,8 @@ export function createHttp(options: ComputeOptions) {
     { endpoint }: Call,
     request: Request,
     attempt: number,
-    judge: (came: Exchange) => Verdict,
-  ): Promise<Verdict> {
+    judge: (came: Exchange) => CallVerdict,
+  ): Promise<CallVerdict> {
     const startedAt = performance.now();
     const came = await exchange(dispatcher, request);
     const durationMs = performance.now() - startedAt;
@@ -177,7 +177,7 @@ export function createHttp(options: ComputeOptions) {
     return verdict;
   }
 
-  const authorization = () => `Bearer ${valueOf(apiKey)}`;
+  const authorization = () => `Bearer ${currentValue(apiKey)}`;
 
   /** Than the one that was refused. Another call may have found it, so what the look brings doesn't tell. */
   function hasNewerKey({ headers }: Request): boolean {
@@ -213,7 +213,7 @@ export function createHttp(options: ComputeOptions) {
     return new ComputeError(kind, endpoint, describeFailure(endpoint, kind, reason, status), {
       reason,
       status,
-      serviceMessage: isRefusal ? serviceMessage(answer, valueOf(apiKey)) : undefined,
+      serviceMessage: isRefusal ? serviceMessage(answer, currentValue(apiKey)) : undefined,
       retryAfterMs: parseRetryAfter(answer?.retryAfter),
       hasNewKey,
     });
@@ -222,7 +222,7 @@ export function createHttp(options: ComputeOptions) {
   return { readWithRetries, change, close: () => agent.destroy() };
 }
 
-function goodOf({ endpoint }: Call, { answer, body }: Exclude<Verdict, Bad>): Good {
+function goodOf({ endpoint }: Call, { answer, body }: Exclude<CallVerdict, Bad>): Good {
   return { endpoint, status: answer.status, body };
 }
 

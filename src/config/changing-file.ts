@@ -4,7 +4,7 @@ import { readRegularSync } from "../regular-file.ts";
 /** A text, or what returns it as it is at that moment. */
 export type Live = string | (() => string);
 
-export function valueOf(live: Live): string {
+export function currentValue(live: Live): string {
   return typeof live === "function" ? live() : live;
 }
 

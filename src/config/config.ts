@@ -327,7 +327,7 @@ export function loadApiAccess(env: Env = process.env): ApiAccess {
   return { url, token, authorities };
 }
 
-/** Where the API's token comes from, for people. */
+/** Where the token of `loadApiAccess` comes from, for people. */
 export function describeTokenSource(env: Env = process.env): string {
   const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
   return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";

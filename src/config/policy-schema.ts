@@ -35,7 +35,7 @@ export const matching = (pattern: RegExp, sentence: string) => z.string().regex(
 export const webAddress = (sentence: string) => z.url({ protocol: /^https?$/, error: sentence });
 
 /** Becomes milliseconds. */
-export const duration = readAs(
+export const durationText = readAs(
   "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
   parseDuration,
 );
@@ -118,7 +118,7 @@ function daysOf(part: string): readonly Weekday[] | undefined {
   return Array.from({ length }, (_, step) => weekdays[(from + step) % 7] ?? "mon");
 }
 
-const lasting = (text: string) => duration.prefault(text);
+const lasting = (text: string) => durationText.prefault(text);
 
 const some = <Item extends z.ZodType>(item: Item, what: string) =>
   z.array(item).min(1, `must name at least one ${what}`);
@@ -168,7 +168,7 @@ const lengths = section({
   /** How often pinned VMs are attested. */
   driftWatch: lasting("15m"),
   /** Ages at which an unknown outcome gets a reminder. */
-  reminders: z.array(duration).prefault(["15m", "1h", "4h"]),
+  reminders: z.array(durationText).prefault(["15m", "1h", "4h"]),
 });
 
 type Lengths = z.output<typeof lengths>;
@@ -239,7 +239,7 @@ export const appraisalRule = section({
   vmpl: count(0, 3).default(0),
   requireBinding: z.boolean("must be true or false").default(false),
   /** Of the vendors' lists, beside their own end. */
-  maxAge: duration.optional(),
+  maxAge: durationText.optional(),
 }).transform(
   ({ targets, allow, accept, minimumTcb, vmpl, requireBinding, maxAge }): AppraisalRule => ({
     targets,
@@ -312,7 +312,7 @@ const attestationSection = section({
       }
     }),
   /** A restore from an older snapshot needs one more approval. */
-  maxSnapshotAge: duration.optional(),
+  maxSnapshotAge: durationText.optional(),
   /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
   endorsements: z.string().min(1, "must be a folder").optional(),
   /** Fetches what that folder lacks from the vendors; undefined: an operator fills it. */
@@ -456,7 +456,7 @@ export const policySchema = section({
           }),
           "entry with `from`",
         ).optional(),
-        expires: duration.optional(),
+        expires: durationText.optional(),
       }).refine(({ required, votes }) => (required === undefined) !== (votes === undefined), {
         error: "must contain either `required` or `votes`",
       }),

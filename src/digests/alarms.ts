@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { Message } from "../messages/message.ts";
-import { alertChannel, placeOf } from "../policy/access.ts";
+import { alertChannel, policyPlaceOf } from "../policy/access.ts";
 
 export type Alarms = ReturnType<typeof createAlarms>;
 
@@ -15,7 +15,7 @@ export function createAlarms(options: {
   return {
     /** Whose a VM is: what is told together is of one place. */
     placeOf: ({ projectId, projectName }: Pick<KnownVm, "projectId" | "projectName">): string =>
-      placeOf(config.policy, { id: projectId, name: projectName }),
+      policyPlaceOf(config.policy, { id: projectId, name: projectName }),
     /** Once per ID; returns the channel, where there is one for it. */
     async tell(id: string, said: Message, place: string): Promise<string | undefined> {
       const channelId = alertChannel(config.policy, place);

@@ -11,7 +11,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { createDriftRecords, dayMs } from "./drift-facts.ts";
 import { type EndedAlert, type FiringAlert, createEventReader } from "./events.ts";
-import { type Facts, firingOn, itemsOf } from "./items.ts";
+import { type DigestFacts, firingOn, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
@@ -70,7 +70,7 @@ export function createDigests(options: DigestsOptions) {
     channel: string,
     scope: Scope | undefined,
     { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
-  ): Promise<Facts> {
+  ): Promise<DigestFacts> {
     const { timing, attestation } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? refreshMs : undefined);

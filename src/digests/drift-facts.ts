@@ -88,7 +88,7 @@ export function lackingIn(
 export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>
   counted(vms.length, "pinned VM");
 
-export function namesIn({ vms }: Pick<Lacking, "vms">): Markdown {
+export function vmNamesIn({ vms }: Pick<Lacking, "vms">): Markdown {
   const names = vms.map((vm) => vm.name);
   return listed(names, 3);
 }

@@ -11,7 +11,7 @@ import {
 } from "../messages/message.ts";
 import type { Freeze } from "../requests/journal/freeze.ts";
 import { signs } from "../requests/render/render-result.ts";
-import { dayMs, type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-facts.ts";
+import { dayMs, type DriftRecord, lackingIn, vmNamesIn, vmsOf, warnDays } from "./drift-facts.ts";
 import {
   asksForReview,
   attestVm,
@@ -20,7 +20,7 @@ import {
   showRequest,
   showSnapshots,
   showVm,
-  signReview,
+  signReviewButton,
 } from "./line-buttons.ts";
 import type { EndedAlert, FiringAlert, SignedReview, SwitchFact } from "./events.ts";
 import type { RequestFact, ReviewFact } from "./request-facts.ts";
@@ -57,7 +57,7 @@ function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAl
 }
 
 /** What could not be read is undefined and named in `unread`: never an empty list. */
-export interface Facts {
+export interface DigestFacts {
   now: number;
   /** Changes are reported from here on. */
   since: number;
@@ -106,7 +106,7 @@ interface KindOfLine {
   words: readonly [one: string, more: string];
   /** Can't be snoozed: somebody must decide, or it is past. */
   isLasting?: true;
-  lines(facts: Facts): readonly Line[];
+  lines(facts: DigestFacts): readonly Line[];
 }
 
 /**
@@ -147,7 +147,7 @@ export const kinds = {
       (facts.reviews ?? []).map((review) => ({
         key: review.request,
         text: md`🚨 ${unapprovedWords(review, facts)} ${asksForReview}`,
-        button: signReview(review.request),
+        button: signReviewButton(review.request),
       })),
   },
   emergency: {
@@ -201,7 +201,7 @@ export interface Item extends Line {
   isLasting: boolean;
 }
 
-export function itemsOf(facts: Facts): Item[] {
+export function itemsOf(facts: DigestFacts): Item[] {
   return Object.entries<KindOfLine>(kinds).flatMap(([kind, { isLasting = false, lines }]) =>
     lines(facts).map((line) => ({ ...line, kind: kind as Kind, isLasting })),
   );
@@ -210,10 +210,10 @@ export function itemsOf(facts: Facts): Item[] {
 const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
-const lastRead = ({ unreadProjects }: Facts, { projectName }: KnownVm) =>
+const lastRead = ({ unreadProjects }: DigestFacts, { projectName }: KnownVm) =>
   unreadProjects.includes(projectName) ? " when it was last read" : "";
 
-function errorLines(facts: Facts): Line[] {
+function errorLines(facts: DigestFacts): Line[] {
   const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
   return inError.map((vm) => {
     const since = facts.statusSince.get(vm.id);
@@ -223,7 +223,7 @@ function errorLines(facts: Facts): Line[] {
   });
 }
 
-function stuckLines(facts: Facts): Line[] {
+function stuckLines(facts: DigestFacts): Line[] {
   return (facts.vms ?? []).flatMap((vm) => {
     const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
@@ -232,7 +232,7 @@ function stuckLines(facts: Facts): Line[] {
   });
 }
 
-function driftLines(facts: Facts): Line[] {
+function driftLines(facts: DigestFacts): Line[] {
   return (facts.drift ?? []).flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
     const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
     const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm.id) };
@@ -244,22 +244,22 @@ function driftLines(facts: Facts): Line[] {
 }
 
 /** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
-function unverifiedLines(facts: Facts): Line[] {
+function unverifiedLines(facts: DigestFacts): Line[] {
   return [...lackingIn(facts.drift ?? []).values()].map((lacking) => {
     const { what, endsAt, since, isNextLevel, vms } = lacking;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
     const stage = warnDays.filter((days) => daysLeft <= days).length;
     const text = isNextLevel
-      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${namesIn(lacking)}): ${what}.`
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
       : endsAt === undefined
         ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
-        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${namesIn(lacking)}).`;
+        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestVm(vms[0]?.id ?? "") };
   });
 }
 
-function oldestFirst({ open = [] }: Facts, state: string): RequestFact[] {
+function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
   const those = open.filter((request) => request.state === state);
   return those.toSorted((a, b) => a.createdAt - b.createdAt);
 }
@@ -270,7 +270,7 @@ function frozenLine({ by, reason, at }: Freeze): Line {
 }
 
 /** Those that are over: what belongs to the freeze that stands is in its line. */
-function switchLines({ switches = [], frozen }: Facts): Line[] {
+function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
   const thawed = switches.findIndex(({ is }) => is === "thaw");
   const over = frozen ? (thawed < 0 ? [] : switches.slice(thawed)) : switches;
   return over.map(({ is, by, reason, at }) => ({
@@ -284,7 +284,7 @@ function switchLines({ switches = [], frozen }: Facts): Line[] {
 }
 
 /** Each ended request is told once, by the first of these that it is. */
-function partOf({ ended = [], reviews = [] }: Facts) {
+function partOf({ ended = [], reviews = [] }: DigestFacts) {
   const unsigned = new Set(reviews.map(({ request }) => request));
   const isMade = ({ state }: RequestFact) => state === "done" || state === "failed";
   const isRecorded = ({ decidedBy, state }: RequestFact) =>
@@ -314,7 +314,7 @@ function deedWords(request: RequestFact): Markdown {
   return md`*${command}* ${what} ${is}${why ? md` (${why})` : ""}`;
 }
 
-function unapprovedWords(review: ReviewFact, { ended = [] }: Facts): Markdown {
+function unapprovedWords(review: ReviewFact, { ended = [] }: DigestFacts): Markdown {
   const { request, command, target, at, by, reason } = review;
   const made = ended.find(({ id }) => id === request);
   const outcome = made ? ` Outcome: ${made.stateWords}.` : "";
@@ -326,7 +326,7 @@ function emergencyWords(request: RequestFact): Markdown {
   return md`${deedWords(request)} without approval (break-glass) at ${atTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
 }
 
-function emergencyLines(facts: Facts): Line[] {
+function emergencyLines(facts: DigestFacts): Line[] {
   const signed = new Map((facts.signed ?? []).map((one) => [one.request, one]));
   return partOf(facts)("emergency").map((request) => {
     const { id } = request;
@@ -340,7 +340,7 @@ function emergencyLines(facts: Facts): Line[] {
   });
 }
 
-function recordedLines(facts: Facts): Line[] {
+function recordedLines(facts: DigestFacts): Line[] {
   return partOf(facts)("recorded").map((request) => {
     const { id, command, target, requester, decidedBy, state, changedAt } = request;
     const happened = state === "not-applied" ? "did not happen" : "happened";
@@ -352,7 +352,7 @@ function recordedLines(facts: Facts): Line[] {
   });
 }
 
-function guardedLines(facts: Facts): Line[] {
+function guardedLines(facts: DigestFacts): Line[] {
   return partOf(facts)("guarded").map((request) => {
     const { id, requester, changedAt } = request;
     return {
@@ -363,7 +363,7 @@ function guardedLines(facts: Facts): Line[] {
   });
 }
 
-function turnedAwayLines(facts: Facts): Line[] {
+function turnedAwayLines(facts: DigestFacts): Line[] {
   return partOf(facts)("turned-away").map(
     ({ id, command, target, requester, state, denied, changedAt, why }) => {
       const how =
@@ -380,7 +380,7 @@ function turnedAwayLines(facts: Facts): Line[] {
 }
 
 /** Failures one by one; successes in one line. */
-function changeLines(facts: Facts): Line[] {
+function changeLines(facts: DigestFacts): Line[] {
   const ended = partOf(facts)("change");
   const failed = ended.filter(({ state }) => state === "failed");
   const done = ended.filter(({ state }) => state === "done");
@@ -426,7 +426,7 @@ function groupWords(group: readonly RequestFact[]): Markdown {
 const freshMs = 24 * 3600_000;
 
 /** One line on VMs with only old snapshots, the oldest first, one on those without. Only Gatehouse's own snapshots are known. */
-function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Line[] {
+function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: DigestFacts): Line[] {
   if (!vms || !newestSnapshots) return [];
   const settled = vms.filter(({ status }) => isSettledVmStatus(status) && status !== "ERROR");
   const ageOf = (vm: KnownVm) => now - (newestSnapshots.get(vm.id) ?? now);

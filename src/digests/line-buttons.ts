@@ -29,7 +29,7 @@ export const showSnapshots = (vm: { id: string; name: string }) =>
 export const showRequest = (request: string, label = "Details") =>
   button(label, "run:gatehouse.why", { request });
 const signAction = "review:sign";
-export const signReview = (request: string) => button("Sign review", signAction, { request });
+export const signReviewButton = (request: string) => button("Sign review", signAction, { request });
 /** Stands beside the button, and goes with it. */
 export const asksForReview = "Another administrator or approver must sign the review.";
 export const asksToSign = ({ blocks }: { blocks: readonly object[] }) =>

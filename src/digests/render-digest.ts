@@ -24,7 +24,7 @@ import {
   name,
 } from "../messages/message.ts";
 import { signs } from "../requests/render/render-result.ts";
-import { type Facts, type Item, itemsOf, kinds } from "./items.ts";
+import { type DigestFacts, type Item, itemsOf, kinds } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 import type { ConsoleFact, RequestFact } from "./request-facts.ts";
 
@@ -43,7 +43,7 @@ const maxLines = 19;
 const maxOfKind = 6;
 
 /** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
-export function renderDigest(facts: Facts, frame: DigestFrame): Message {
+export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const { title, snoozed, intro, isPrivate } = frame;
   const all = itemsOf(facts);
   const heard = all.filter((item) => item.isLasting || !snoozed?.has(lineOf(item)));
@@ -119,12 +119,12 @@ function summaryOf(items: readonly Item[]): string {
 }
 
 /** VMs of unread projects are neither counted nor zero. */
-function countable({ vms, unreadProjects }: Facts): readonly KnownVm[] | undefined {
+function countable({ vms, unreadProjects }: DigestFacts): readonly KnownVm[] | undefined {
   const unread = new Set(unreadProjects);
   return vms?.filter(({ projectName }) => !unread.has(projectName));
 }
 
-function countWords(facts: Facts): Markdown {
+function countWords(facts: DigestFacts): Markdown {
   const vms = countable(facts);
   if (!vms || (vms.length === 0 && facts.unreadProjects.length > 0))
     return md`How many VMs there are could not be read.`;
@@ -141,10 +141,10 @@ function countWords(facts: Facts): Markdown {
 }
 
 /** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
-const failingIn = ({ drift = [] }: Facts) =>
+const failingIn = ({ drift = [] }: DigestFacts) =>
   new Map(drift.flatMap(({ vm, mark, reason }) => (mark === "" ? [] : [[vm.id, reason] as const])));
 
-function firingWords({ firing = [] }: Facts): string {
+function firingWords({ firing = [] }: DigestFacts): string {
   const many = new Set(firing.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
   return many === 0 ? "" : `, 🔥 ${many} with an alert firing`;
 }
@@ -155,7 +155,7 @@ function missingWords({
   gaps = [],
   stale,
   refreshedAt,
-}: Facts): Markdown | undefined {
+}: DigestFacts): Markdown | undefined {
   const said = lines(
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
@@ -170,7 +170,7 @@ function missingWords({
   return said.value === "" ? undefined : said;
 }
 
-function ageWords({ refreshedAt, stale }: Facts): Markdown | undefined {
+function ageWords({ refreshedAt, stale }: DigestFacts): Markdown | undefined {
   if (refreshedAt === undefined || stale) return undefined;
   return md`Read at ${when(refreshedAt)}.`;
 }
@@ -182,7 +182,7 @@ const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-a
 
 /** For who takes the shift: a note of who leaves, what runs now, then the digest with nothing snoozed. Shown to one person, who may share it. */
 export function renderHandover(
-  facts: Facts,
+  facts: DigestFacts,
   consoles: readonly ConsoleFact[] | undefined,
   note?: { by: string; text: string },
 ): Message {

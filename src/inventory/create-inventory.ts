@@ -5,7 +5,7 @@ import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { type Repeated, repeatHere } from "../redis/repeat.ts";
-import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import type { Inventory, KnownVm, NotedRead } from "./inventory.ts";
 import {
   type KnownFleet,
   asCalledBefore,
@@ -144,7 +144,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
-  async function note({ vm, project, goneProjectId }: Seen): Promise<void> {
+  async function note({ vm, project, goneProjectId }: NotedRead): Promise<void> {
     if (project)
       await replica.change(project.id, (now) => {
         const its = asCalledBefore({ ...now?.project, ...project }, now?.project);

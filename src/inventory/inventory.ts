@@ -11,7 +11,7 @@ export type NameMatch<T> =
   /** The nearest names, for "did you mean". */
   | { unknown: readonly T[] };
 
-export interface Seen {
+export interface NotedRead {
   vm?: Vm;
   project?: Project;
   goneProjectId?: string;
@@ -59,7 +59,7 @@ export interface Inventory {
   vms(filter?: { projectId?: string }): Promise<readonly KnownVm[]>;
   projects(): Promise<readonly KnownProject[]>;
   /** Adds what was just read, before the next refresh. */
-  note(seen: Seen): Promise<void>;
+  note(seen: NotedRead): Promise<void>;
   state(): Promise<InventoryState>;
   /**
    * The same without what the scope doesn't see, which is answered as if it didn't exist, in the same time. Everything for

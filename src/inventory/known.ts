@@ -10,7 +10,7 @@ import {
 import type { NameMatch, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { fold, compileGlob } from "../text/glob.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
-import { createNames } from "./names.ts";
+import { createNameIndex } from "./names.ts";
 
 /** One project with all its VMs, sorted by name: the unit that is read, stored, and compared. Immutable. */
 export interface Contents {
@@ -97,7 +97,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
 /** What this process knows of one project. A new object at each change, so that changes show by identity. */
-export interface Entry {
+export interface KnownEntry {
   contents: Contents;
   /** In Redis: 0 when it has none of this project, -1 when that must be looked up. */
   version: number;
@@ -108,15 +108,15 @@ export type KnownFleet = ReturnType<typeof createKnownFleet>;
 
 export function createKnownFleet() {
   const followers = new Set<Follower>();
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, KnownEntry>();
   const vmsById = new Map<string, KnownVm>();
-  const vmNames = createNames();
-  const projectNames = createNames();
+  const vmNames = createNameIndex();
+  const projectNames = createNameIndex();
   /** By project. */
   const gaps = new Map<string, string>();
-  let ordered: readonly Entry[] | undefined;
+  let ordered: readonly KnownEntry[] | undefined;
 
-  function set(entry: Entry): void {
+  function set(entry: KnownEntry): void {
     const { project, vms } = entry.contents;
     const before = entries.get(project.id)?.contents;
     entries.set(project.id, entry);
@@ -162,7 +162,7 @@ export function createKnownFleet() {
   }
 
   /** By project name. */
-  function inOrder(): readonly Entry[] {
+  function inOrder(): readonly KnownEntry[] {
     ordered ??= [...entries.values()].toSorted((a, b) =>
       byName(a.contents.project, b.contents.project),
     );
@@ -212,7 +212,7 @@ export function createKnownFleet() {
       }
     },
     leave: (follower: Follower): void => void followers.delete(follower),
-    entry: (projectId: string): Entry | undefined => entries.get(projectId),
+    entry: (projectId: string): KnownEntry | undefined => entries.get(projectId),
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
     /** What can't be read, a sentence for each project. */
@@ -290,7 +290,7 @@ function distinct<T>(all: Iterable<T>, most: number): T[] {
 const maxScopes = 300;
 
 interface Follower {
-  set(entry: Entry): void;
+  set(entry: KnownEntry): void;
   remove(projectId: string): void;
 }
 

@@ -16,7 +16,7 @@ interface Block {
 }
 
 /** IDs by name, ignoring case. `containing` and `near` only suggest. */
-export function createNames() {
+export function createNameIndex() {
   const ids = new Map<string, Set<string>>();
   const blocks: Block[] = [{ names: [], text: undefined }];
 

@@ -13,7 +13,7 @@ import {
   type Contents,
   contentsOf,
   contentsRead,
-  type Entry,
+  type KnownEntry,
   isSame,
   type KnownFleet,
 } from "./known.ts";
@@ -54,7 +54,11 @@ export async function readEverything(options: RefreshOptions) {
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
-  const publish = async (id: string, contents: Contents | undefined, before: Entry | undefined) =>
+  const publish = async (
+    id: string,
+    contents: Contents | undefined,
+    before: KnownEntry | undefined,
+  ) =>
     known.entry(id) === before &&
     (isSame(contents, before?.contents) || replica.write(id, contents, before?.version));
 

@@ -4,7 +4,7 @@ import { workNow } from "./traces.ts";
 
 export { hideSecret, scrub } from "./scrub.ts";
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
  * One JSON object per line: `at`, `level`, `event`, then the fields. The event is a fixed name with dots
@@ -12,10 +12,10 @@ export type Fields = Readonly<Record<string, unknown>>;
  * `interaction`, `request` and `trace` are those of the work during which it was logged.
  */
 export interface Log {
-  debug(event: string, fields?: Fields): void;
-  info(event: string, fields?: Fields): void;
-  warn(event: string, fields?: Fields): void;
-  error(event: string, fields?: Fields): void;
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
   readonly level: LogLevel;
 }
 
@@ -28,12 +28,12 @@ export function createLog({
 }: {
   level: LogLevel;
   /** What every line has. */
-  base?: Fields;
+  base?: LogFields;
   write?: (line: string) => void;
 }): Log {
   const least = order.indexOf(level);
 
-  function say(at: LogLevel): (event: string, fields?: Fields) => void {
+  function say(at: LogLevel): (event: string, fields?: LogFields) => void {
     if (order.indexOf(at) < least) return () => {};
     return (event, fields = {}) => {
       const body = scrub({ ...base, ...workNow()?.ids, ...fields }, { stacks: at === "error" });

@@ -14,7 +14,7 @@ import {
   isMissing,
   lackKey,
   lackingIn,
-  namesIn,
+  vmNamesIn,
   vmsOf,
   warnDays,
 } from "../digests/drift-facts.ts";
@@ -294,7 +294,7 @@ function renderLacking(lacking: Lacking): Change {
   const { place, vms } = lacking;
   const words = (some: readonly unknown[]) =>
     md`❔ *${vmsOf({ vms: some })} can't be verified*: ${lacking.what}.`;
-  const more = md`${namesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
+  const more = md`${vmNamesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
   const attest = (some: readonly { id: string }[]) => attestVm(some[0]?.id ?? "");
   const text = words(vms);
   return {

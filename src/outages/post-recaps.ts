@@ -5,7 +5,7 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
 import type { RefusedInteraction } from "../monitor/dependency-probe.ts";
-import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
+import { channelOfTeam, policyPlaceOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import { boardOf } from "../redis/board.ts";
@@ -187,7 +187,7 @@ export async function recapChannel(
   const known = id === "" ? undefined : await inventory.findProject(id, { onlyKnown: true });
   const nameNow = known && "found" in known ? known.found.name : undefined;
   if (seesUnder(scope, id, [name, nameNow])) return channelId;
-  return channelOfTeam(policy, placeOf(policy, { id, name: nameNow ?? name })) ?? channelId;
+  return channelOfTeam(policy, policyPlaceOf(policy, { id, name: nameNow ?? name })) ?? channelId;
 }
 
 /**

@@ -311,7 +311,7 @@ export function seesUnder(
 }
 
 /** Whose a project is, as gatehouse.yml calls it: `access` for what no team has, `teams.payments`, or by mistake two of them. */
-export function placeOf(policy: Policy, project: Owned): string {
+export function policyPlaceOf(policy: Policy, project: Owned): string {
   return rightsOver(policy, project)
     .map(({ place }) => place)
     .join(" ");
@@ -324,7 +324,7 @@ export function channelOfTeam({ teams }: Policy, place: string): string | undefi
 }
 
 /**
- * Where alarms about projects of a place (`placeOf`) go: to the team's channel, or to `alerts` for what no team has. What a team
+ * Where alarms about projects of a place (`policyPlaceOf`) go: to the team's channel, or to `alerts` for what no team has. What a team
  * without a channel has is told in the audit channel, which hears of every team.
  */
 export function alertChannel(policy: Policy, place: string): string | undefined {

@@ -3,7 +3,7 @@ import { type Command, dottedName, type Target, targetArgument } from "../regist
 import {
   type Judged,
   judgedNames,
-  type Named,
+  type TargetByName,
   ownerOf,
   renamed,
   matchesAny,
@@ -57,7 +57,7 @@ function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
   );
 }
 
-function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededApprovals {
+function ruleFor(policy: Policy, operation: Operation, target?: TargetByName): NeededApprovals {
   const { name, atLeast } = operation;
   const rule = ruleInFile(policy, operation, target);
   const required = Math.max(rule.required, atLeast);
@@ -69,7 +69,7 @@ function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededAp
 }
 
 /** `votes` only where an entry names who they must be. */
-function ruleInFile(policy: Policy, operation: Operation, target?: Named) {
+function ruleInFile(policy: Policy, operation: Operation, target?: TargetByName) {
   const { name, byDefault } = operation;
   const { approvalExpiresMs: expiresMs } = policy.timing;
   const usual = { index: "default", votes: undefined, expiresMs } as const;

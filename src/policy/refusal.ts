@@ -315,7 +315,7 @@ export interface Judged {
 }
 
 /** A target under one of the names that a rule may know it by. */
-export type Named = Target & {
+export type TargetByName = Target & {
   /** In words, where this isn't the name that was asked for. */
   because?: string;
 };
@@ -324,7 +324,7 @@ export type Named = Target & {
  * Everything that rules look at: each target, a project under its new name too, and the VMs inside under both. Whoever
  * judges takes the strictest rule of all, so that no change of name leads out of one (decision 021).
  */
-export function judgedNames(judged: Judged): readonly Named[] {
+export function judgedNames(judged: Judged): readonly TargetByName[] {
   const { command, targets, vmNames = [] } = judged;
   if (command.kind !== "change" || command.on !== "project") return targets;
   const ofNow = targets.flatMap((target) => [
@@ -335,7 +335,7 @@ export function judgedNames(judged: Judged): readonly Named[] {
 }
 
 /** Of a rename each project, and each VM inside, under the name that rules know now and under the one of afterwards. */
-export function renamed(judged: Judged): readonly { before: Named; after: Named }[] {
+export function renamed(judged: Judged): readonly { before: TargetByName; after: TargetByName }[] {
   const { targets, vmNames = [] } = judged;
   const newName = newNameOf(judged);
   if (newName === undefined) return [];
@@ -367,7 +367,7 @@ export function ownerOf({
   return kind === "vm" ? { id: projectId, name: projectName } : { id: projectId, name };
 }
 
-function inside(project: Target, name: string, because: string): Named {
+function inside(project: Target, name: string, because: string): TargetByName {
   return { ...project, kind: "vm", name, projectName: project.name, because };
 }
 

@@ -2,14 +2,14 @@ import type { Policy, ServiceRule } from "../config/policy-file.ts";
 import { scopeOfView } from "../policy/access.ts";
 import { matchesAny, matchingTarget, ownerOf, renamed } from "../policy/refusal.ts";
 import { createOutbox } from "../redis/outbox.ts";
-import { type Move, createRecords } from "../redis/record.ts";
+import { type RecordMove, createRecords } from "../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
 import { shownIn } from "../redis/shown.ts";
 import { type Command, type Labels, type Target, dottedName } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
-import { type Closed, closedField, closedIn } from "../slack/deliver/open-place.ts";
+import { type ClosedChannels, closedField, closedIn } from "../slack/deliver/open-place.ts";
 
 /** A service of gatehouse.yml, or a person in whose name an agent asks. */
 export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };
@@ -49,7 +49,7 @@ export interface StoredProposal {
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
   delivered: ReturnType<typeof shownIn>;
-  closed: Closed;
+  closed: ClosedChannels;
 }
 
 /** The interaction that makes its request. */
@@ -156,7 +156,7 @@ export function createProposals(
   async function move(
     { record, revision }: Pick<StoredProposal, "record" | "revision">,
     state: StoredProposal["state"],
-    { audit, fields = {}, final = true }: Partial<Pick<Move, "audit" | "fields" | "final">>,
+    { audit, fields = {}, final = true }: Partial<Pick<RecordMove, "audit" | "fields" | "final">>,
   ): Promise<boolean> {
     const of = { id: record.id, revision, state, final, keptMs: keepFinalMs, fields };
     const noted = audit && { ...auditOf(record), move: state, ...audit };

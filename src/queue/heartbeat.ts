@@ -19,7 +19,7 @@ export async function startHeartbeat(options: {
   };
   await beat();
   const timer = setInterval(() => {
-    beat().catch((error: unknown) => log.warn("heart.missed", { error }));
+    beat().catch((error: unknown) => log.warn("heartbeat.missed", { error }));
   }, beatMs);
 
   return {

@@ -1,6 +1,6 @@
 import { type Job, type Queue, WaitingError, Worker } from "bullmq";
 import { within } from "../deadline.ts";
-import type { Fields, Log } from "../log/log.ts";
+import type { LogFields, Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { telemetry } from "./queues.ts";
 
@@ -19,7 +19,7 @@ export function startQueueWorker<Data>(options: {
   concurrency: number;
   process(job: Job<Data>, token: string | undefined): Promise<unknown>;
   /** What the log tells of a job that failed or stalled. */
-  subjectOf(job: Job<Data>): Fields;
+  subjectOf(job: Job<Data>): LogFields;
   log: Log;
 }) {
   const { queue, connection, prefix, heartbeatMs, concurrency, subjectOf, log } = options;

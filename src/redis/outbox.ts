@@ -29,7 +29,7 @@ export function createOutbox(
   hashOf: (id: string) => string,
 ) {
   const pending = createPending(redis, key, kind);
-  const runSettle = defineScript(redis, "gatehouseDueSettle", settle);
+  const runSettle = defineScript(redis, "gatehouseSettle", settle);
   const runMark = defineMark(redis);
   return {
     ...pending,

@@ -33,7 +33,7 @@ end
 return {revision, now}
 `;
 
-export interface Move {
+export interface RecordMove {
   id: string;
   /** As read; 0 for a new one. */
   revision: number;
@@ -77,7 +77,7 @@ export function createRecords(
     async refresh(): Promise<void> {
       for (const id of await openIds()) await touch(id);
     },
-    async move({ id, revision, state, final, keptMs, audit, fields }: Move) {
+    async move({ id, revision, state, final, keptMs, audit, fields }: RecordMove) {
       const keys = [outbox.hashOf(id), open, key("audit"), outbox.list];
       const [read, record] = [revision === 0 ? "" : revision, audit ? JSON.stringify(audit) : ""];
       const members = [outbox.memberOf(id), steps?.memberOf(id) ?? ""];

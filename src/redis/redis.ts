@@ -1,12 +1,12 @@
 import { Redis } from "ioredis";
 import { certificateHint } from "../config/authorities.ts";
-import { type Live, valueOf } from "../config/changing-file.ts";
+import { type Live, currentValue } from "../config/changing-file.ts";
 import type { ClientCertificate } from "../config/compute-tls.ts";
 import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
-import { type Fields as LogFields, type Log, silentLog } from "../log/log.ts";
+import { type LogFields, type Log, silentLog } from "../log/log.ts";
 import { primaryConnector } from "./primary.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -65,10 +65,10 @@ export async function connectRedis(
     certificate,
   }: { patienceMs?: number; namespace?: string } & Shown = {},
 ): Promise<RedisClient> {
-  const address = parseRedisUrl(valueOf(url));
+  const address = parseRedisUrl(currentValue(url));
   const { login, db, tls } = address;
   const renewLogin = (ofClient: object) => {
-    address.login = parseRedisUrl(valueOf(url)).login;
+    address.login = parseRedisUrl(currentValue(url)).login;
     Object.assign(ofClient, { username: undefined, password: undefined, ...address.login });
   };
   const redis = new Redis({

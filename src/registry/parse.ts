@@ -29,19 +29,19 @@ export interface WordsRefusal {
   text: string;
   hint: string | undefined;
   /** What was probably meant. A guess: runs only when a person presses its button. */
-  near: readonly (Named & { words: string })[];
+  near: readonly (NamedCommand & { words: string })[];
   /** Complete but for its target, which can be asked for. */
-  lacks?: Named;
+  lacks?: NamedCommand;
 }
 
 /** A command and its arguments, as buttons carry them. */
-export type Named = Pick<Invocation, "command" | "input">;
+export type NamedCommand = Pick<Invocation, "command" | "input">;
 
 /** Everything is there but the target. */
 export class LacksTarget extends UserError {
-  readonly named: Named;
+  readonly named: NamedCommand;
 
-  constructor({ message, hint }: UserError, named: Named) {
+  constructor({ message, hint }: UserError, named: NamedCommand) {
     super(message, hint);
     this.named = named;
   }
@@ -69,7 +69,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
 }
 
 /** What a button for these words would run; undefined when they can't be run. */
-function namedBy({ command, rest }: FoundCommand): Named | undefined {
+function namedBy({ command, rest }: FoundCommand): NamedCommand | undefined {
   try {
     const input = readArguments(command, rest);
     parseInvocation(command, input);

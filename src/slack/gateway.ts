@@ -16,7 +16,7 @@ import { createConversation, listenedTo } from "./conversation/conversation.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
 import { groupNews, readGroupChange } from "./people/group-news.ts";
 import type { BotIdentity } from "./people/identity.ts";
-import { createNames } from "./people/names.ts";
+import { createPeopleNames } from "./people/names.ts";
 import type { People } from "./people/people.ts";
 import { groupsNamedIn } from "./people/user-groups.ts";
 import { createSlackApp } from "./receive/app.ts";
@@ -61,7 +61,7 @@ export async function startGateway(
     options;
   const { apiUrl } = config.slack;
   const { timing } = config.policy;
-  const names = createNames({
+  const names = createPeopleNames({
     web: options.web,
     log,
     person: (id) => people.person(id, identity.teamId),

@@ -1,5 +1,5 @@
 import { WebClient } from "@slack/web-api";
-import { type Live, valueOf } from "../config/changing-file.ts";
+import { type Live, currentValue } from "../config/changing-file.ts";
 import type { Log } from "../log/log.ts";
 import { slackLogger } from "../log/slack-logger.ts";
 import { fitting } from "../messages/message.ts";
@@ -86,11 +86,11 @@ export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "time
 }
 
 export function createWeb(options: WebOptions): Web {
-  let client = new WebClient(valueOf(options.token), clientOptions(options));
+  let client = new WebClient(currentValue(options.token), clientOptions(options));
 
   /** A client has one token for life. */
   function current(): WebClient {
-    const token = valueOf(options.token);
+    const token = currentValue(options.token);
     if (token !== client.token) client = new WebClient(token, clientOptions(options));
     return client;
   }
@@ -107,11 +107,11 @@ export function createWeb(options: WebOptions): Web {
     async call(method, given = {}) {
       const began = performance.now();
       const args = withinLimits(method, given);
-      let token = valueOf(options.token);
+      let token = currentValue(options.token);
       let answer = await send(method, args);
       while (isShutOut(answer)) {
         options.refreshToken?.();
-        const newer = valueOf(options.token);
+        const newer = currentValue(options.token);
         if (newer === token) break;
         // Slack did nothing, so the same call may be made with another token
         token = newer;

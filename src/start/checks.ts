@@ -25,7 +25,7 @@ import { judgeService, lookAtService } from "./doctor/service.ts";
 import { judgeStoredPolicy } from "./doctor/stored-policy.ts";
 import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
 import { policyName } from "./adopt-policy.ts";
-import { placeOf } from "./policy-keeper.ts";
+import { withPlaceAlone } from "./policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "./presence.ts";
 import type { Services } from "./services.ts";
 
@@ -214,7 +214,7 @@ export const checks: readonly Check[] = [
       const [problem] = problems;
       return problem === undefined
         ? well(`version ${policyName(config.policyVersion, config.policy.version)}`)
-        : trouble(`${placeOf(problem)}; the former policy still applies`);
+        : trouble(`${withPlaceAlone(problem)}; the former policy still applies`);
     },
     async forReadiness({ policyKeeper }) {
       const still = policyKeeper.standstill();
@@ -248,7 +248,7 @@ export const checks: readonly Check[] = [
         );
       }
       const [calls, now] = await Promise.all([store.apiCalls(), store.now()]);
-      const failing = await callsProblem("door", on);
+      const failing = await callsProblem("api", on);
       const last = callsInWords(policy, calls, now);
       return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);
     },

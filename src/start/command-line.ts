@@ -35,7 +35,7 @@ export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean
   roleIn(word) !== undefined && more.length === 0;
 
 /** What `--help` prints. */
-export function usageOf(programs: Programs): string {
+export function usageOfPrograms(programs: Programs): string {
   const lines = Object.entries(programs).map(([name, { what }]) => `  ${name.padEnd(13)}${what}`);
   return `usage: node gatehouse.mjs [gateway|worker]
   runs Gatehouse; without an argument, gateway and worker in one process
@@ -83,11 +83,11 @@ export async function runCommandLine(
   const complain = (text: string) => out.complain(printable(text));
   const onSignal: Aside["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
   const refuse = (sentence: string) => {
-    complain(`${sentence}\n${usageOf(programs)}`);
+    complain(`${sentence}\n${usageOfPrograms(programs)}`);
     return { exitCode: usageExitCode };
   };
   const explain = (program?: Program) => {
-    write(program === undefined ? usageOf(programs) : `${program.usage}\n`);
+    write(program === undefined ? usageOfPrograms(programs) : `${program.usage}\n`);
     return { exitCode: 0 };
   };
   const [asked, what] = words;

@@ -165,7 +165,7 @@ export async function keepPolicy(on: KeeperOptions) {
     const wasInForce = lastInForceAt !== undefined;
     const out = wasInForce || isMissing() ? undefined : whyOut(file.asWritten, stored, file.shown);
     if (out !== undefined) return out;
-    const problem = placeOf(
+    const problem = withPlaceAlone(
       file.problems[0] ?? `its policy file ${isMissing() ? "is missing" : "isn't that one"}`,
     );
     return stored?.rules === config.policyVersion && !hasServicesOf(current, file.current)
@@ -273,7 +273,7 @@ export async function keepPolicy(on: KeeperOptions) {
 }
 
 /** `gatehouse.yml line 3`: the rest may name what not everybody sees, and stands in the log. */
-export function placeOf(problem: string): string {
+export function withPlaceAlone(problem: string): string {
   const [place = "", ...rest] = problem.split(": ");
   return rest.length > 0 ? `${place} can't be used` : problem;
 }

@@ -14,7 +14,7 @@ import type { Clock } from "./clock.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** Whom Gatehouse calls, and who calls its API. */
-const called = ["slack", "service", "door"] as const;
+const called = ["slack", "service", "api"] as const;
 export type Called = (typeof called)[number];
 
 const tallyShape = z.object({

@@ -163,12 +163,12 @@ export async function start(
     const { createApi, apiRoutes } = await import("../api/routes.ts");
     const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);
-      await on.tell("audit", `door-limit-${caller}-${hour}`, overLimit(caller, limit));
+      await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
     const routes = apiRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
-    for (const why of on.config.sourceProblems) log.warn("door.source-shut", { why });
+    for (const why of on.config.sourceProblems) log.warn("api.source-shut", { why });
     const onAnswer = (code: number) =>
-      on.tallies.saw("door", code === 429 || code >= 500 ? String(code) : undefined);
+      on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "DOOR_PORT", port, host, log };
     const server = opened(await startWebServer(where, api.listener));

@@ -1,7 +1,7 @@
 import type { Product } from "./roots.ts";
 import type { TcbParts } from "./snp/report.ts";
 import type { TcbStatus } from "./tdx/tcb.ts";
-import type { Facts } from "./verification.ts";
+import type { EvidenceFacts } from "./verification.ts";
 
 /** What somebody may accept by name although it is refused otherwise. */
 export const allowances = [
@@ -56,14 +56,14 @@ export const strictPolicy: AppraisalPolicy = {
  * What evidence measures, written as a pin: MEASUREMENT, or MRTD,RTMR0,RTMR1,RTMR2, lower-case hex. MRTD alone can be pinned,
  * too; for TDX the firmware says nothing of the kernel, so that all four should stand in one pin.
  */
-export function pinOf(facts: Facts): string {
+export function pinOf(facts: EvidenceFacts): string {
   return facts.tee === "snp"
     ? facts.measurement
     : [facts.mrTd, ...facts.rtmr.slice(0, 3)].join(",");
 }
 
 /** Whether the evidence measures what is expected; "in part" when only the firmware of a TDX VM is pinned. */
-export function matches(pin: string, facts: Facts): "whole" | "in part" | undefined {
+export function matches(pin: string, facts: EvidenceFacts): "whole" | "in part" | undefined {
   if (pin === pinOf(facts)) return "whole";
   return facts.tee === "tdx" && pin === facts.mrTd ? "in part" : undefined;
 }

@@ -4,7 +4,7 @@ import { sentenceOf, standingOf, updateWords } from "./reasons.ts";
 import type { Product } from "./roots.ts";
 import { partsBelow, type SnpFacts, tcbParts } from "./snp/report.ts";
 import { isMasked } from "./snp/verify-report.ts";
-import type { Facts, Verification } from "./verification.ts";
+import type { EvidenceFacts, Verification } from "./verification.ts";
 
 export const dayMs = 86_400_000;
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
@@ -157,7 +157,7 @@ type Finding = Exclude<Allowance, "known-broken-product"> | "unbound" | "sept-ve
 const bit = (bits: bigint, at: number) => (bits & (1n << BigInt(at))) !== 0n;
 const isZero = (hex: string) => /^0*$/.test(hex);
 
-export function findingsOf(facts: Facts): readonly Finding[] {
+export function findingsOf(facts: EvidenceFacts): readonly Finding[] {
   const found: [Finding, boolean][] =
     facts.tee === "snp"
       ? [
@@ -191,7 +191,11 @@ const warnings = {
 /** 0xFFFFFFFF: the host asked for the report, not the VM. */
 const hostVmpl = 0xffff_ffff;
 
-function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy, add: Add): void {
+function weighConfiguration(
+  facts: EvidenceFacts,
+  { allows, vmpl }: AppraisalPolicy,
+  add: Add,
+): void {
   for (const code of findingsOf(facts)) {
     if (code === "unbound" || code === "sept-ve-disable-off") continue;
     if (allows.includes(code)) add("note", code, warnings[code], { value: 36 });
@@ -203,7 +207,11 @@ function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy, add
   else add("fails", "vmpl", `the report was asked for at VMPL ${facts.vmpl}, policy says ${vmpl}`);
 }
 
-function weighExecutables(facts: Facts, { references, context }: AppraisalOptions, add: Add): void {
+function weighExecutables(
+  facts: EvidenceFacts,
+  { references, context }: AppraisalOptions,
+  add: Add,
+): void {
   if (references.length === 0)
     add("lacks", "no-reference-value", "no measurement is pinned for this VM");
   else if (references.every((pin) => matches(pin, facts) === undefined))
@@ -217,7 +225,7 @@ function weighExecutables(facts: Facts, { references, context }: AppraisalOption
 }
 
 function weighInstance(
-  facts: Facts | undefined,
+  facts: EvidenceFacts | undefined,
   { context = {}, policy }: AppraisalOptions,
   add: Add,
 ): void {
@@ -247,7 +255,7 @@ function supportOf({ facts, tcb }: Verification): readonly Pick<Weighed, "code" 
 }
 
 /** Fields that owner or host set, and that no pin covers; of those that are all zero there is nothing to say. */
-function uncheckedIn(facts: Facts): readonly string[] {
+function uncheckedIn(facts: EvidenceFacts): readonly string[] {
   const fields =
     facts.tee === "snp"
       ? {

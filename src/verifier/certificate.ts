@@ -64,7 +64,7 @@ export function parseCertificate(der: Buffer) {
 }
 
 /** The certificates of a PEM text, in their order; undefined where one of them can't be read. */
-export function certificatesIn(pem: string): readonly Certificate[] | undefined {
+export function parseCertificates(pem: string): readonly Certificate[] | undefined {
   const all = readPem(pem)?.map((der) => parseCertificate(der));
   const known = all?.filter((one) => one !== undefined);
   return known?.length === all?.length ? known : undefined;

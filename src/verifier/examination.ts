@@ -1,7 +1,7 @@
 import type { Problem, Reason } from "./reasons.ts";
 
 /** Both ends included, milliseconds since the epoch. */
-export interface Span {
+export interface TimeSpan {
   from: number;
   until: number;
 }
@@ -43,7 +43,7 @@ export class Examination {
   readonly problems: Problem[] = [];
   readonly #newest: Newest | undefined;
   /** The time in which everything used is valid, and what ends it. */
-  span: Span & { endsWith: string } = { from: -Infinity, until: Infinity, endsWith: "" };
+  span: TimeSpan & { endsWith: string } = { from: -Infinity, until: Infinity, endsWith: "" };
   /** When the oldest of the lists and other renewed endorsements was made. */
   endorsedAt: number | undefined;
 
@@ -62,7 +62,7 @@ export class Examination {
   lasts(
     kind: "cert" | "crl" | "collateral",
     about: string,
-    { from, until }: Span,
+    { from, until }: TimeSpan,
     isRenewed = kind !== "cert",
   ): void {
     const { span } = this;

@@ -1,7 +1,7 @@
 import {
   amdScheme,
   type Certificate,
-  certificatesIn,
+  parseCertificates,
   intelScheme,
   linkProblem,
   parseCertificate,
@@ -77,7 +77,7 @@ function inspectPckList(
 ): Inspected {
   if (chain === undefined)
     return { problem: `its chain is missing: the answer's header SGX-PCK-CRL-Issuer-Chain` };
-  const all = certificatesIn(chain);
+  const all = parseCertificates(chain);
   if (!all) return problemOf("collateral-malformed", aboutChain("its chain", chain));
   const [issuer, root] = all;
   if (!issuer || !root?.der.equals(intel))

@@ -2,7 +2,7 @@ import { constants, createPublicKey, hash, type KeyObject, verify } from "node:c
 
 /**
  * Keys and signatures. `node:crypto` throws for keys and signatures that are none; a forged one is no surprise in here, so
- * this file, and no other of the room, turns that into "no".
+ * this file, and no other of the verifier, turns that into "no".
  */
 function orUndefined<T>(act: () => T): T | undefined {
   try {

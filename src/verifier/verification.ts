@@ -1,4 +1,4 @@
-import type { Examination, Span } from "./examination.ts";
+import type { Examination, TimeSpan } from "./examination.ts";
 import { type Problem, standingOf } from "./reasons.ts";
 import type { Product } from "./roots.ts";
 import { sha256 } from "./signature.ts";
@@ -6,11 +6,11 @@ import type { SnpFacts } from "./snp/report.ts";
 import type { TdxFacts } from "./tdx/quote.ts";
 import type { TcbStanding } from "./tdx/tcb.ts";
 
-export type Facts = TdxFacts | SnpFacts;
+export type EvidenceFacts = TdxFacts | SnpFacts;
 
 /** What the evidence says, and what was found out about it beside. */
 interface Seen {
-  facts: Facts;
+  facts: EvidenceFacts;
   /** SHA-256 of the signed bytes: what a report goes by. Its signature is no name for it, since there are two of each. */
   digest: string;
   /** Intel's word on firmware, module, and quoting enclave. */
@@ -26,7 +26,7 @@ interface Seen {
  * missing. Problems stand in the order of the checks.
  */
 export type Verification =
-  | (Seen & { is: "authentic"; problems: readonly []; validity: Span & { endsWith: string } })
+  | (Seen & { is: "authentic"; problems: readonly []; validity: TimeSpan & { endsWith: string } })
   | (Partial<Seen> & {
       is: "rejected" | "unverifiable";
       problems: readonly [Problem, ...Problem[]];

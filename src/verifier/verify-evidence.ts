@@ -1,4 +1,4 @@
-import { type Certificate, certificatesIn } from "./certificate.ts";
+import { type Certificate, parseCertificates } from "./certificate.ts";
 import { Examination, isClock, Newest } from "./examination.ts";
 import { type Problem, problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
@@ -82,7 +82,7 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   }
   if (tee !== "tdx") return undefined;
   const quote = readQuote(bytes);
-  const chain = "reason" in quote ? [] : (certificatesIn(quote.pem) ?? []);
+  const chain = "reason" in quote ? [] : (parseCertificates(quote.pem) ?? []);
   const [leaf, issuer] = chain;
   const pck = leaf && readPck(leaf);
   const ca = issuer && pckCaOf(issuer);

@@ -18,7 +18,7 @@ import {
 const now = () => Math.floor(Date.now() / 1000);
 const messages = (world: TestWorld, channel = "ops") => world.olivia.seesChannel(channel).messages;
 
-describe("what comes to the door for alerts", () => {
+describe("what comes to the API for alerts", () => {
   let world: TestWorld;
   beforeAll(async () => {
     world = await startAlertWorld();
@@ -161,7 +161,7 @@ describe("what comes to the door for alerts", () => {
 
 describe("a secret in a file that is rotated while deliveries come", () => {
   it("refuses none of those that are signed by the old one or the new one", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "door-")), "secret");
+    const file = join(await mkdtemp(join(tmpdir(), "alerts-")), "secret");
     await writeFile(file, "test-secret-old");
     await using world = await startAlertWorld({
       env: { DOOR_SECRET_PROMETHEUS: "", DOOR_SECRET_PROMETHEUS_FILE: file },

@@ -130,7 +130,7 @@ describe("a storm of alerts", () => {
     await using world = await startAlertWorld();
     const at = Date.now();
     const places = Array.from({ length: 3_000 }, (_, n) => [at + n / 1_000, `before-${n}`]).flat();
-    await world.client.zadd(world.key("rate", "door", "sources.prometheus"), ...places.map(String));
+    await world.client.zadd(world.key("rate", "api", "sources.prometheus"), ...places.map(String));
     const sent = await send(world, "prometheus", alertmanagerBody([{}]), bearer());
     expect(sent.status).toBe(503);
   });

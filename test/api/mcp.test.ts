@@ -58,7 +58,7 @@ async function askAsSlackbot(world: TestWorld, tool: string, args: object, how: 
 
 const withSlackbot = () => startApiWorld({ SLACK_SIGNING_SECRET: signingSecret });
 
-describe("an agent at the door", () => {
+describe("an agent at the API", () => {
   it.each(protocols)(
     "reads with its service's token by $named, and gets tools that only read or propose",
     async ({ mode, named }) => {
@@ -221,7 +221,7 @@ describe("a client of MCP that doesn't keep to the protocol", () => {
   });
 });
 
-describe("a page in a browser at the door", () => {
+describe("a page in a browser at the API", () => {
   it("gets nothing from another origin, token or not", async () => {
     await using world = await startApiWorld();
     const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
@@ -237,7 +237,7 @@ describe("a page in a browser at the door", () => {
   });
 });
 
-describe("Slackbot at the door", () => {
+describe("Slackbot at the API", () => {
   it("reads with the rights of the person it names", async () => {
     await using world = await withSlackbot();
     const show = (user: string, vm: string) => askAsSlackbot(world, "vm_show", { vm }, { user });

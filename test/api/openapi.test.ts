@@ -16,7 +16,7 @@ const problemsIn = async (schema: Json, value: unknown) => {
   return judged.issues;
 };
 
-describe("the description of the door", () => {
+describe("the description of the API", () => {
   it("is OpenAPI 3.1, for everybody, and its reads are those of the commands", async () => {
     await using world = await startApiWorld();
     const { status, type, body } = await readAs(world, undefined, "/v1/openapi.json");

@@ -49,7 +49,7 @@ it("/gatehouse status says who came in last, and when", async () => {
   const port = world.processes[0]?.apiPort;
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   const now = await world.store.now();
-  await world.client.hset(world.key("door", "last"), {
+  await world.client.hset(world.key("api", "last"), {
     "alerts sources.prometheus": now - 4 * 60_000,
     "reads deploy": now - 60_000,
     "proposals services.deploy": now - 2 * 3_600_000,
@@ -65,7 +65,7 @@ it("/gatehouse status and doctor name a source without a secret, and the log say
   const missing = "DOOR_SECRET_GRAFANA: is missing: set it, or DOOR_SECRET_GRAFANA_FILE";
   expect(await statusOf(world)).toContain(missing);
   expect(world.lines.join("")).toContain(
-    `"event":"door.source-shut","role":"all","why":"${missing}"`,
+    `"event":"api.source-shut","role":"all","why":"${missing}"`,
   );
   const { code, said } = await doctor(world);
   expect(code).toBe(1);
@@ -76,7 +76,7 @@ it("/gatehouse status and doctor name a source without a secret, and the log say
   expect(many.said).toContain("DOOR_SECRET_GRAFANA: has 3 words");
 });
 
-it("doctor tells Gatehouse's own door from another program on its port, and says when it is off", async () => {
+it("doctor tells Gatehouse's own API from another program on its port, and says when it is off", async () => {
   await using world = await startWorld({
     env: { DOOR_PORT: "0", ...secrets },
     policy: usualPolicy + callers,
@@ -85,7 +85,7 @@ it("doctor tells Gatehouse's own door from another program on its port, and says
   expect((await doctor(world, { DOOR_PORT: own })).said).toBe(
     `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n  ✓ no alert yet from prometheus, no alert yet from grafana, no call yet from deploy, no call yet from agent\n`,
   );
-  const last = createKeys()("door", "last");
+  const last = createKeys()("api", "last");
   await world.client.hset(last, "alerts sources.prometheus", await world.store.now());
   expect((await doctor(world, { DOOR_PORT: own })).said).toMatch(
     /✓ last alert from prometheus \d+ s ago, /,
@@ -154,7 +154,7 @@ it("a caller over its limit is named in the audit channel, once an hour", async 
   await using world = await startWorld({ env, policy: usualPolicy + callers });
   const now = await world.store.now();
   const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
-  await world.client.zadd(world.key("rate", "door", "sources.prometheus"), ...places.flat());
+  await world.client.zadd(world.key("rate", "api", "sources.prometheus"), ...places.flat());
   const post = () =>
     fetch(`http://127.0.0.1:${world.processes[0]?.apiPort}/alerts/prometheus`, {
       method: "POST",

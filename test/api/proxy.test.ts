@@ -12,7 +12,7 @@ import { programOf } from "../support/programs.ts";
 import { certificate } from "../support/redis-nodes.ts";
 import { startWorld } from "../support/start-world.ts";
 
-it("the door answers through the nginx of docs/operate.md, over TLS and with the path as it was sent", async ({
+it("the API answers through the nginx of docs/operate.md, over TLS and with the path as it was sent", async ({
   skip,
 }) => {
   const nginx = programOf("nginx");

@@ -23,7 +23,7 @@ const vmsOf = async (world: TestWorld, bearer: string, query = "") => {
   return (body["vms"] as { id: string }[]).map(({ id }) => id);
 };
 
-describe("what a service reads through the door", () => {
+describe("what a service reads through the API", () => {
   it("is what a read command answers, as JSON, with times in ISO 8601", async () => {
     await using world = await startApiWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");

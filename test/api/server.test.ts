@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { Problem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
+import { ApiProblem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
@@ -13,7 +13,7 @@ import { privateRedis, testRedis } from "../support/with-redis.ts";
 const kind = z.object({ name: z.string() });
 const secret = "Bearer test-secret-one";
 
-/** A door with a route that keeps what it is given, as those of alerts and proposals do, and one that waits. */
+/** An API with a route that keeps what it is given, as those of alerts and proposals do, and one that waits. */
 async function openApi(redis: Awaited<ReturnType<typeof testRedis>>) {
   const { redis: client, key } = redis;
   const lines: string[] = [];
@@ -27,7 +27,7 @@ async function openApi(redis: Awaited<ReturnType<typeof testRedis>>) {
       await named("prometheus", perMinute);
       const read = kind.safeParse(jsonOf(body));
       if (!read.success)
-        throw new Problem(400, "A name is missing.", "Send a name.", { field: "name" });
+        throw new ApiProblem(400, "A name is missing.", "Send a name.", { field: "name" });
       await client.set(key("kept"), read.data.name);
       return { status: 202, body: { id: "a-1" } };
     };
@@ -112,9 +112,7 @@ async function dial(port: number, words = "") {
 }
 
 const head = (path: string, ...lines: string[]) =>
-  [`POST ${path} HTTP/1.1`, "host: door", `authorization: ${secret}`, ...lines, "", ""].join(
-    "\r\n",
-  );
+  [`POST ${path} HTTP/1.1`, "host: api", `authorization: ${secret}`, ...lines, "", ""].join("\r\n");
 const good = '{"name":"web-2"}';
 const goodCall = head("/alerts", `content-length: ${good.length}`) + good;
 
@@ -125,7 +123,7 @@ async function problem(answer: Response) {
   return [answer.status, body["title"]];
 }
 
-describe("a call at the door", () => {
+describe("a call of the API", () => {
   it("is answered once what it brings is written", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
@@ -159,7 +157,7 @@ describe("a call at the door", () => {
       "/alerts/../vms/a",
       "/vms/a/../a",
       "/vms/a/.%2e/a?x",
-      "//door/vms/a",
+      "//api/vms/a",
       "*",
     ]) {
       using raw = await dial(api.port, `GET ${path} HTTP/1.1\r\nhost: d\r\n\r\n`);
@@ -231,7 +229,7 @@ describe("a call at the door", () => {
     }
     using large = await dial(api.port, head("/alerts", `x: ${"y".repeat(20_000)}`));
     expect(await large.closed).toMatch(/^HTTP\/1\.1 431 /);
-    expect(api.lines.filter((line) => line.includes("door."))).toEqual([]);
+    expect(api.lines.filter((line) => line.includes('"event":"api.'))).toEqual([]);
   });
 
   it("that ends before its body does writes nothing", async () => {
@@ -277,7 +275,7 @@ describe("a call at the door", () => {
   });
 });
 
-describe("a caller at the door", () => {
+describe("a caller of the API", () => {
   it("has so many calls a minute, and is told when the next one has room", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
@@ -299,15 +297,15 @@ describe("a caller at the door", () => {
     await api.call("/bug");
     const logged = api.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(logged).toMatchObject([
-      { level: "info", event: "door.answered", route: "alerts", caller: "prometheus", status: 202 },
+      { level: "info", event: "api.answered", route: "alerts", caller: "prometheus", status: 202 },
       {
         level: "warn",
-        event: "door.refused",
+        event: "api.refused",
         caller: "prometheus",
         status: 400,
         field: "name",
       },
-      { level: "error", event: "door.refused", route: "reads", status: 500 },
+      { level: "error", event: "api.refused", route: "reads", status: 500 },
     ]);
     expect(api.lines.join("")).not.toMatch(/web-2|nam_|A name|Bearer/);
     const bug = await api.call("/bug");
@@ -334,9 +332,9 @@ describe("a caller at the door", () => {
     await expect
       .poll(async () => [...(await api.store.apiCalls()).keys()])
       .toEqual(["alerts prometheus"]);
-    await redis.redis.set(redis.key("door", "last"), "of another type");
+    await redis.redis.set(redis.key("api", "last"), "of another type");
     expect((await api.post(good)).status).toBe(202);
-    await expect.poll(() => api.lines.join("")).toContain("door.call-not-noted");
+    await expect.poll(() => api.lines.join("")).toContain("api.call-not-noted");
   });
 });
 
@@ -344,7 +342,7 @@ describe("without Redis", () => {
   it("a call gets 503 and nothing is written; the next one after it is back is taken", async () => {
     await using server = await privateRedis();
     const redis = await connectRedis(server.url, "commands", silentLog());
-    const key = createKeys("test-door");
+    const key = createKeys("test-api");
     const own = {
       redis,
       key,
@@ -369,7 +367,7 @@ describe("without Redis", () => {
   });
 });
 
-describe("the door's connections", () => {
+describe("the connections of the API", () => {
   it("end when a body takes longer than 4 s, or headers longer than 5 s", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
@@ -422,7 +420,7 @@ describe("the door's connections", () => {
   });
 });
 
-describe("a door that closes", () => {
+describe("an API that closes", () => {
   it("takes no more calls, and lets what waits end with a state at once", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);

@@ -1,7 +1,7 @@
 import type { AppraisalInput } from "../../src/attestation/appraise.ts";
 import type { AttestationReport } from "../../src/compute/compute.ts";
 import { pinOf, strictPolicy } from "../../src/verifier/appraisal-policy.ts";
-import type { Facts, Verification } from "../../src/verifier/verification.ts";
+import type { EvidenceFacts, Verification } from "../../src/verifier/verification.ts";
 import { verifyEncoded } from "../../src/verifier/verify-evidence.ts";
 import { createJudging, createMints, mintedAt } from "../verifier/judging.ts";
 
@@ -83,5 +83,5 @@ export function good({
 /** The pin that fits minted evidence as it is without changes. */
 export function pinFor(evidence: Minted): string {
   const usual = "intel" in evidence.endorsements ? tdx() : snp();
-  return pinOf(verified(usual, usual.endorsements, reportOf(usual)).facts as Facts);
+  return pinOf(verified(usual, usual.endorsements, reportOf(usual)).facts as EvidenceFacts);
 }

@@ -6,7 +6,7 @@ import {
   renderVerdict,
   verdictLines,
 } from "../../src/audit/render.ts";
-import type { Verdict } from "../../src/audit/verify.ts";
+import type { TrailVerdict } from "../../src/audit/verify.ts";
 import { hideSecret } from "../../src/log/log.ts";
 
 const at = Date.UTC(2026, 10, 20, 21, 5, 7);
@@ -28,7 +28,7 @@ const moved = {
 
 const hash = "ab".repeat(32);
 
-const intact: Verdict = {
+const intact: TrailVerdict = {
   is: "intact",
   problems: [],
   recorded: [],

@@ -159,7 +159,7 @@ describe("the sealer", () => {
     expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 4 });
   });
 
-  it("notices within a round that seals were cut, and says so once", async () => {
+  it("notices with its next run that seals were cut, and says so once", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createTrail, hashOf, payloadOf } from "../../src/audit/trail.ts";
+import { createTrail, hashOf, saltedHash } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
@@ -148,7 +148,7 @@ describe("the audit trail", () => {
     await rewriteStream(world, key("audit", "seals"), (rows) =>
       rows.map(([seqId, [, id = "", , at = ""]]) => {
         const seq = Number(seqId.split("-")[0]);
-        const payload = payloadOf(salts.get(seq) ?? "", forged.get(id) ?? "");
+        const payload = saltedHash(salts.get(seq) ?? "", forged.get(id) ?? "");
         before = hashOf(before, { seq, id, at, payload });
         return [seqId, ["id", id, "at", at, "payload", payload, "hash", before]];
       }),

@@ -230,7 +230,7 @@ describe("what a source offers or a service proposes", () => {
   });
 });
 
-describe("callers of the door that nothing could tell apart", () => {
+describe("callers of the API that nothing could tell apart", () => {
   it.each([
     ["my-alerts", "MY_ALERTS"],
     ["am", "am-file"],

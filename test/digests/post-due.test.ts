@@ -1,4 +1,4 @@
-import { lineOf, signReview } from "../../src/digests/line-buttons.ts";
+import { lineOf, signReviewButton } from "../../src/digests/line-buttons.ts";
 import { md } from "../../src/messages/message.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../stories/words.ts";
@@ -105,7 +105,7 @@ describe("digests on a schedule", () => {
     scene.set.now = ms("2026-11-20T09:00Z");
     for (let tries = 0; tries < 60 && scene.alarms.length === 0; tries++) {
       const one = await scene.start(dies);
-      // Killed in the middle: the round never ends, and nobody waits for it
+      // Killed in the middle: `postDue` never ends, and nobody waits for it
       await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
     }
     expect(starts).toBe(3);
@@ -178,8 +178,8 @@ describe("a review in digests", () => {
     expect(posted().map((said) => said.split("[Sign review]").length)).toEqual([3, 3, 3, 3]);
     const words = md`✅ Signed by amir: “all rows are there”`;
     const ids = await one.digests.postedSince(at);
-    await one.answerNotices(ids, signReview("r-db1"), words);
-    await one.answerNotices(ids, signReview("r-db1"), words);
+    await one.answerNotices(ids, signReviewButton("r-db1"), words);
+    await one.answerNotices(ids, signReviewButton("r-db1"), words);
     await scene.said();
     const db1 =
       /vm restore r-db1 ran [^\n]*\n✅ Signed by amir: “all rows are there”\n🚨 vm restore r-db2/;
@@ -210,7 +210,7 @@ describe("a review in a digest that Slack takes only in words", () => {
     await one.postDue();
     await scene.said();
     const ids = await one.digests.postedSince(at);
-    await one.answerNotices(ids, signReview("r-db1"), md`✅ Signed by amir: “fine”`);
+    await one.answerNotices(ids, signReviewButton("r-db1"), md`✅ Signed by amir: “fine”`);
     await scene.said();
     const [shown = ""] = scene.posted().map(wordsOf);
     expect(shown).toMatch(/Signed by amir: “fine”[^]*VMs by status\n1 ERROR/);

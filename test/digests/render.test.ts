@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { itemsOf } from "../../src/digests/items.ts";
 import type { DriftRecord } from "../../src/digests/drift-facts.ts";
-import type { Facts } from "../../src/digests/items.ts";
+import type { DigestFacts } from "../../src/digests/items.ts";
 import type { RequestFact } from "../../src/digests/request-facts.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
@@ -13,7 +13,7 @@ const now = Date.parse("2026-11-20T08:00:00Z");
 const minute = 60_000;
 const hour = 60 * minute;
 
-function facts(some: Partial<Facts> = {}): Facts {
+function facts(some: Partial<DigestFacts> = {}): DigestFacts {
   const vms: readonly KnownVm[] = some.vms ?? [running("web-1"), running("db-1")];
   return {
     now,
@@ -56,7 +56,7 @@ const words = (message: Message) =>
   JSON.stringify(message.blocks).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
 const chartIn = ({ blocks }: Message) =>
   blocks.find((block) => block.type === "data_visualization");
-const shown = (some: Partial<Facts>) => words(renderDigest(facts(some), frame));
+const shown = (some: Partial<DigestFacts>) => words(renderDigest(facts(some), frame));
 
 describe("a digest", () => {
   it("is one quiet line when there is nothing to say", () => {
@@ -274,7 +274,7 @@ describe("what a lead must know first", () => {
   const many = Array.from({ length: 40 }, (_, n) =>
     request(`r-many${n}`, { state: "failed", why: "it is in ERROR" }),
   );
-  const some: Partial<Facts> = {
+  const some: Partial<DigestFacts> = {
     ended: [
       ...many,
       request("r-emergency", { ...restore, isBreakGlass: true }),

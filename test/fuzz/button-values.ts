@@ -13,7 +13,7 @@ import { outcomeOf } from "./outcome.ts";
  */
 export async function fuzzButtonValues({ cases, seed }: FuzzOptions): Promise<Fuzzed> {
   const tally = createTally();
-  await using world = await startFuzzWorld(tally, { mayFailAtTheDoor: true });
+  await using world = await startFuzzWorld(tally, { mayDeliveriesFail: true });
   const olivia = world.slack.person("olivia");
   const ops = () =>
     world.slack.seenBy("amir").channels.find(({ id }) => id === "C01OPS")?.messages ?? [];

@@ -64,8 +64,8 @@ export interface FuzzWorldOptions {
   sections?: string;
   pace?: Partial<Pace>;
   prepare?: WorldOptions["prepare"];
-  /** What Bolt itself can't read (a body without a user) ends at the API, where it is caught, logged and acked: no crash. */
-  mayFailAtTheDoor: boolean;
+  /** What Bolt itself can't read (a body without a user) ends where it comes in: it is caught, logged and acked: no crash. */
+  mayDeliveriesFail: boolean;
 }
 
 export async function startFuzzWorld(
@@ -76,7 +76,7 @@ export async function startFuzzWorld(
     policy = policyOf(approved) + sections,
     pace,
     prepare,
-    mayFailAtTheDoor,
+    mayDeliveriesFail,
   }: FuzzWorldOptions,
 ): Promise<FuzzWorld> {
   const namespace = "fuzz";
@@ -89,7 +89,7 @@ export async function startFuzzWorld(
     slack: { rateLimits: "off" },
     compute: { transitionMs: 30 },
     onLog: (line) => {
-      const isCaught = mayFailAtTheDoor && line.includes('"event":"slack.delivery-failed"');
+      const isCaught = mayDeliveriesFail && line.includes('"event":"slack.delivery-failed"');
       if (!isCaught && /"level":"error"|"event":"bug"/.test(line)) tally.crash(line.trim());
     },
   });

@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { describeFuzzed, usualSeed } from "./fuzzed.ts";
 import { fuzzOneAnswer } from "./one-answer.ts";
 
-it("1,000 people with a command and a target get one answer, at whichever door they ask", async () => {
+it("1,000 people with a command and a target get one answer, in whichever way they ask", async () => {
   const fuzzed = await fuzzOneAnswer({ cases: 1_000, seed: usualSeed });
   expect([...fuzzed.crashes, ...fuzzed.wrong], describeFuzzed(fuzzed)).toEqual([]);
-  // Each door said yes and no often enough to be wrong
+  // Each way said yes and no often enough to be wrong
   for (const [api, { yes, no }] of fuzzed.answers)
     expect(Math.min(yes, no), `${api}: ${yes} + ${no}`).toBeGreaterThan(20);
 }, 120_000);

@@ -122,15 +122,15 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
       const began = performance.now();
       const right = await byTheRules(one, target, policy, here);
       if (right) tally.accept();
-      for (const [api, ask] of Object.entries(doorsOf(one, target))) {
+      for (const [way, ask] of Object.entries(waysToAsk(one, target))) {
         const answer = await ask({ path, policy, here });
         if (answer === undefined) continue;
-        const count = answers.get(api) ?? { yes: 0, no: 0 };
-        answers.set(api, count);
+        const count = answers.get(way) ?? { yes: 0, no: 0 };
+        answers.set(way, count);
         count[answer.may ? "yes" : "no"] += 1;
         if (answer.may !== right)
           tally.wrong(
-            `${api} says ${answer.may ? "yes" : "no"}, the rules ${right ? "yes" : "no"}: ${answer.said} (${wordsOf(one, target)}, ${JSON.stringify({ ...one, command: one.command.name })} under ${file})`,
+            `${way} says ${answer.may ? "yes" : "no"}, the rules ${right ? "yes" : "no"}: ${answer.said} (${wordsOf(one, target)}, ${JSON.stringify({ ...one, command: one.command.name })} under ${file})`,
           );
       }
       tally.took(performance.now() - began);
@@ -142,7 +142,7 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
   for (let from = 0; from < all.length; from += atOnce)
     await Promise.all(all.slice(from, from + atOnce).map((one, n) => askUnder(one, from + n)));
   rmSync(folder, { recursive: true });
-  const counts = [...answers].map(([api, { yes, no }]) => `${api} ${yes} + ${no}`).join(", ");
+  const counts = [...answers].map(([way, { yes, no }]) => `${way} ${yes} + ${no}`).join(", ");
   return { ...tally.result(`yes + no: ${counts}`), answers } satisfies Fuzzed & {
     answers: unknown;
   };
@@ -156,7 +156,7 @@ interface Where {
   here: Reading;
 }
 
-type Api = (where: Where) => Promise<{ may: boolean; said: string } | undefined>;
+type Way = (where: Where) => Promise<{ may: boolean; said: string } | undefined>;
 
 async function targetsIn({ inventory }: Reading): Promise<readonly Target[]> {
   const [vms, projects] = [await inventory.vms(), await inventory.projects()];
@@ -216,16 +216,16 @@ async function byTheRules(
   return decide(asked).refused === undefined;
 }
 
-function doorsOf(one: Triple, target: Target | undefined): Record<string, Api> {
+function waysToAsk(one: Triple, target: Target | undefined): Record<string, Way> {
   const { command, person, channelId } = one;
   const typed = wordsOf(one, target);
   const input = inputOf(one, target && (target.id || undefined));
   const base = { at: Date.now(), userId: person.id, teamId: person.teamId, channelId };
   const named = targetArgument(command);
-  const acts = (interaction: (id: string) => Interaction): Api => {
+  const acts = (interaction: (id: string) => Interaction): Way => {
     return (where) => act(interaction, one, where);
   };
-  const apis: Record<string, Api> = {
+  const ways: Record<string, Way> = {
     words: acts((id) => ({ ...base, id, kind: "command", text: typed })),
     mention: acts((id) => ({ ...base, id, kind: "mention", text: typed })),
     button: acts((id) => ({
@@ -240,7 +240,7 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Api> {
     explain: (where) => explain(one, target, where),
   };
   if (named && target)
-    apis["picker"] = acts((id) => ({
+    ways["picker"] = acts((id) => ({
       ...base,
       id,
       kind: "submission",
@@ -254,7 +254,7 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Api> {
       values: { [named.target ?? ""]: target.id },
     }));
   if (isChange(command) && target)
-    apis["form"] = acts((id) => ({
+    ways["form"] = acts((id) => ({
       ...base,
       id,
       kind: "submission",
@@ -266,16 +266,16 @@ function doorsOf(one: Triple, target: Target | undefined): Record<string, Api> {
         channelId,
         values: inputOf(one, undefined),
       }),
-      values: { confirm: target.name, reason: "Tried at each door." },
+      values: { confirm: target.name, reason: "Tried in each way." },
     }));
   if (isChange(command) && isRollable(command) && named?.isList)
-    apis["rollout"] = acts((id) => ({
+    ways["rollout"] = acts((id) => ({
       ...base,
       id,
       kind: "command",
       text: wordsOf(one, target, 2),
     }));
-  return apis;
+  return ways;
 }
 
 /** Sentences that say no by policy, or that something isn't there for this person. */

@@ -28,7 +28,7 @@ const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot"
  */
 export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzzed> {
   const tally = createTally();
-  await using world = await startFuzzWorld(tally, { approved, mayFailAtTheDoor: true });
+  await using world = await startFuzzWorld(tally, { approved, mayDeliveriesFail: true });
   const opened = await openDialogs(world);
   const { template, rollout } = opened;
   const truth = world.compute.truth();

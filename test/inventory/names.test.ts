@@ -1,6 +1,6 @@
 import { array, assert, boolean, constantFrom, property, string, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createNames } from "../../src/inventory/names.ts";
+import { createNameIndex } from "../../src/inventory/names.ts";
 
 const word = string({ unit: constantFrom("a", "b", "-", "C", "ç"), minLength: 1, maxLength: 5 });
 const changes = array(tuple(boolean(), word), { maxLength: 900, size: "max" });
@@ -22,7 +22,7 @@ describe("thousands of names that come and go", () => {
   it("are found by each part of them, as if each were looked at", () => {
     assert(
       property(changes, word, (all, typed) => {
-        const names = createNames();
+        const names = createNameIndex();
         const kept = new Set<string>();
         for (const [isAdded, name] of all) {
           const key = name.toLowerCase();
@@ -39,7 +39,7 @@ describe("thousands of names that come and go", () => {
   });
 
   it("are guessed with two slips, also once most are gone", () => {
-    const names = createNames();
+    const names = createNameIndex();
     for (let n = 0; n < 3000; n++) names.add(`worker-${n}`, `w${n}`);
     // Far from its place in order, and near it
     expect(names.near("wroker-1234", 1)).toEqual(["worker-1234"]);

@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Fields, createLog, hideSecret, scrub } from "../../src/log/log.ts";
+import { type LogFields, createLog, hideSecret, scrub } from "../../src/log/log.ts";
 import { slackLogger } from "../../src/log/slack-logger.ts";
 import { quickest } from "../support/quickest.ts";
 import { inner, secretShapes as shapes, x } from "./secret-shapes.ts";
 
 /** Every way a text can get into a line. */
-const places: readonly [string, (text: string) => Fields][] = [
+const places: readonly [string, (text: string) => LogFields][] = [
   ["a field", (text) => ({ text })],
   ["a nested object", (text) => ({ a: { b: [{ c: text }] } })],
   ["a key", (text) => ({ [text]: 1 })],
@@ -23,7 +23,7 @@ const places: readonly [string, (text: string) => Fields][] = [
   ["a map and a set", (text) => ({ map: new Map([["a", new Set([text])]]) })],
 ];
 
-function logged(write: (log: ReturnType<typeof createLog>) => void, base: Fields = {}): string {
+function logged(write: (log: ReturnType<typeof createLog>) => void, base: LogFields = {}): string {
   let all = "";
   write(createLog({ level: "debug", base, write: (line) => (all += line) }));
   return all;

@@ -48,7 +48,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const policy = emptyPolicy();
   const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
-  const dead = { ...records, write: () => Promise.reject(new Error("killed")) };
+  const dead = { ...records, writeRecords: () => Promise.reject(new Error("killed")) };
   const remembering = (vms: readonly KnownVm[], kept: typeof records) =>
     rememberVerdicts(sandboxAppraiser({ compute, policy: judged, ...redis }), {
       inventory: {
@@ -62,8 +62,8 @@ async function startDrift({ folder }: { folder?: string } = {}) {
       log,
       now: Date.now,
     });
-  const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
-    const rounds = await Promise.allSettled(
+  const run = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
+    const runs = await Promise.allSettled(
       Array.from({ length: processes }, () =>
         runProbe(
           driftProbe({
@@ -79,13 +79,13 @@ async function startDrift({ folder }: { folder?: string } = {}) {
         ),
       ),
     );
-    expect(rounds.some(({ status }) => status === "rejected")).toBe(dies);
+    expect(runs.some(({ status }) => status === "rejected")).toBe(dies);
   };
   return {
     service,
     records,
     known,
-    round,
+    run,
     said,
     texts,
     web2,
@@ -101,55 +101,55 @@ async function startDrift({ folder }: { folder?: string } = {}) {
 describe("watching pinned VMs for drift", () => {
   it("tells a mismatch once, again when it changes, and once that it is over", async () => {
     await using at = await startDrift();
-    await at.round();
+    await at.run();
     expect(at.texts()).toEqual([]);
     at.service.edit.setMeasurement({ vm: "vm-payments-web-2", measurement: "ab".repeat(48) });
-    await at.round();
-    await at.round();
+    await at.run();
+    await at.run();
     expect(at.texts()).toEqual([
       "🔴 Attestation of web-2 in payments failed: the measurement matches no pin.",
     ]);
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    await at.round();
-    await at.round();
+    await at.run();
+    await at.run();
     expect(at.texts()[1]).toMatch(/failed: the measurement matches no pin/);
     expect(at.said.size).toBe(2);
   });
 
   it("tells that it is over once, and the same failure anew after that", async () => {
     await using at = await startDrift();
-    await at.round();
+    await at.run();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    await at.round();
+    await at.run();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
-    await at.round();
-    await at.round();
+    await at.run();
+    await at.run();
     expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation no longer fails.");
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    await at.round();
+    await at.run();
     expect(at.said.size).toBe(3);
   });
 
   it("is told once, also by several processes at once, and when one dies before it has remembered", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    await at.round([at.web2], 3);
+    await at.run([at.web2], 3);
     expect(at.said.size).toBe(1);
     await at.records.keepOnly(new Set());
-    await at.round([at.web2], 1, true);
-    await at.round();
+    await at.run([at.web2], 1, true);
+    await at.run();
     expect(at.said.size).toBe(1);
   });
 
   it("takes what can't be verified neither for a failure nor for its end", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
-    await at.round();
+    await at.run();
     at.service.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
-    await at.round();
+    await at.run();
     expect(at.said.size).toBe(1);
     expect((await at.known())[0]?.mark).not.toBe("");
-    await at.round([]);
+    await at.run([]);
     expect(await at.known()).toEqual([]);
   });
 });
@@ -203,17 +203,17 @@ describe("a vendor's list that ran out", () => {
       at.service.edit.setMachine({ vm: id, image: "web-2 v1", platform: "Turin" });
       return { ...running(name, "RUNNING", "payments"), id };
     });
-    await at.round([at.web2, ...vms]);
-    await at.round([at.web2, ...vms]);
+    await at.run([at.web2, ...vms]);
+    await at.run([at.web2, ...vms]);
     expect(at.texts()).toEqual([
       "❔ 4 pinned VMs can't be verified: AMD's revocation list of Turin has expired.",
     ]);
     // While nothing can be read, nothing is over
     at.service.weather({ match: "GET /v1/vms/:id/attestation", status: 503 });
-    await at.round([at.web2, ...vms]);
+    await at.run([at.web2, ...vms]);
     at.service.clear();
     await writeEndorsements(folder);
-    await at.round([at.web2, ...vms]);
+    await at.run([at.web2, ...vms]);
     expect(at.texts().slice(1)).toEqual([
       "🟢 Resolved for all pinned VMs: AMD's revocation list of Turin has expired.",
     ]);
@@ -228,7 +228,7 @@ describe("Intel's next level", () => {
     await writeEndorsements(folder, { nextLevel: true });
     await using at = await startDrift({ folder });
     at.service.edit.setMachine({ vm: "vm-payments-web-2", platform: "TDX" });
-    await at.round();
+    await at.run();
     expect(at.texts()).toEqual([]);
     const [next, ...more] = lackingIn(await at.known()).values();
     expect(more).toEqual([]);
@@ -241,14 +241,14 @@ describe("Intel's next level", () => {
 describe("VMs that change without being asked to", () => {
   it("are not told of while their status can't be read, nor for how it was before that", async () => {
     await using at = await startStatuses();
-    const round = (...all: [string, string][]) =>
+    const run = (...all: [string, string][]) =>
       at.look(all.map(([name, status]) => running(name, status)));
-    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "RUNNING"]);
-    await round(["off", "UNREADABLE"], ["bad", "UNREADABLE"], ["ok", "UNREADABLE"]);
-    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "UNREADABLE"]);
-    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "STOPPED"]);
+    await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "RUNNING"]);
+    await run(["off", "UNREADABLE"], ["bad", "UNREADABLE"], ["ok", "UNREADABLE"]);
+    await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "UNREADABLE"]);
+    await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "STOPPED"]);
     expect(at.texts()).toEqual([]);
-    await round(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "STOPPED"], ["new", "STOPPED"]);
+    await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "STOPPED"], ["new", "STOPPED"]);
     expect(at.texts()).toEqual(["⚪ ok in shop stopped, was RUNNING."]);
   });
 

@@ -86,7 +86,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot", "vm.restore"];
     world = await startFuzzWorld(tally, {
       approved,
-      mayFailAtTheDoor: false,
+      mayDeliveriesFail: false,
       sections: apiPolicy,
     });
     const proposals = createProposals(world.client, world.key);

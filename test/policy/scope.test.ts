@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   alertChannel,
   channelOfTeam,
-  placeOf,
+  policyPlaceOf,
   scopeOfChannel,
   scopeShownTo,
   seesUnder,
@@ -13,7 +13,7 @@ import { twoTeams } from "../digests/team-policy.ts";
 import { ourTeamId, person, policyOf, usual } from "./sample.ts";
 
 const project = (name: string) => ({ id: `p-${name}`, name });
-const place = (name: string) => placeOf(twoTeams, project(name));
+const place = (name: string) => policyPlaceOf(twoTeams, project(name));
 
 describe("what a channel may be told", () => {
   it("is what its team has, and elsewhere what no team has", () => {

@@ -15,7 +15,7 @@ const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(m
 const cards = (world: TestWorld) =>
   world.vera.seesChannel("ops").messages.filter((one) => JSON.stringify(one).includes("proposes"));
 
-describe("a service at the door", () => {
+describe("a service at the API", () => {
   it("is let in by either of its tokens; anything else is 401 without a why, and nothing is counted or posted", async () => {
     await using world = await startApi();
     const call = (authorization?: string) =>
@@ -241,7 +241,7 @@ describe("a service at the door", () => {
       expect((await fetch(`${job.url()}/v1/${path}`, { headers })).status, path).toBeGreaterThan(
         400,
       );
-    const refused = world.lines.filter((line) => line.includes("door.refused"));
+    const refused = world.lines.filter((line) => line.includes("api.refused"));
     expect(refused).toHaveLength(7);
     expect(refused.filter((line) => line.includes('"field":"command"'))).toHaveLength(5);
     expect(refused.join("")).not.toMatch(/secret|snapsot/);

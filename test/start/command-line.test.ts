@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { runCommandLine, usageOf } from "../../src/start/command-line.ts";
+import { runCommandLine, usageOfPrograms } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { root } from "../structure/sources.ts";
@@ -27,10 +27,10 @@ describe("the words on the command line", () => {
       { ...program, run: (words: readonly string[]) => (ran.push([name, words]), 0) },
     ]),
   );
-  const usage = { exitCode: 0, said: usageOf(programs) };
+  const usage = { exitCode: 0, said: usageOfPrograms(programs) };
   const refused = (sentence: string) => ({
     exitCode: 64,
-    complaint: `${sentence}\n${usageOf(programs)}`,
+    complaint: `${sentence}\n${usageOfPrograms(programs)}`,
   });
 
   it.each<[line: string, outcome: object]>([
@@ -66,7 +66,7 @@ describe("the words on the command line", () => {
 
   it("have a usage for each program, in one list and each by itself", async () => {
     for (const name of Object.keys(programs)) {
-      expect(usageOf(programs)).toContain(`\n  ${name} `);
+      expect(usageOfPrograms(programs)).toContain(`\n  ${name} `);
       const { out, said } = terminal();
       expect(await runCommandLine([name, "--help"], programs, out)).toEqual({ exitCode: 0 });
       expect(said()).toMatch(new RegExp(`^usage: node gatehouse.mjs ${name}`));

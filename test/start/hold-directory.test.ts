@@ -105,7 +105,7 @@ it("what it keeps is for its own user alone, whatever the umask", async () => {
       await using world = await startWorld({ redisUrl: redis.url, namespace: "gatehouse", env });
       await world.olivia.types("ops", "/vm restart web-2");
       await world.ended("vm restart");
-      // The round after that which seals anchors
+      // The next run of the schedule after the one that seals anchors it
       const anchors = path.join(dir.path, "audit-anchors.jsonl");
       await expect.poll(() => existsSync(anchors), { timeout: 5_000 }).toBe(true);
       await look();

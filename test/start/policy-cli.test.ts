@@ -176,9 +176,9 @@ describe("policy check", () => {
     expect((await typed(["check", file])).said).not.toContain("endorsements");
   });
 
-  it("counts who comes in at the door, and names each source without a secret where this environment has a door", async () => {
+  it("counts who calls the API, and names each source without a secret where this environment has one", async () => {
     const file = written(
-      "door.yml",
+      "api.yml",
       [
         "sources: { prometheus: { format: alertmanager }, grafana: { format: grafana } }",
         "services:",
@@ -278,7 +278,7 @@ teams:
     await using slack = await startSandboxSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const file = written(
-      "door-channels.yml",
+      "api-channels.yml",
       `access: { operate: [S01ONCALL], approve: [S02LEADS] }
 sources:
   prometheus: { format: alertmanager, channel: C0NONE }

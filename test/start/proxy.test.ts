@@ -14,7 +14,7 @@ import { createServer as createTlsServer } from "node:tls";
 const certificate = path.join(root, "test/compute/certificates/localhost.pem");
 
 /** TLS in front of a plain server. */
-async function tlsDoor(
+async function tlsFront(
   to: string,
 ): Promise<{ url: string; connections(): number } & AsyncDisposable> {
   const pem = readFileSync(certificate, "utf8");
@@ -48,16 +48,16 @@ it("a process that reaches the world only through a proxy works, also after the 
     compute: { transitionMs: { restart: 60, stop: 700 } },
   });
   await using proxy = await connectProxy();
-  await using slackDoor = await tlsDoor(world.slack.url);
-  await using computeDoor = await tlsDoor(world.compute.url);
-  // Its WebSocket and its response URLs are behind the same door
-  world.slack.workspace.url = slackDoor.url;
+  await using slackFront = await tlsFront(world.slack.url);
+  await using computeFront = await tlsFront(world.compute.url);
+  // Its WebSocket and its response URLs are behind the same front
+  world.slack.workspace.url = slackFront.url;
   const env = {
     ...world.env,
     ...compileCache,
     PATH: "",
-    SLACK_API_URL: `${slackDoor.url}/api/`,
-    COMPUTE_API_URL: `${computeDoor.url}/v1/`,
+    SLACK_API_URL: `${slackFront.url}/api/`,
+    COMPUTE_API_URL: `${computeFront.url}/v1/`,
     COMPUTE_CA_FILE: certificate,
     // For Slack, as for any program on Node.js
     NODE_EXTRA_CA_CERTS: certificate,
@@ -75,10 +75,10 @@ it("a process that reaches the world only through a proxy works, also after the 
     await world.compute.called("POST /v1/vms/:id/restart");
     await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
     expect(new Set(proxy.tunnels)).toEqual(
-      new Set([slackDoor, computeDoor].map(({ url }) => new URL(url).host)),
+      new Set([slackFront, computeFront].map(({ url }) => new URL(url).host)),
     );
-    // All that came through the doors came through the proxy
-    const connections = () => slackDoor.connections() + computeDoor.connections();
+    // All that came to the fronts came through the proxy
+    const connections = () => slackFront.connections() + computeFront.connections();
     expect(connections()).toBe(proxy.tunnels.length);
     expect(proxy.carried()).not.toContain(world.compute.apiKey);
 

@@ -224,7 +224,7 @@ function without(word: string, { text, calls }: Answered): Answered {
       .replaceAll(/<!date\^[^>]*>|\b\d+(\.\d+)? ?(ms|s|min|h|d)\b( \d+ (s|min|h))?/g, "⏱")
       // Told once it is older than five seconds
       .replaceAll(" Gatehouse read the list ⏱ ago.", "")
-      // A probe of the queue comes and goes
+      // Jobs come and go
       .replaceAll(/\d+ jobs? waiting/g, "N jobs waiting")
       .replaceAll(/\br-[a-z0-9]{10}\b|\broll-[a-z0-9]{8}\b/g, "#")
       .replaceAll(/https?:\/\/[^\s"\\]+/g, "⌂");

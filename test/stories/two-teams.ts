@@ -97,7 +97,7 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   const tally = createTally();
   const world = await startFuzzWorld(tally, {
     pace: { claimWindowMs: 3_000, sweepMs: 60_000, inventoryRefreshMs: 3_600_000 },
-    mayFailAtTheDoor: false,
+    mayDeliveriesFail: false,
     policy,
     prepare({ edit }) {
       for (const project of ["xqulab", "xquother"])

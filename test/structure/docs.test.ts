@@ -8,7 +8,7 @@ import { parseDuration } from "../../src/config/durations.ts";
 import { usualPace } from "../../src/config/policy-schema.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { usageOf } from "../../src/start/command-line.ts";
+import { usageOfPrograms } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
 import { readSources, root } from "./sources.ts";
 
@@ -129,7 +129,9 @@ describe("the documents", () => {
   });
 
   it("name every exit code", () => {
-    const codes = [...usageOf(programs).matchAll(/^ {2}(\d+) {2}/gm)].map(([, code]) => code);
+    const codes = [...usageOfPrograms(programs).matchAll(/^ {2}(\d+) {2}/gm)].map(
+      ([, code]) => code,
+    );
     expect(codes).toEqual(["0", "1", "2", "3", "64", "78"]);
     const table = [...textOf("docs/operate.md").matchAll(/^\| (\d+) +\|/gm)].map(([, one]) => one);
     expect(table).toEqual(codes);

@@ -107,7 +107,7 @@ describe("the rows", () => {
   });
 });
 
-/** Imports of the checker that lead out of its own room. */
+/** Imports of the checker that lead out of its own folder. */
 function strayImports(sources: Sources): readonly string[] {
   return [...sources].flatMap(([path, text]) =>
     importsOf(path, text)

@@ -157,7 +157,7 @@ export async function checkLedger(
   const missing = behind.filter((entry) => !named.has(sendId(entry)));
   if (missing.length > 0) {
     log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
-    // Of a request that was resent several sends are missing
+    // Of a request with several attempts several sends are missing
     const requests = [...new Map(missing.map((entry) => [entry.request, entry])).values()];
     const some = requests
       .slice(0, 5)

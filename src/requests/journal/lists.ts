@@ -1,5 +1,5 @@
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import { type Step, type StoredRequest, parseSteps } from "./record.ts";
+import { type HistoryStep, type StoredRequest, parseSteps } from "./record.ts";
 import type { Review } from "./reviews.ts";
 
 /** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
@@ -15,7 +15,7 @@ export function createLists(
       return id ? get(id) : undefined;
     },
 
-    async history(id: string): Promise<Step[]> {
+    async history(id: string): Promise<HistoryStep[]> {
       const [createdAt, history] = await redis.hmget(key("request", id), "createdAt", "history");
       return parseSteps({ createdAt: Number(createdAt), history: history ?? "" });
     },

@@ -124,14 +124,14 @@ export function createLimits(redis: RedisClient, key: Keys) {
 
     /** Of a program, for a call or an open proposal: 0, or how long until there is room (ms). */
     takeApiPlace: (caller: string, id: string, how: Parameters<typeof waitFor>[2]) =>
-      waitFor(key("rate", "door", caller), id, how),
+      waitFor(key("rate", "api", caller), id, how),
 
     async noteApiCall(route: string, caller: string): Promise<void> {
-      await redis.hset(key("door", "last"), `${route} ${caller}`, await redisNow(redis));
+      await redis.hset(key("api", "last"), `${route} ${caller}`, await redisNow(redis));
     },
     /** When a program last had something taken (Redis time), by `<route> <caller>`. */
     async apiCalls(): Promise<ReadonlyMap<string, number>> {
-      const calls = Object.entries(await redis.hgetall(key("door", "last")));
+      const calls = Object.entries(await redis.hgetall(key("api", "last")));
       return new Map(calls.map(([who, at]) => [who, Number(at)]));
     },
 

@@ -422,7 +422,7 @@ function withReason(vote: Vote, denial: string | undefined): Vote {
 }
 
 /** A step of a request's history. */
-export interface Step {
+export interface HistoryStep {
   /** Redis, ms. */
   at: number;
   state: string;
@@ -432,11 +432,17 @@ export interface Step {
 }
 
 /** As the request's hash keeps it, a line for each (`keepStep`). */
-export const stepText = ({ state, why, actor }: Omit<Step, "at">): string =>
+export const stepText = ({ state, why, actor }: Omit<HistoryStep, "at">): string =>
   JSON.stringify(actor === undefined ? [state, why] : [state, why, actor]);
 
 /** The history in a request's hash. */
-export function parseSteps({ createdAt, history }: { createdAt: number; history: string }): Step[] {
+export function parseSteps({
+  createdAt,
+  history,
+}: {
+  createdAt: number;
+  history: string;
+}): HistoryStep[] {
   return history
     .split("\n")
     .slice(0, -1)

@@ -5,7 +5,7 @@ import { approvalRule, covers, needsOf, voteRefusal } from "../../policy/approva
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { type RequestRecord, type StoredRequest, approvableOf } from "../journal/record.ts";
-import type { Closed } from "./step.ts";
+import type { ClosedStop } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function approvalProblem(
   /** As read now. */
   { target: named, vms }: { target: Target; vms: readonly Vm[] },
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
-): Promise<Closed | undefined> {
+): Promise<ClosedStop | undefined> {
   const { record, votes } = request;
   const vmNames = vms.map(({ name }) => name);
   const { input, target } = record;

@@ -18,7 +18,7 @@ import {
   readTarget,
   readWithin,
 } from "./read-target.ts";
-import { type Change, type Closed, type Stop, throttledWhy } from "./step.ts";
+import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
@@ -90,10 +90,10 @@ export async function gate(
     if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
     return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };
   }
-  // Before `difference`: an earlier call may have changed it, late
+  // Before `targetChange`: an earlier call may have changed it, late
   if (request.attempt > 0 && !isAnotherOne(seen, record.target) && effect.already?.(seen, args))
     return { is: "already", seen };
-  const changed = difference(record.target, seen);
+  const changed = targetChange(record.target, seen);
   if (changed) return { is: "closed", why: changed, hint: "Check it, then request again." };
   if (effect.already?.(seen, args)) return { is: "already", seen };
   const refusedHere = refusedNow(effect.notNow?.(seen));
@@ -103,7 +103,7 @@ export async function gate(
   return { is: "open", before: seen, vmIds };
 }
 
-function refusedNow(notNow: Refusal | undefined): Closed | undefined {
+function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
   return notNow && { ...notNow, is: "closed", why: notNow.text };
 }
 
@@ -127,7 +127,7 @@ export const keyRefused = (status: number) =>
   `the compute service rejected Gatehouse's API key (${status})`;
 export const underNewPolicy = "Request again under the new policy.";
 
-function whenUnreadable(error: unknown): Closed {
+function whenUnreadable(error: unknown): ClosedStop {
   if (!(error instanceof ComputeError)) throw error;
   if (error.reason === "tls") return { is: "later", why: untrusted };
   if (error.status === 401 || error.status === 403) {
@@ -149,7 +149,7 @@ function whenUnreadable(error: unknown): Closed {
 }
 
 /** How the target changed since the request, in words. */
-export function difference(asked: Target, now: Seen): string | undefined {
+export function targetChange(asked: Target, now: Seen): string | undefined {
   if (isList(now)) return undefined;
   if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
   if (asked.kind === "vm" && "projectId" in now && now.projectId !== asked.projectId)

@@ -269,7 +269,7 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
   }
 }
 
-export interface Judged {
+export interface JudgedRead {
   state: State;
   progress: Progress;
   /** Set when the request moves; without it, the read is only saved. */
@@ -292,7 +292,7 @@ export function judge(input: {
   seen: Seen | undefined;
   at: number;
   timing: Pick<Policy["timing"], "quiesceMs" | Gap | "settleDeadlineMs" | "restartMarkMs">;
-}): Judged {
+}): JudgedRead {
   const { state, effect, at, timing } = input;
   const args = input.args as never;
   const before = input.progress.before;
@@ -327,7 +327,7 @@ export function judge(input: {
   const isLate = at >= sentAt + timing.settleDeadlineMs;
   const began = progress.mark !== undefined;
   const wasAccepted = progress.answer?.class === "accepted";
-  const ended = (next: State, why: string): Judged => ({
+  const ended = (next: State, why: string): JudgedRead => ({
     state: next,
     progress: {
       ...progress,

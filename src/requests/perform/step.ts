@@ -55,4 +55,4 @@ export type Stop =
 export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
 
-export type Closed = Extract<Stop, { is: "closed" | "later" }>;
+export type ClosedStop = Extract<Stop, { is: "closed" | "later" }>;

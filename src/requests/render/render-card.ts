@@ -484,7 +484,7 @@ export function renderUnknownElsewhere(
   const who = whom
     ? ""
     : md` ${record.requester.name} requested it${cameFrom(request, undefined)}.`;
-  const where = md`${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
+  const where = md`${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is sent again automatically.`;
   return askWhetherDone(key, request, command, whom, where);
 }
 

@@ -49,7 +49,7 @@ export function renderNotice(
     return notice(md`${who} denied it: “${reason}”`);
   }
   const why = progress.why && !above ? md` (${progress.why})` : "";
-  const rest = above ? "" : " Nothing is resent automatically.";
+  const rest = above ? "" : " Nothing is sent again automatically.";
   const where = md`${why} The message above has the facts and the buttons.${rest}`;
   return askWhetherDone(key, request, command, whoseOf(request), where);
 }

@@ -19,7 +19,7 @@ import { type Input, type Invocation, type Person, withTarget } from "../../regi
 import { parseInput } from "../../registry/parse.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { approvalProblem } from "../../requests/perform/approvals-now.ts";
-import { difference, underNewPolicy } from "../../requests/perform/gate.ts";
+import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
 import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
@@ -178,7 +178,7 @@ async function approvedRequest(
   if (record.policyVersion !== gateway.policyVersion)
     return lacks("The policy changed since this request.", underNewPolicy);
   const { seen } = await readTarget(record.target, gateway);
-  const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
+  const changed = seen === undefined ? `${vm.name} is gone` : targetChange(record.target, seen);
   if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
   const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
   if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");

@@ -8,7 +8,7 @@ import type {
   Handlers,
   Interaction,
   Reply,
-  Submission,
+  ViewSubmission,
   SubmissionResult,
 } from "../receive/interaction.ts";
 import type { ListenedTo } from "../receive/listeners.ts";
@@ -37,8 +37,8 @@ import { withoutRedis } from "./without-redis.ts";
 
 /** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
 interface FormHandler {
-  check?(act: BeforeAck<Submission>): Promise<SubmissionResult | undefined>;
-  submit?(act: Act<Submission>): Promise<void>;
+  check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
+  submit?(act: Act<ViewSubmission>): Promise<void>;
 }
 
 const forms = new Map<string, FormHandler>([
@@ -89,7 +89,7 @@ export function createConversation(
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
-    async submit(interaction: Submission): Promise<SubmissionResult | undefined> {
+    async submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined> {
       const { check, submit } = forms.get(interaction.callback) ?? {};
       try {
         return await check?.({ interaction, gateway: seenNow(interaction) });
@@ -117,7 +117,7 @@ export function createConversation(
 }
 
 /** A submission has no channel: answers privately where its form was opened, else on the Home tab. */
-function replyWhereOpened({ interaction, reply, gateway }: Act<Submission>): Reply {
+function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>): Reply {
   return {
     ...reply,
     async privately(message) {

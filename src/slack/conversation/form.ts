@@ -41,7 +41,7 @@ import { type Several, resolveOne } from "../../requests/submit/resolve-targets.
 import type { RolloutRecord } from "../../rollouts/rollout.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
-import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
+import type { Press, ViewSubmission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { sendFile } from "./answer.ts";
 import { Refused, authorize, emergency, frozenLine } from "./authorize.ts";
@@ -175,7 +175,9 @@ async function viewOfOne(
 }
 
 /** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
-export async function checkForm(act: BeforeAck<Submission>): Promise<SubmissionResult | undefined> {
+export async function checkForm(
+  act: BeforeAck<ViewSubmission>,
+): Promise<SubmissionResult | undefined> {
   const form = await readForm(act);
   if ("rollout" in form && form.rollout.state !== "planned") return undefined;
   const errors = fieldErrors(form, act.interaction.values);
@@ -191,12 +193,12 @@ export function fieldError(error: UserError, values: Values): SubmissionResult {
 }
 
 /** Stores the request or starts the rollout, after the ack. What was decided and shown may be minutes old. */
-export async function submitForm(act: Act<Submission>): Promise<void> {
+export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
   const form = await readForm(act);
   return "rollout" in form ? submitPlanned(form, act) : submitOne(form, act);
 }
 
-async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
+async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<void> {
   const { command, input, target, meta, undone } = form;
   const { interaction, gateway } = act;
   const isEmergency = meta.breakGlass !== undefined;
@@ -222,7 +224,7 @@ async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
 }
 
 /** Starts the rollout; idempotent. */
-async function submitPlanned(planned: PlannedForm, act: Act<Submission>): Promise<void> {
+async function submitPlanned(planned: PlannedForm, act: Act<ViewSubmission>): Promise<void> {
   const { interaction, reply, gateway } = act;
   const { rollout, input, options } = planned;
   const { record } = rollout;
@@ -265,7 +267,7 @@ type PlannedForm = Planned & { input: Input; options: Rolling };
 type Form = FormOfOne | PlannedForm;
 
 /** What of a form comes back; a pressed input of it brings the same. */
-type Filled = Pick<Submission, "userId" | "teamId" | "callback" | "privateMetadata" | "values">;
+type Filled = Pick<ViewSubmission, "userId" | "teamId" | "callback" | "privateMetadata" | "values">;
 
 /** Throws UserError where what it is about is no longer there. */
 async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Form> {
@@ -313,7 +315,7 @@ async function authorizeForm(
   await authorize({ command, input, targets: [target], person, channelId, ...how }, act.gateway);
 }
 
-type Values = Submission["values"];
+type Values = ViewSubmission["values"];
 
 /** The form's values as arguments, without empty ones; a ticked box is true. */
 function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {

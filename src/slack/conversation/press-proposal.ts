@@ -5,7 +5,7 @@ import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { textAt } from "../json.ts";
-import type { Press, Submission } from "../receive/interaction.ts";
+import type { Press, ViewSubmission } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { authorize } from "./authorize.ts";
 import { modal, reasonInput } from "./form-view.ts";
@@ -41,7 +41,7 @@ type FoundProposal = Awaited<ReturnType<typeof findProposal>>;
 /** Whoever may run it may dismiss it. Throws UserError. */
 async function authorizeDismissal(
   { proposal, command }: FoundProposal,
-  act: BeforeAck<Press | Submission>,
+  act: BeforeAck<Press | ViewSubmission>,
 ) {
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
@@ -63,7 +63,7 @@ export async function askDismissal(act: Act<Press>, value: Input): Promise<void>
 }
 
 /** Throws UserError. */
-export async function dismissProposal(act: BeforeAck<Submission>) {
+export async function dismissProposal(act: BeforeAck<ViewSubmission>) {
   const { interaction, gateway } = act;
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason.length < 3) return { errors: { reason: "Enter a reason." } };

@@ -48,7 +48,7 @@ import {
 } from "../../registry/invocation.ts";
 import {
   LacksTarget,
-  type Named,
+  type NamedCommand,
   type WordsRefusal,
   parseCommand,
   parseInvocation,
@@ -56,7 +56,7 @@ import {
 import { PickSnapshot, withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
-import type { Interaction, Submission } from "../receive/interaction.ts";
+import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
 import { authorize, emergency, frozenLine } from "./authorize.ts";
@@ -97,7 +97,7 @@ function guessButton(
 }
 
 /** Runs what a button names, or asks for the target that it doesn't name. */
-export async function runNamed({ command, input }: Named, act: Act): Promise<void> {
+export async function runNamed({ command, input }: NamedCommand, act: Act): Promise<void> {
   try {
     await run(parseInvocation(command, input), act);
   } catch (error) {
@@ -234,7 +234,7 @@ function pressToRun(command: Command, input: Input): Message {
 }
 
 /** A button for each candidate, which runs the same command on it. */
-function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): Message {
+function pickList({ command, input }: NamedCommand, pick: PickOne, { gateway }: Act): Message {
   const specs = pick.candidates.slice(0, 20).map((target): ButtonSpec => {
     const label =
       target.kind === "vm"
@@ -274,7 +274,7 @@ export const pickCallback = "pick-target";
 const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
 
 /** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
-async function openPicker({ command, input }: Named, { interaction, reply, gateway }: Act) {
+async function openPicker({ command, input }: NamedCommand, { interaction, reply, gateway }: Act) {
   const place = placeOf(interaction);
   const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
   const { kind, label } = kindOf(targetArgument(command));
@@ -308,7 +308,7 @@ function kindOf(target: Argument | undefined) {
 }
 
 /** Runs the command on what was picked, where its picker was opened; a form of its own opens next. */
-export async function targetChosen(act: Act<Submission>): Promise<void> {
+export async function targetChosen(act: Act<ViewSubmission>): Promise<void> {
   const { interaction, gateway } = act;
   const read = pickMeta.safeParse(parseJson(interaction.privateMetadata));
   const command = gateway.commands.find(({ name: one }) => one === read.data?.command);

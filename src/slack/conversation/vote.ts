@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ModalView } from "@slack/types";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { type Project, checkSnapshotId } from "../../compute/compute.ts";
-import { asksForReview, signReview as reviewButton } from "../../digests/line-buttons.ts";
+import { asksForReview, signReviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Message,
@@ -31,7 +31,7 @@ import { lacksId } from "../../requests/render/render-card.ts";
 import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { at, textAt } from "../json.ts";
-import { type Press, type Submission, isDirect } from "../receive/interaction.ts";
+import { type Press, type ViewSubmission, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
 import { labelsOf } from "./dialog-facts.ts";
@@ -126,7 +126,7 @@ function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalVi
 }
 
 /** Of whoever denied it, once. Throws UserError. */
-export async function giveReason(act: BeforeAck<Submission>): Promise<undefined> {
+export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefined> {
   const { interaction, gateway } = act;
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason === "") return;
@@ -243,7 +243,7 @@ export function reasonModal(
 }
 
 /** Resolves an unknown outcome as a person says. Throws UserError. */
-export async function recordOutcome(act: BeforeAck<Submission>) {
+export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   const { interaction, gateway } = act;
   const asked = parseJson(interaction.privateMetadata);
   const happened = at(asked, "happened") === true;
@@ -272,7 +272,7 @@ async function recordId(
   request: StoredRequest,
   command: ChangeCommand,
   reason: string,
-  act: BeforeAck<Submission>,
+  act: BeforeAck<ViewSubmission>,
 ) {
   const { interaction, gateway } = act;
   const person = await personOf(act, { fresh: true });
@@ -352,13 +352,13 @@ export function reviewNotice(review: Review, deed: string, who: string): Message
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
   const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
   const next = md`${name(id)} · ${asksForReview}`;
-  return message(short, section(text), context(next), buttons([reviewButton(id)]));
+  return message(short, section(text), context(next), buttons([signReviewButton(id)]));
 }
 
 export const reviewCallback = "review";
 
 /** The open review that this person may sign. Throws UserError. */
-async function reviewOf(id: string, act: BeforeAck<Press | Submission>) {
+async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
   const { gateway } = act;
   const person = await personOf(act, { fresh: true });
   const review = (await gateway.store.openReviews()).find(({ request }) => request === id);
@@ -384,7 +384,7 @@ export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalV
 }
 
 /** Throws UserError. */
-export async function signReview(act: BeforeAck<Submission>): Promise<undefined> {
+export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefined> {
   const { interaction, gateway } = act;
   const id = textAt(parseJson(interaction.privateMetadata), "request");
   const { review, person } = await reviewOf(id, act);
@@ -402,7 +402,7 @@ export async function signReview(act: BeforeAck<Submission>): Promise<undefined>
   const askedIn = [noticeOf(request), ...(await gateway.digests.postedSince(review.at))];
   const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
   const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
-  await gateway.answerNotices(askedIn, reviewButton(request), words, asksForReview);
+  await gateway.answerNotices(askedIn, signReviewButton(request), words, asksForReview);
 }
 
 export function reviewSigned(

@@ -5,9 +5,9 @@ import { fieldsNamed, type Fields } from "../../redis/redis.ts";
 export const tryAgainMs = 10_000;
 
 /** Since when channels are closed to Gatehouse, as the hash of what is posted there remembers (ms by Redis). */
-export type Closed = Readonly<Record<string, number>>;
+export type ClosedChannels = Readonly<Record<string, number>>;
 
-export const closedIn = (fields: Fields): Closed =>
+export const closedIn = (fields: Fields): ClosedChannels =>
   Object.fromEntries(fieldsNamed("closed:", fields).map(([channel, at]) => [channel, Number(at)]));
 
 export const closedField = (channelId: string, now: number) => ({
@@ -22,7 +22,7 @@ export const closedField = (channelId: string, now: number) => ({
 export function openPlace(
   own: string | undefined,
   { alerts, audit, teams }: Pick<Policy, "alerts" | "audit" | "teams">,
-  closed: Closed,
+  closed: ClosedChannels,
   now: number,
   /** Of several, the first of these comes before the others. */
   isBetter: (channelId: string) => boolean = () => true,

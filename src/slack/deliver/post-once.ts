@@ -195,12 +195,12 @@ const readAgain = -1;
  *                     ├──► ""             provably not posted, also because Slack refuses the app itself
  *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
  *                     ├──► posting text   provably not posted: Slack refuses its blocks, so it goes as text alone
- *                     └──► posting 0      its answer was lost: looked up in Slack, and resent only when it isn't there
+ *                     └──► posting 0      its answer was lost: looked up in Slack, and posted again only when it isn't there
  *
  *     <ts> ──► posting anew   Slack takes no edit of it any more, and it asks somebody: posted once more, as above
  *
  *     <what it shows> ──► editing <since> ──► <what it shows now>
- *                                └──► editing 0    not edited, or its answer was lost: resent, since an edit is idempotent
+ *                                └──► editing 0    not edited, or its answer was lost: made again, since an edit is idempotent
  *
  * A process may die during its call. Its mark means a call in flight until that must have ended, then a lost answer.
  */

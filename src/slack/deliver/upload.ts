@@ -35,7 +35,7 @@ export async function uploadFile(spec: FileSpec): Promise<string | undefined> {
   if (!announced.ok) return whyOf(announced);
   const [url, id] = [textAt(announced.data, "upload_url"), textAt(announced.data, "file_id")];
   if (!isUploadUrl(url, apiUrl)) return "an upload address that isn't Slack's";
-  // Resending the same bytes is idempotent, so one lost answer is retried
+  // Sending the same bytes again is idempotent, so one lost answer is retried
   const problem = (await send(url, bytes)) && (await send(url, bytes));
   if (problem) return problem;
   const completed = await web.call("files.completeUploadExternal", {

@@ -14,7 +14,7 @@ const maxKept = 10_000;
  * Names of people and handles of groups, for messages only, never for decisions. Groups, and the people that policy lists
  * (`usual`), are read in the background, at most every ten minutes.
  */
-export function createNames(options: {
+export function createPeopleNames(options: {
   web: Web;
   log: Log;
   person: (id: string) => ReturnType<People["person"]>;
@@ -80,9 +80,9 @@ export function createNames(options: {
 /** What these IDs are called, read now; what Slack doesn't say stays without a name. */
 export async function readNames(
   ids: readonly string[],
-  by: Pick<Parameters<typeof createNames>[0], "web" | "person" | "log" | "groupNames">,
+  by: Pick<Parameters<typeof createPeopleNames>[0], "web" | "person" | "log" | "groupNames">,
 ): Promise<(id: string) => string | undefined> {
-  const { learnNames, nameOf } = createNames({ ...by, usual: () => [] });
+  const { learnNames, nameOf } = createPeopleNames({ ...by, usual: () => [] });
   await learnNames(ids);
   return nameOf;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { App, type Receiver } from "@slack/bolt";
 import type { Dispatcher } from "undici";
-import { type Live, valueOf } from "../../config/changing-file.ts";
+import { type Live, currentValue } from "../../config/changing-file.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import type { Interactions } from "../../queue/interactions.ts";
 import type { RedisClient } from "../../redis/redis.ts";
@@ -70,7 +70,7 @@ export function createSlackApp(options: SlackAppOptions) {
   };
   const app = new App({
     receiver,
-    authorize: async () => ({ ...identity, botToken: valueOf(options.botToken) }),
+    authorize: async () => ({ ...identity, botToken: currentValue(options.botToken) }),
     clientOptions: clientOptions({ apiUrl, log }),
     logger: slackLogger(log),
     convoStore: false,

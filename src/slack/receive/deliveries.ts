@@ -14,7 +14,7 @@ import type {
   Handlers,
   Interaction,
   Reply,
-  Submission,
+  ViewSubmission,
   SubmissionResult,
   SuggestRequest,
   Suggestion,
@@ -143,7 +143,7 @@ export function createDeliveries(options: DeliveryOptions) {
     },
 
     async takeSubmission(
-      interaction: Submission,
+      interaction: ViewSubmission,
       view: unknown,
       ack: AckFn<ViewResponseAction>,
     ): Promise<void> {

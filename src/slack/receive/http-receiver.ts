@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type App, HTTPModuleFunctions, HTTPReceiver } from "@slack/bolt";
-import { type Live, valueOf } from "../../config/changing-file.ts";
+import { type Live, currentValue } from "../../config/changing-file.ts";
 import type { Log } from "../../log/log.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import type { ProcessEvent } from "./process-event.ts";
@@ -38,7 +38,7 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
   const refusedLater = new WeakSet<ServerResponse>();
 
   function receiverNow(): HTTPReceiver {
-    const current = valueOf(options.signingSecret);
+    const current = currentValue(options.signingSecret);
     if (receiver && current === secret) return receiver;
     secret = current;
     receiver = new HTTPReceiver({

@@ -55,9 +55,9 @@ export type Interaction =
   | (InteractionBase & { kind: "shortcut"; callback: string; messageText?: string })
   | (InteractionBase & { kind: "home" });
 
-export type Command = Extract<Interaction, { kind: "command" | "mention" }>;
+export type CommandInteraction = Extract<Interaction, { kind: "command" | "mention" }>;
 
-export type Submission = Extract<Interaction, { kind: "submission" }>;
+export type ViewSubmission = Extract<Interaction, { kind: "submission" }>;
 
 /** Errors by block id of the input: with any, the submission goes back to the person and is not handled. */
 export interface SubmissionResult {
@@ -88,7 +88,7 @@ export interface Handlers {
   /** A redelivery: nothing is done, but the person may be told the state of the first. */
   repeated(interaction: Interaction, reply: Reply): Promise<void>;
   /** Runs before the ack: must answer within two seconds. */
-  submit(interaction: Submission): Promise<SubmissionResult | undefined>;
+  submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined>;
   /** Runs before the ack. Suggests nothing when it fails or takes over two seconds. */
   suggest?(request: SuggestRequest): Promise<readonly Suggestion[]>;
   /** Answers an interaction that may not be stored; undefined unless it only reads. `mayRun`: nobody knows whether it is. */

@@ -8,17 +8,22 @@ import type {
   types,
 } from "@slack/bolt";
 import { at, listAt, textAt } from "../json.ts";
-import type { Command, Interaction, InteractionBase, Submission } from "./interaction.ts";
+import type {
+  CommandInteraction,
+  Interaction,
+  InteractionBase,
+  ViewSubmission,
+} from "./interaction.ts";
 import { textOfMessage } from "./message-text.ts";
 import { wordsToUs } from "./message-words.ts";
-import { readView, valueOf } from "./read-view.ts";
+import { readView, elementValue } from "./read-view.ts";
 
 /**
  * Readers of what Bolt hands to listeners. Each gives an Interaction, or undefined when there is nothing to do (an unused event, a
  * bot's message). Pure. Payloads: https://docs.slack.dev/reference/interaction-payloads
  */
 
-export function readCommand(body: SlashCommand, now: number): Command {
+export function readCommand(body: SlashCommand, now: number): CommandInteraction {
   const words = `${body.command.replace(/^\//, "")} ${textAt(body, "text")}`;
   return {
     ...base("command", body, now, { user: textAt(body, "user_id"), team: textAt(body, "team_id") }),
@@ -40,14 +45,14 @@ export function readPress(body: SlackAction, now: number): Interaction | undefin
     ...base("button", body, now),
     ...(threadTs === "" ? {} : { threadTs }),
     action: textAt(action, "action_id"),
-    value: [valueOf(action) ?? ""].flat().join(","),
+    value: [elementValue(action) ?? ""].flat().join(","),
     ...(messageTs === "" ? {} : { messageTs }),
     ephemeral: at(body, "container", "is_ephemeral") === true,
     ...(viewId === "" ? {} : { viewId, view: readView(at(body, "view")) }),
   };
 }
 
-export function readSubmission(body: SlackViewAction, now: number): Submission {
+export function readSubmission(body: SlackViewAction, now: number): ViewSubmission {
   const { callback, hash, privateMetadata, values } = readView(at(body, "view"));
   const viewId = textAt(body, "view", "id");
   return {

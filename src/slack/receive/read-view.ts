@@ -17,13 +17,13 @@ function readValues(values: unknown): Record<string, InputValue> {
   return Object.fromEntries(
     Object.entries(payloadOf(values)).map(([blockId, elements]) => [
       blockId,
-      valueOf(Object.values(payloadOf(elements))[0]),
+      elementValue(Object.values(payloadOf(elements))[0]),
     ]),
   );
 }
 
 /** The value of an element, of the kinds that Gatehouse shows: a text, the value of an option, or a list of them. */
-export function valueOf(element: unknown): InputValue {
+export function elementValue(element: unknown): InputValue {
   if (Array.isArray(at(element, "selected_options")))
     return listAt(element, "selected_options").map((one) => textAt(one, "value"));
   return (

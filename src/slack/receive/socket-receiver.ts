@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type App, SocketModeReceiver } from "@slack/bolt";
 import type { Dispatcher } from "undici";
-import { type Live, valueOf } from "../../config/changing-file.ts";
+import { type Live, currentValue } from "../../config/changing-file.ts";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
@@ -111,7 +111,7 @@ const goodbyeMs = 2_000;
 function openSession(options: SocketReceiverOptions) {
   const { log } = options;
   const receiver = new SocketModeReceiver({
-    appToken: valueOf(options.appToken),
+    appToken: currentValue(options.appToken),
     autoReconnectEnabled: false,
     ...(options.dispatcher && { dispatcher: options.dispatcher }),
     logger: slackLogger(log),

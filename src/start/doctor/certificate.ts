@@ -180,7 +180,7 @@ async function openTunnel(proxy: string, host: string, port: number, signal: Abo
 }
 
 /** Where a certificate is wrong, what can be changed here. */
-export interface Variables {
+export interface VariablesAtFault {
   /** It names the host: `COMPUTE_API_URL`. */
   address: string;
   /** It names authorities that count alone, and is set: `COMPUTE_CA_FILE`. */
@@ -201,7 +201,7 @@ const date = (at: number) => new Date(at).toISOString().slice(0, 10);
 /** `soon`: what happens when it expires, at the end of a sentence. */
 export function judgeCertificate(
   facts: CertificateFacts,
-  variables: Variables,
+  variables: VariablesAtFault,
   now: number,
   soon: string,
 ): Finding {

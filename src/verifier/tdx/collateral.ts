@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Certificate, certificatesIn, intelScheme, linkProblem } from "../certificate.ts";
+import { type Certificate, parseCertificates, intelScheme, linkProblem } from "../certificate.ts";
 import { exactTime } from "../der.ts";
 import { formOfText } from "../endorsement-form.ts";
 import type { Examination } from "../examination.ts";
@@ -64,7 +64,7 @@ function authenticate(
   const [, text, signature] = parts ?? [];
   if (text === undefined || signature === undefined)
     return exam.add("collateral-malformed", aboutAnswer(what, answer.body));
-  const chain = certificatesIn(answer.chain);
+  const chain = parseCertificates(answer.chain);
   if (!chain)
     return exam.add("collateral-malformed", aboutChain(`the chain of ${what}`, answer.chain));
   // Its signer's and the root's. A file that was cut or holds more says nothing of who signed
@@ -103,7 +103,7 @@ export function aboutChain(what: string, chain: string): string {
  * otherwise set the levels that it is judged by.
  */
 function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
-  const all = certificatesIn(chain);
+  const all = parseCertificates(chain);
   const [signer, root] = all ?? [];
   if (all?.length !== 2 || !signer || !root?.der.equals(roots.intel)) return undefined;
   if (signer.basic?.isCa || signer.commonName !== "Intel SGX TCB Signing") return undefined;

@@ -1,6 +1,6 @@
 import {
   type Certificate,
-  certificatesIn,
+  parseCertificates,
   examineChain,
   intelScheme,
   linkProblem,
@@ -59,7 +59,7 @@ export function isOfIntel(chain: readonly Certificate[], roots: TrustedRoots): b
 
 /** PCK under its CA under the pinned root; undefined where that can't even be read. */
 function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain | undefined {
-  const all = certificatesIn(pem);
+  const all = parseCertificates(pem);
   const [leaf, ca, root] = all ?? [];
   if (all === undefined) return exam.add("chain-malformed", "part of the quote's chain");
   if (!leaf || !ca || !root || all.length !== 3)

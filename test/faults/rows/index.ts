@@ -4,7 +4,7 @@ import { attestationRows } from "./attestation/evidence.ts";
 import { auditRows } from "./audit/trail.ts";
 import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
-import { apiRows } from "./doors/doors.ts";
+import { apiRows } from "./api/api.ts";
 import { digestRows } from "./digests/digests.ts";
 import { fuzzRows } from "./fuzz.ts";
 import { inputRows } from "./input/names.ts";
@@ -96,7 +96,7 @@ export const families = [
   { letter: "X", name: "malicious users" },
   { letter: "G", name: "digests" },
   { letter: "RO", name: "rollouts" },
-  { letter: "E", name: "doors" },
+  { letter: "E", name: "API" },
   { letter: "V", name: "attestation" },
   { letter: "M", name: "mechanisms" },
   { letter: "F", name: "fuzz" },

@@ -3,7 +3,7 @@ import { storedPolicyKey } from "../../../src/audit/stored-policy.ts";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { difference, gate } from "../../../src/requests/perform/gate.ts";
+import { targetChange, gate } from "../../../src/requests/perform/gate.ts";
 import { readTarget } from "../../../src/requests/perform/read-target.ts";
 import { policyOf } from "../../policy/sample.ts";
 import { interaction, member, restartOf, vmTarget } from "../asking.ts";
@@ -208,13 +208,13 @@ describe("what was asked about and what stands", () => {
       status: "STOPPED",
       createdAt: "2026-01-01T00:00:00Z",
     };
-    expect(difference(was, is)).toBeUndefined();
-    expect(difference(was, { ...is, specs: { cpu: 2 } })).toBeUndefined();
-    expect(difference(was, { ...is, name: "b" })).toBe("a is now called b");
-    expect(difference(was, { ...is, createdAt: "2026-02-01T00:00:00Z" })).toMatch(
+    expect(targetChange(was, is)).toBeUndefined();
+    expect(targetChange(was, { ...is, specs: { cpu: 2 } })).toBeUndefined();
+    expect(targetChange(was, { ...is, name: "b" })).toBe("a is now called b");
+    expect(targetChange(was, { ...is, createdAt: "2026-02-01T00:00:00Z" })).toMatch(
       /was replaced since the request/,
     );
-    expect(difference(was, { ...is, specs: { cpu: 3 } })).toBe(
+    expect(targetChange(was, { ...is, specs: { cpu: 3 } })).toBe(
       "a changed since the request: cpu 2 → 3",
     );
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
 import type { Effect } from "../../../src/registry/define.ts";
-import { type Judged, judge } from "../../../src/requests/perform/poll.ts";
+import { type JudgedRead, judge } from "../../../src/requests/perform/poll.ts";
 import type { Progress } from "../../../src/requests/journal/record.ts";
 
 const timing = {
@@ -39,8 +39,8 @@ function judgeAll(
   state: "sending" | "accepted" | "unclear",
   progress: Progress,
   reads: readonly (readonly [at: number, seen: Vm | undefined])[],
-): Judged & { at: number } {
-  let result: Judged & { at: number } = { state, progress, at: 0 };
+): JudgedRead & { at: number } {
+  let result: JudgedRead & { at: number } = { state, progress, at: 0 };
   for (const [at, seen] of reads) {
     result = {
       ...judge({

@@ -8,7 +8,7 @@ let world: FuzzWorld;
 beforeAll(async () => {
   world = await startFuzzWorld(createTally(), {
     approved: ["vm.restore"],
-    mayFailAtTheDoor: false,
+    mayDeliveriesFail: false,
   });
 });
 afterAll(() => world.close());

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createNames } from "../../../src/slack/people/names.ts";
+import { createPeopleNames } from "../../../src/slack/people/names.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import { member } from "../../requests/asking.ts";
 
@@ -12,7 +12,7 @@ it("are read once for people that policy lists, for others when they are asked f
       data: { usergroups: [{ id: "S01ONCALL", handle: "oncall" }] },
     }),
   };
-  const names = createNames({
+  const names = createPeopleNames({
     web,
     log: silentLog(),
     usual: () => ["U0ADA", "S01ONCALL", "*"],

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Interaction } from "../../../src/slack/receive/interaction.ts";
 import * as readers from "../../../src/slack/receive/read-interaction.ts";
-import { valueOf } from "../../../src/slack/receive/read-view.ts";
+import { elementValue } from "../../../src/slack/receive/read-view.ts";
 
 const us = { botUserId: "UBOT" };
 /** As the listeners do. What Slack sends may lack anything, whatever Bolt's types say. */
@@ -238,6 +238,6 @@ describe("what was entered in a field", () => {
       [{}, undefined],
     ];
     for (const [element, value] of cases)
-      expect([element, valueOf(element)]).toEqual([element, value]);
+      expect([element, elementValue(element)]).toEqual([element, value]);
   });
 });

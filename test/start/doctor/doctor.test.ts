@@ -202,7 +202,7 @@ audit: { channel: C06SECRET }
         await world.client.config("SET", "appendonly", "no");
         const used = /used_memory:(\d+)/.exec(await world.client.info("memory"))?.[1] ?? "0";
         await world.client.config("SET", "maxmemory", String(Math.round(Number(used) * 1.1)));
-        const api = await tlsDoor();
+        const api = await tlsServer();
         return {
           env: {
             COMPUTE_API_URL: api.url,
@@ -432,7 +432,7 @@ interface Planted {
   mend?: () => Promise<void>;
 }
 
-async function tlsDoor() {
+async function tlsServer() {
   const pem = readFileSync(path.join(root, "test/compute/certificates/localhost.pem"), "utf8");
   const server = createServer({ key: pem, cert: pem }, (_, response) => response.end("{}"));
   server.listen(0, "127.0.0.1");

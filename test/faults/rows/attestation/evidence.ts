@@ -230,7 +230,7 @@ export const attestationRows: Row[] = [
           await putList(stage, true);
           stage.faults += 1;
           await until(/can't be verified/);
-          // The alarm counts those alone whose reports its round could read
+          // The alarm counts those alone whose reports its look could read
           const many = await looking(
             async () => (await unverified(stage)).find((count) => count > 4),
             60_000,

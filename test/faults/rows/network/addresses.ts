@@ -38,8 +38,8 @@ async function listening(server: Server): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** A door of its own in front of the service, with this certificate. */
-async function tlsDoor(name: string, to: number) {
+/** TLS of its own in front of the service, with this certificate. */
+async function tlsFront(name: string, to: number) {
   const pem = await readFile(path.join(root, "test/compute/certificates", `${name}.pem`), "utf8");
   let opened = 0;
   const server = createTlsServer({ cert: pem, key: pem }, (socket) => {
@@ -96,11 +96,11 @@ export const addressRows: Row[] = [
         const take = fresh(stage);
         const apis = await Promise.all(
           ["localhost", "expired", "other-host"].map((name) =>
-            tlsDoor(name, stage.lines.compute.port),
+            tlsFront(name, stage.lines.compute.port),
           ),
         );
         const [good, expired, other] = apis;
-        if (!good || !expired || !other) throw new Error("no doors");
+        if (!good || !expired || !other) throw new Error("no TLS fronts");
         try {
           const file = path.join(stage.folder, "trusted.pem");
           await writeFile(
