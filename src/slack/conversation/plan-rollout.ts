@@ -1,18 +1,21 @@
-import { UserError } from "../../errors.ts";
+import { type ListGaps, type Vm, mayHide } from "../../compute/compute.ts";
+import { UserError, messageOf } from "../../errors.ts";
 import { firstFew, plain } from "../../messages/message.ts";
 import { decideEach, needingApproval } from "../../policy/approval-rule.ts";
-import { type Target, calledName, targetArgument } from "../../registry/define.ts";
+import type { PolicyRefusal } from "../../policy/refusal.ts";
+import { type Effect, type Target, calledName, targetArgument } from "../../registry/define.ts";
 import {
+  type Args,
   type ChangeInvocation,
   type Person,
   rollingOf,
   withoutRolling,
 } from "../../registry/invocation.ts";
-import type { Several } from "../../requests/submit/resolve-targets.ts";
+import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve-targets.ts";
 import { type RolloutRecord, newRolloutId } from "../../rollouts/rollout.ts";
 import { noteRefusal, rules } from "./authorize.ts";
-import type { BeforeAck } from "./gateway-context.ts";
-import { ineligible, placeOf, readNow, refusedWords } from "./submit-change.ts";
+import type { BeforeAck, GatewayContext } from "./gateway-context.ts";
+import { placeOf } from "./submit-change.ts";
 
 /**
  * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.
@@ -70,4 +73,49 @@ export async function planRollout(
   };
   await gateway.rollouts.plan(record, targets);
   return { record, targets };
+}
+
+/** With more projects a form uses known data; the gate reads each VM anyway. */
+const maxReads = 50;
+
+/** The current state of the targets by their IDs, from one read per project; without those that are gone. */
+async function readNow(targets: readonly Target[], { compute, log }: GatewayContext) {
+  const ofProjects = Map.groupBy(targets, ({ projectId }) => projectId);
+  const now = new Map(targets.map((target) => [target.id, target]));
+  if (ofProjects.size > maxReads) return now;
+  const readProject = async ([projectId, known]: [string, Target[]]): Promise<void> => {
+    try {
+      let gaps: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (gaps = found);
+      const list = await compute.projects.vms(projectId, { onGaps });
+      const vms = new Map(list.map((vm) => [vm.id, vm]));
+      for (const { id, name: called, sharesName, projectName = projectId } of known) {
+        const vm = vms.get(id);
+        if (vm)
+          now.set(id, { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) });
+        else if (!mayHide(gaps, called)) now.delete(id);
+      }
+    } catch (error) {
+      log.info("roll.unread", { project: projectId, why: messageOf(error) });
+    }
+  };
+  await Promise.all([...ofProjects].map(readProject));
+  return now;
+}
+
+/** Why policy refuses a VM that others of the rollout needn't be refused for. */
+function refusedWords({ rule, toldAs }: PolicyRefusal): string {
+  const [what, glob] = rule.split(" ");
+  return what === "protect"
+    ? `protected by ${glob ?? "a rule"}`
+    : `you aren't in ${toldAs ?? rule}`;
+}
+
+/** Why a VM is skipped: it is gone, in the wrong state, or already as wanted. */
+function ineligible({ command, args }: ChangeInvocation, target?: Target): string | undefined {
+  if (!target) return "gone";
+  const effect = command.effect as Effect<Vm, Args>;
+  const seen = vmOf(target);
+  if (args && effect.already?.(seen, args)) return `${target.status}, nothing to change`;
+  return effect.notNow?.(seen) && target.status;
 }

@@ -1,23 +1,15 @@
 import { attestationInWords } from "../../attestation/appraiser.ts";
-import { type ListGaps, type Vm, mayHide } from "../../compute/compute.ts";
-import { UserError, messageOf } from "../../errors.ts";
+import { UserError } from "../../errors.ts";
 import { buttons, duration, md, name, sentence } from "../../messages/message.ts";
-import type { PolicyRefusal } from "../../policy/refusal.ts";
-import {
-  type Command,
-  type DialogFacts,
-  type Effect,
-  type Target,
-  calledName,
-} from "../../registry/define.ts";
-import type { Args, ChangeInvocation, Input } from "../../registry/invocation.ts";
+import { type Command, type DialogFacts, calledName } from "../../registry/define.ts";
+import type { Input } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/rate-limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
-import { targetOfVm, vmOf } from "../../requests/submit/resolve-targets.ts";
+import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
 import { type Submission, submit } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction } from "../receive/interaction.ts";
@@ -173,52 +165,4 @@ export async function alreadyRequested(
   const what = request && command ? deedOf(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
   return say(md`${first} Gatehouse didn't run it again.`, md`${what}: ${state} (${name(id)}).`);
-}
-
-/** With more projects a form uses known data; the gate reads each VM anyway. */
-const maxReads = 50;
-
-/** The current state of the targets by their IDs, from one read per project; without those that are gone. */
-export async function readNow(targets: readonly Target[], { compute, log }: GatewayContext) {
-  const ofProjects = Map.groupBy(targets, ({ projectId }) => projectId);
-  const now = new Map(targets.map((target) => [target.id, target]));
-  if (ofProjects.size > maxReads) return now;
-  const readProject = async ([projectId, known]: [string, Target[]]): Promise<void> => {
-    try {
-      let gaps: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (gaps = found);
-      const list = await compute.projects.vms(projectId, { onGaps });
-      const vms = new Map(list.map((vm) => [vm.id, vm]));
-      for (const { id, name: called, sharesName, projectName = projectId } of known) {
-        const vm = vms.get(id);
-        if (vm)
-          now.set(id, { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) });
-        else if (!mayHide(gaps, called)) now.delete(id);
-      }
-    } catch (error) {
-      log.info("roll.unread", { project: projectId, why: messageOf(error) });
-    }
-  };
-  await Promise.all([...ofProjects].map(readProject));
-  return now;
-}
-
-/** Why policy refuses a VM that others of the rollout needn't be refused for. */
-export function refusedWords({ rule, toldAs }: PolicyRefusal): string {
-  const [what, glob] = rule.split(" ");
-  return what === "protect"
-    ? `protected by ${glob ?? "a rule"}`
-    : `you aren't in ${toldAs ?? rule}`;
-}
-
-/** Why a VM is skipped: it is gone, in the wrong state, or already as wanted. */
-export function ineligible(
-  { command, args }: ChangeInvocation,
-  target?: Target,
-): string | undefined {
-  if (!target) return "gone";
-  const effect = command.effect as Effect<Vm, Args>;
-  const seen = vmOf(target);
-  if (args && effect.already?.(seen, args)) return `${target.status}, nothing to change`;
-  return effect.notNow?.(seen) && target.status;
 }
