@@ -4,6 +4,8 @@ import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } fro
 const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
+-- A second worker, as of a stalled job, shares the mark: with marks of their own, each would find that the other asked meanwhile
+if tonumber(due) % 1 ~= 0 then return {'taken', due} end
 if tonumber(due) > now then return {'later', tostring(math.ceil(due - now))} end
 -- Half a millisecond marks it: all other scores are whole
 local taken = string.format('%.1f', now + 0.5)
@@ -11,13 +13,18 @@ redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
 `;
 
-/** KEYS pending   ARGV member, its score while it was worked on, due in (ms, '' for never) → 1; 0 when it was asked for meanwhile */
+/**
+ * One that was asked for meanwhile stays as it is. One whose hash has another revision than was read is due at once: what was due
+ * anyway may change without a new score.
+ *
+ * KEYS pending, hash (of messages)   ARGV member, its score while it was worked on, due in (ms, '' for never), revision as read
+ */
 const releaseScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not due or tonumber(due) ~= tonumber(ARGV[2]) then return 0 end
-if ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
+if not due or tonumber(due) ~= tonumber(ARGV[2]) then return end
+if KEYS[2] and (redis.call('HGET', KEYS[2], 'revision') or ARGV[4]) ~= ARGV[4] then redis.call('ZADD', KEYS[1], now, ARGV[1])
+elseif ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
 else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
-return 1
 `;
 
 /**
@@ -109,9 +116,16 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
       return is === "later" ? { waitMs: Number(value) } : { mark: value };
     },
 
-    /** Off the list, or due again in so long (ms), unless it was asked for since it was taken. */
-    async release(id: string, mark: string, inMs?: number): Promise<void> {
-      await runRelease([list], [memberOf(id), mark, inMs === undefined ? "" : Math.ceil(inMs)]);
+    /** Off the list, or due again in so long (ms), unless it was asked for, or its hash has moved, since it was taken. */
+    async release(
+      id: string,
+      mark: string,
+      inMs?: number,
+      read?: { hash: string; revision: number | string },
+    ): Promise<void> {
+      const keys = read ? [list, read.hash] : [list];
+      const due = inMs === undefined ? "" : Math.ceil(inMs);
+      await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]);
     },
 
     /** When it is due next (ms from now, 0 for now); undefined where it is off the list. */

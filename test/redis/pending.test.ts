@@ -44,6 +44,17 @@ it("is released to a later time or off the list, but not where it was asked for 
   expect(await pending.dueInMs("a")).toBeUndefined();
 });
 
+it("that two work on has one mark: the first to end releases it", async () => {
+  await using here = await testRedis();
+  const pending = createPending(here.redis, here.key, "notice");
+  await pending.later("a", 0);
+  const taken = await pending.take("a");
+  if (!taken || !("mark" in taken)) throw new Error("it was due");
+  expect(await pending.take("a")).toEqual(taken);
+  await pending.release("a", taken.mark);
+  expect(await pending.take("a")).toBeUndefined();
+});
+
 it("comes back where somebody took it off the list by hand, and is due when it was otherwise", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");

@@ -40,7 +40,7 @@ const notOursMs = 1000;
  * `messages` takes one.
  *
  *     due ──► taken ──► read ──► the first message owed is posted, and all is read again
- *                          └───► nothing owed: done, or read again when it changed meanwhile
+ *                          └───► nothing owed: done, or taken again when it changed or was asked for meanwhile
  *     due again   later, when Slack limits, an answer was lost, or another process has it
  *                 once BullMQ or the relay notice that its process died
  *
@@ -52,17 +52,17 @@ export function deliveryWork(
 ): PendingWork[] {
   const postOnce = createPostOnce(options);
 
-  async function deliver(source: Source, id: string): Promise<void> {
+  async function deliver(source: Source, id: string, mark: string): Promise<void> {
     const { outbox } = source;
-    for (let isSettled = false; !isSettled;) {
+    for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.readSubject(id, fields);
       const isOthers = !owes && Object.keys(fields).length > 0;
       const posted = owes && (await postFirst(source, id, owes));
       if (posted !== undefined && posted <= 0) continue;
       const inMs = posted ?? owes?.waitMs ?? (isOthers ? notOursMs : 0);
-      const revision = owes?.revision ?? Number(fields["revision"]);
-      isSettled = await outbox.settle(id, revision, inMs, 0);
+      const revision = owes?.revision ?? fields["revision"] ?? "";
+      return outbox.settle(id, mark, revision, inMs);
     }
   }
 
@@ -80,7 +80,7 @@ export function deliveryWork(
 
   return sources.map((source) => ({
     pending: source.outbox,
-    handle: (id) => deliver(source, id),
+    handle: (id, mark) => deliver(source, id, mark),
   }));
 }
 

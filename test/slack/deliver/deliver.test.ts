@@ -100,6 +100,24 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
 }
 
+/** Delivers beside `here` what one more source says, which owes no message. */
+const delivering = (
+  { rateLimiter, store, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
+  outbox: Source["outbox"],
+  readSubject: Source["readSubject"],
+  log = silentLog(),
+) =>
+  startDelivery([{ outbox, readSubject }], {
+    web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
+    rateLimiter,
+    log,
+    refusal: async () => undefined,
+    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+    now: store.now,
+    redis,
+    key,
+  });
+
 /** As its worker would. */
 async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRequest> {
   let now = await claimedBy("w-1", request, store);
@@ -217,36 +235,39 @@ describe("the delivery of messages", () => {
 
   it("puts nothing off that another process moved while it was read", async () => {
     await using here = await deliveringWith(() => undefined);
-    const { redis, key, rateLimiter } = here;
+    const { redis, key } = here;
     const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
     const others = createRecords(redis, key, { open: key("open"), outbox: mine });
     const move = (revision: number) =>
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
     await move(0);
     const read: number[] = [];
-    const deaf = { ...mine, onWake: () => undefined };
-    const source: Source = {
-      outbox: deaf,
-      readSubject: async (_id, fields) => {
-        const revision = Number(fields["revision"]);
-        read.push(revision);
-        if (revision < 3) await move(revision);
-        return { createdAt: 1, revision, messages: [], waitMs: longMs };
-      },
-    };
-    const delivery = startDelivery([source], {
-      web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
-      rateLimiter,
-      log: silentLog(),
-      refusal: async () => undefined,
-      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
-      now: here.store.now,
-      redis: here.redis,
-      key: here.key,
+    const delivery = delivering(here, { ...mine, onWake: () => undefined }, async (_id, fields) => {
+      const revision = Number(fields["revision"]);
+      read.push(revision);
+      if (revision < 3) await move(revision);
+      return { createdAt: 1, revision, messages: [], waitMs: longMs };
     });
     await expect.poll(() => read).toEqual([1, 2, 3]);
     await delivery.close(2000);
     expect(await mine.depth()).toBe(1);
+  });
+
+  it("reads again what was asked for while it was read, though its revision is the same", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { redis, key } = here;
+    const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
+    await redis.hset(key("thing", "a"), "revision", 1);
+    let reads = 0;
+    const delivery = delivering(here, mine, async (id) => {
+      reads += 1;
+      if (reads === 1) await mine.later(id, 0);
+      return { createdAt: 1, revision: 1, messages: [] };
+    });
+    await mine.later("a", 0);
+    await expect.poll(() => mine.depth()).toBe(0);
+    await delivery.close(2000);
+    expect(reads).toBe(2);
   });
 
   it("waits at its close for what is under way", async () => {
