@@ -203,6 +203,31 @@ describe("the delivery of messages", () => {
     expect(here.notices).toEqual(["result"]);
   });
 
+  it("says a result at once, though an edit waits since before it ended", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, redis, requestKey } = here;
+    const request = await interaction(store, plain("waits"));
+    const { id } = request.record;
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await here.rateLimiter.pause("edit", longMs);
+    const claimed = await claimedBy("w-1", request, store);
+    const unclear = { state: "unclear", progress: {}, why: "unclear" } as const;
+    const moved = await store.move(claimed, unclear);
+    if (moved.is !== "moved") throw new Error(moved.is);
+    const isPutOff = async () =>
+      Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))) >
+      (await store.now()) + 5_000;
+    await expect.poll(isPutOff).toBe(true);
+    const done = { state: "done", progress: {}, why: "done" } as const;
+    expect((await store.move(moved.request, done)).is).toBe("moved");
+    await expect
+      .poll(() => redis.hget(requestKey(id), "said:result"), { timeout: 3_000 })
+      .toMatch(/^\d+\.\d+$/);
+    expect(here.notices).toEqual(["result"]);
+    await expect.poll(isPutOff).toBe(true);
+    expect(here.told).toHaveLength(1);
+  });
+
   it("notes that results are recorded, though the result must wait for its turn", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
