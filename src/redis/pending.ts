@@ -1,12 +1,12 @@
 import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
-/** KEYS pending   ARGV member → {'gone'}, {'later', in (ms)}, or {'taken', its new score} */
+/** KEYS pending   ARGV member → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score} */
 const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
 -- A second worker, as of a stalled job, shares the mark: with marks of their own, each would find that the other asked meanwhile
 if tonumber(due) % 1 ~= 0 then return {'taken', due} end
-if tonumber(due) > now then return {'later', tostring(math.ceil(due - now))} end
+if tonumber(due) > now then return {'later', due, tostring(math.ceil(due - now))} end
 -- Half a millisecond marks it: all other scores are whole
 local taken = string.format('%.1f', now + 0.5)
 redis.call('ZADD', KEYS[1], taken, ARGV[1])
@@ -109,11 +109,17 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
       await redis.zadd(list, "NX", ...ids.flatMap((id) => [now, memberOf(id)]));
     },
 
-    /** Begins its work: with the score that marks it, or how long it waits for its time (ms). Undefined where it is off the list. */
-    async take(id: string): Promise<{ mark: string } | { waitMs: number } | undefined> {
-      const [is, value = ""] = (await runTake([list], [memberOf(id)])) as [string, string?];
+    /**
+     * Begins its work: with the score that marks it, or when it is due (Redis time), and how long until then (ms). Undefined where it is
+     * off the list.
+     */
+    async take(
+      id: string,
+    ): Promise<{ mark: string } | { dueAt: number; waitMs: number } | undefined> {
+      const taken = (await runTake([list], [memberOf(id)])) as [string, string?, string?];
+      const [is, score = "", waitMs] = taken;
       if (is === "gone") return undefined;
-      return is === "later" ? { waitMs: Number(value) } : { mark: value };
+      return is === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
     },
 
     /** Off the list, or due again in so long (ms), unless it was asked for, or its hash has moved, since it was taken. */
@@ -128,10 +134,10 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
       await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]);
     },
 
-    /** When it is due next (ms from now, 0 for now); undefined where it is off the list. */
-    async dueInMs(id: string): Promise<number | undefined> {
-      const [score, now] = await Promise.all([redis.zscore(list, memberOf(id)), redisNow(redis)]);
-      return score === null ? undefined : Math.max(0, Math.ceil(Number(score) - now));
+    /** When it is due next (Redis time); undefined where it is off the list. */
+    async dueAt(id: string): Promise<number | undefined> {
+      const score = await redis.zscore(list, memberOf(id));
+      return score === null ? undefined : Number(score);
     },
 
     async remove(id: string): Promise<void> {
