@@ -127,9 +127,11 @@ local function announce(pending, hash, id, notice, keptMs)
 end
 `;
 
-/** KEYS notice, pending   ARGV notice, id, kept for (ms) → 1 when it is new */
+/** KEYS notice, pending   ARGV notice, id, kept for (ms), the ts of one that was posted ('' for none) → 1 when it is new */
 const announceScript = `${redisTimeLua}${announceLua}
-return announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+local isNew = announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'said:notice', ARGV[4]) end
+return isNew
 `;
 
 export const noticeKey = (key: Keys, id: string): string => key("notice", id);
@@ -174,9 +176,8 @@ export function createNotices(options: {
   }
 
   return {
-    async announce(notice, ts) {
-      if (ts !== undefined) await outbox.remember(notice.id, { "said:notice": ts });
-      const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
+    async announce(notice, ts = "") {
+      const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts];
       const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;
