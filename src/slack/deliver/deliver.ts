@@ -32,8 +32,10 @@ export interface Owes {
   waitMs?: number;
 }
 
-/** The delay of what only another process can deliver (ms). */
-const notOursMs = 1000;
+/** The delay of what this process can't read (ms): another may, with the command of its release. It grows as long as nobody does. */
+const unreadMs = { first: 1_000, most: 60_000 };
+/** So many are remembered that can't be read. */
+const mostUnread = 1_000;
 
 /**
  * Posts what Slack lacks. Each source has an outbox of IDs whose messages may be behind, each due at a Redis time; a job of the queue
@@ -51,16 +53,32 @@ export function deliveryWork(
   options: Parameters<typeof createPostOnce>[0],
 ): PendingWork[] {
   const postOnce = createPostOnce(options);
+  /** What this process can't read, as `<kind> <id>`, and since when (ms by the monotonic clock). */
+  const unread = new Map<string, number>();
+
+  /** Until it is read again (ms). Said once: no process may ever read it. */
+  function waitUnread(kind: string, id: string): number {
+    const subject = `${kind} ${id}`;
+    const now = performance.now();
+    const since = unread.get(subject);
+    if (since === undefined) {
+      options.log.warn("slack.unreadable-subject", { [kind]: id });
+      if (unread.size >= mostUnread) unread.clear();
+      unread.set(subject, now);
+    }
+    return Math.min(unreadMs.most, Math.max(unreadMs.first, now - (since ?? now)));
+  }
 
   async function deliver(source: Source, id: string, mark: string): Promise<void> {
     const { outbox } = source;
     for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.readSubject(id, fields);
-      const isOthers = !owes && Object.keys(fields).length > 0;
+      const isUnread = !owes && Object.keys(fields).length > 0;
+      if (!isUnread) unread.delete(`${outbox.kind} ${id}`);
       const posted = owes && (await postFirst(source, id, owes));
       if (posted !== undefined && posted <= 0) continue;
-      const inMs = posted ?? owes?.waitMs ?? (isOthers ? notOursMs : 0);
+      const inMs = posted ?? owes?.waitMs ?? (isUnread ? waitUnread(outbox.kind, id) : 0);
       const revision = owes?.revision ?? fields["revision"] ?? "";
       return outbox.settle(id, mark, revision, inMs);
     }

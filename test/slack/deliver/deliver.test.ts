@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
@@ -7,12 +7,13 @@ import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { type Source } from "../../../src/slack/deliver/deliver.ts";
+import { type Source, deliveryWork } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt } from "../../../src/slack/json.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
+import { dueInMs } from "../../support/pending.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
@@ -105,12 +106,11 @@ const delivering = (
   { rateLimiter, store, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
   outbox: Source["outbox"],
   readSubject: Source["readSubject"],
-  log = silentLog(),
 ) =>
   startDelivery([{ outbox, readSubject }], {
     web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
     rateLimiter,
-    log,
+    log: silentLog(),
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: store.now,
@@ -293,6 +293,36 @@ describe("the delivery of messages", () => {
     await expect.poll(() => mine.depth()).toBe(0);
     await delivery.close(2000);
     expect(reads).toBe(2);
+  });
+
+  it("comes back ever later to what it can't read, and logs that once", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { redis, key, store, rateLimiter } = here;
+    const outbox = createOutbox(redis, key, "notice", (id) => key("thing", id));
+    await redis.hset(key("thing", "a"), "revision", "broken");
+    const lines: unknown[] = [];
+    const log = { ...silentLog(), warn: (...line: unknown[]) => void lines.push(line) };
+    const [work] = deliveryWork([{ outbox, readSubject: async () => undefined }], {
+      web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
+      rateLimiter,
+      log,
+      refusal: async () => undefined,
+      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+      now: store.now,
+    });
+    const waitedAfter = async (ms: number) => {
+      await outbox.later("a", 0);
+      const taken = await outbox.take("a");
+      if (!taken || !("mark" in taken)) throw new Error("it was due");
+      const clock = vi.spyOn(performance, "now").mockReturnValue(ms);
+      await work?.handle("a", taken.mark);
+      clock.mockRestore();
+      return Math.round(((await dueInMs(redis, outbox, "a")) ?? 0) / 1000);
+    };
+    const waited = [];
+    for (const ms of [0, 1_000, 20_000, 3_600_000]) waited.push(await waitedAfter(ms));
+    expect(waited).toEqual([1, 1, 20, 60]);
+    expect(lines).toEqual([["slack.unreadable-subject", { notice: "a" }]]);
   });
 
   it("waits at its close for what is under way", async () => {
