@@ -72,7 +72,7 @@ export type PendingKind =
 export type Pending = ReturnType<typeof createPending>;
 
 /**
- * What is pending of one kind. `later` and `expect` add its job at once: the worker that takes it too early delays it until its time.
+ * What is pending of one kind. `later` adds its job at once: the worker that takes it too early delays it until its time.
  */
 export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) {
   const list = pendingList(key);
@@ -93,12 +93,6 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
 
     async later(id: string, inMs: number): Promise<void> {
       await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), memberOf(id));
-      wake(id);
-    },
-
-    /** Puts it on the list, due now; what is there stays as it is. */
-    async expect(id: string): Promise<void> {
-      await redis.zadd(list, "NX", String(await redisNow(redis)), memberOf(id));
       wake(id);
     },
 

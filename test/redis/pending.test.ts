@@ -10,8 +10,7 @@ it("is taken when its time has come, under a mark that nobody else writes", asyn
   pending.onWake((id) => woken.push(id));
   await pending.later("now", 0);
   await pending.later("soon", 60_000);
-  await pending.expect("now");
-  expect(woken).toEqual(["now", "soon", "now"]);
+  expect(woken).toEqual(["now", "soon"]);
   const taken = await pending.take("now");
   if (!taken || !("mark" in taken)) throw new Error("it was due");
   expect(Number(taken.mark)).toBe(Number(await here.redis.zscore(pending.list, "notice now")));
