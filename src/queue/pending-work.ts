@@ -48,7 +48,8 @@ export function startPendingWork(
         }
         await job.moveToDelayed(Date.now() + taken.waitMs, token);
         // BullMQ keeps a job that was added meanwhile until this one ends, and it doesn't end by being put off
-        if ((await work.pending.dueInMs(id)) === 0) await options.wake(kind, id);
+        const dueAt = await work.pending.dueAt(id);
+        if (dueAt !== undefined && dueAt < taken.dueAt) await options.wake(kind, id);
         throw new DelayedError();
       }
     },

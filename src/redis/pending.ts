@@ -1,23 +1,30 @@
 import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
-/** KEYS pending   ARGV member → {'gone'}, {'later', in (ms)}, or {'taken', its new score} */
+/** KEYS pending   ARGV member → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score} */
 const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
-if tonumber(due) > now then return {'later', tostring(math.ceil(due - now))} end
+-- A second worker, as of a stalled job, shares the mark: with marks of their own, each would find that the other asked meanwhile
+if tonumber(due) % 1 ~= 0 then return {'taken', due} end
+if tonumber(due) > now then return {'later', due, tostring(math.ceil(due - now))} end
 -- Half a millisecond marks it: all other scores are whole
 local taken = string.format('%.1f', now + 0.5)
 redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
 `;
 
-/** KEYS pending   ARGV member, its score while it was worked on, due in (ms, '' for never) → 1; 0 when it was asked for meanwhile */
+/**
+ * One that was asked for meanwhile stays as it is. One whose hash has another revision than was read is due at once: what was due
+ * anyway may change without a new score.
+ *
+ * KEYS pending, hash (of messages)   ARGV member, its score while it was worked on, due in (ms, '' for never), revision as read
+ */
 const releaseScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not due or tonumber(due) ~= tonumber(ARGV[2]) then return 0 end
-if ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
+if not due or tonumber(due) ~= tonumber(ARGV[2]) then return end
+if KEYS[2] and (redis.call('HGET', KEYS[2], 'revision') or ARGV[4]) ~= ARGV[4] then redis.call('ZADD', KEYS[1], now, ARGV[1])
+elseif ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
 else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
-return 1
 `;
 
 /**
@@ -65,7 +72,7 @@ export type PendingKind =
 export type Pending = ReturnType<typeof createPending>;
 
 /**
- * What is pending of one kind. `later` and `expect` add its job at once: the worker that takes it too early delays it until its time.
+ * What is pending of one kind. `later` adds its job at once: the worker that takes it too early delays it until its time.
  */
 export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) {
   const list = pendingList(key);
@@ -89,12 +96,6 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
       wake(id);
     },
 
-    /** Puts it on the list, due now; what is there stays as it is. */
-    async expect(id: string): Promise<void> {
-      await redis.zadd(list, "NX", String(await redisNow(redis)), memberOf(id));
-      wake(id);
-    },
-
     /** Puts those back that somebody took off the list by hand. The relay adds their jobs. */
     async restore(ids: readonly string[]): Promise<void> {
       if (ids.length === 0) return;
@@ -102,22 +103,35 @@ export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) 
       await redis.zadd(list, "NX", ...ids.flatMap((id) => [now, memberOf(id)]));
     },
 
-    /** Begins its work: with the score that marks it, or how long it waits for its time (ms). Undefined where it is off the list. */
-    async take(id: string): Promise<{ mark: string } | { waitMs: number } | undefined> {
-      const [is, value = ""] = (await runTake([list], [memberOf(id)])) as [string, string?];
+    /**
+     * Begins its work: with the score that marks it, or when it is due (Redis time), and how long until then (ms). Undefined where it is
+     * off the list.
+     */
+    async take(
+      id: string,
+    ): Promise<{ mark: string } | { dueAt: number; waitMs: number } | undefined> {
+      const taken = (await runTake([list], [memberOf(id)])) as [string, string?, string?];
+      const [is, score = "", waitMs] = taken;
       if (is === "gone") return undefined;
-      return is === "later" ? { waitMs: Number(value) } : { mark: value };
+      return is === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
     },
 
-    /** Off the list, or due again in so long (ms), unless it was asked for since it was taken. */
-    async release(id: string, mark: string, inMs?: number): Promise<void> {
-      await runRelease([list], [memberOf(id), mark, inMs === undefined ? "" : Math.ceil(inMs)]);
+    /** Off the list, or due again in so long (ms), unless it was asked for, or its hash has moved, since it was taken. */
+    async release(
+      id: string,
+      mark: string,
+      inMs?: number,
+      read?: { hash: string; revision: number | string },
+    ): Promise<void> {
+      const keys = read ? [list, read.hash] : [list];
+      const due = inMs === undefined ? "" : Math.ceil(inMs);
+      await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]);
     },
 
-    /** When it is due next (ms from now, 0 for now); undefined where it is off the list. */
-    async dueInMs(id: string): Promise<number | undefined> {
-      const [score, now] = await Promise.all([redis.zscore(list, memberOf(id)), redisNow(redis)]);
-      return score === null ? undefined : Math.max(0, Math.ceil(Number(score) - now));
+    /** When it is due next (Redis time); undefined where it is off the list. */
+    async dueAt(id: string): Promise<number | undefined> {
+      const score = await redis.zscore(list, memberOf(id));
+      return score === null ? undefined : Number(score);
     },
 
     async remove(id: string): Promise<void> {

@@ -6,11 +6,24 @@ import { startWork } from "../support/start-delivery.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** A pending list, and a process that works on it. */
-async function working(handle: (id: string) => Promise<void>, relayEveryMs = 10_000) {
+async function working(
+  handle: (id: string) => Promise<void>,
+  relayEveryMs = 10_000,
+  /** Once an ID was taken that isn't due yet, and before its job is put off. */
+  beforePutOff: (id: string) => Promise<void> = async () => undefined,
+) {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const pending = createPending(redis, key, "notice");
   const place = { redis, key, relayEveryMs };
-  const work = startWork("messages", [{ pending, handle }], place);
+  const slow: typeof pending = {
+    ...pending,
+    async take(id) {
+      const taken = await pending.take(id);
+      if (taken && "waitMs" in taken) await beforePutOff(id);
+      return taken;
+    },
+  };
+  const work = startWork("messages", [{ pending: slow, handle }], place);
   const queues = createQueues(redis, work.prefix);
   await work.started;
   return {
@@ -80,6 +93,24 @@ it("puts off what isn't due yet, and does at once what is brought forward or put
   await expect.poll(() => here.queue.getDelayedCount()).toBe(1);
   await here.pending.later("again", 0);
   await expect.poll(() => done).toEqual(["soon", "again", "again", "again"]);
+});
+
+it("does in time what becomes due sooner while it is being put off", async () => {
+  const done: string[] = [];
+  let isFirst = true;
+  await using here = await working(
+    async (id) => {
+      done.push(id);
+      await here.pending.remove(id);
+    },
+    10_000,
+    async (id) => {
+      if (isFirst) await here.pending.later(id, 300);
+      isFirst = false;
+    },
+  );
+  await here.pending.later("sooner", 600_000);
+  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["sooner"]);
 });
 
 it("comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { boardOf, createBoards, parseBoard } from "../../src/redis/board.ts";
 import { createOutbox } from "../../src/redis/outbox.ts";
 import { shownIn } from "../../src/redis/shown.ts";
+import { dueInMs } from "../support/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const place = { channelId: "C01OPS" };
@@ -39,7 +40,7 @@ async function boarding(over: Partial<Parameters<typeof createBoards>[1]> = {}) 
       const boards = (await Promise.all(read)).filter((board) => board !== undefined);
       return boards.toSorted((a, b) => a.createdAt - b.createdAt);
     },
-    dueInMs: (id = "") => outbox.dueInMs(id),
+    dueInMs: (id = "", list = outbox) => dueInMs(redis, list, id),
     openKey: key("open", place.channelId, ""),
     isShown: (id = "") => outbox.remember(id, { "said:card": "1.1" }),
     [Symbol.asyncDispose]: dispose,
@@ -135,7 +136,7 @@ describe("a board", () => {
     await at.boards.leave("one", id, at.members);
     expect(await at.on("one")).toBeUndefined();
     expect(await at.members.get("one")).not.toHaveProperty("card");
-    expect(await at.members.dueInMs("one")).toBe(0);
+    expect(await at.dueInMs("one", at.members)).toBe(0);
     expect(await at.boards.join("one", place)).toBe(false);
     expect(await at.on("two")).toBe(id);
   });

@@ -26,9 +26,9 @@ const messagesOf = `'${pendingKinds.messages} ' .. `;
 const stepOf = `'${pendingKinds.step} ' .. `;
 const pollOf = `'${pendingKinds.poll} ' .. `;
 
-/** Its messages are to be looked at, unless they are anyway. */
+/** Its messages are to be looked at now: an edit that waits for its turn must not hold up a message that this move owes. */
 export const owesMessages = (pending: string, id: string) =>
-  `redis.call('ZADD', ${pending}, 'NX', now, ${messagesOf}${id})`;
+  `redis.call('ZADD', ${pending}, now, ${messagesOf}${id})`;
 /** It has a step to take. */
 export const hasStep = (pending: string, id: string) =>
   `redis.call('ZADD', ${pending}, now, ${stepOf}${id})`;

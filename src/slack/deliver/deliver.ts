@@ -32,15 +32,17 @@ export interface Owes {
   waitMs?: number;
 }
 
-/** The delay of what only another process can deliver (ms). */
-const notOursMs = 1000;
+/** The delay of what this process can't read (ms): another may, with the command of its release. It grows as long as nobody does. */
+const unreadMs = { first: 1_000, most: 60_000 };
+/** So many are remembered that can't be read. */
+const mostUnread = 1_000;
 
 /**
  * Posts what Slack lacks. Each source has an outbox of IDs whose messages may be behind, each due at a Redis time; a job of the queue
  * `messages` takes one.
  *
  *     due ──► taken ──► read ──► the first message owed is posted, and all is read again
- *                          └───► nothing owed: done, or read again when it changed meanwhile
+ *                          └───► nothing owed: done, or taken again when it changed or was asked for meanwhile
  *     due again   later, when Slack limits, an answer was lost, or another process has it
  *                 once BullMQ or the relay notice that its process died
  *
@@ -51,18 +53,34 @@ export function deliveryWork(
   options: Parameters<typeof createPostOnce>[0],
 ): PendingWork[] {
   const postOnce = createPostOnce(options);
+  /** What this process can't read, as `<kind> <id>`, and since when (ms by the monotonic clock). */
+  const unread = new Map<string, number>();
 
-  async function deliver(source: Source, id: string): Promise<void> {
+  /** Until it is read again (ms). Said once: no process may ever read it. */
+  function waitUnread(kind: string, id: string): number {
+    const subject = `${kind} ${id}`;
+    const now = performance.now();
+    const since = unread.get(subject);
+    if (since === undefined) {
+      options.log.warn("slack.unreadable-subject", { [kind]: id });
+      if (unread.size >= mostUnread) unread.clear();
+      unread.set(subject, now);
+    }
+    return Math.min(unreadMs.most, Math.max(unreadMs.first, now - (since ?? now)));
+  }
+
+  async function deliver(source: Source, id: string, mark: string): Promise<void> {
     const { outbox } = source;
-    for (let isSettled = false; !isSettled;) {
+    for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.readSubject(id, fields);
-      const isOthers = !owes && Object.keys(fields).length > 0;
+      const isUnread = !owes && Object.keys(fields).length > 0;
+      if (!isUnread) unread.delete(`${outbox.kind} ${id}`);
       const posted = owes && (await postFirst(source, id, owes));
       if (posted !== undefined && posted <= 0) continue;
-      const inMs = posted ?? owes?.waitMs ?? (isOthers ? notOursMs : 0);
-      const revision = owes?.revision ?? Number(fields["revision"]);
-      isSettled = await outbox.settle(id, revision, inMs, 0);
+      const inMs = posted ?? owes?.waitMs ?? (isUnread ? waitUnread(outbox.kind, id) : 0);
+      const revision = owes?.revision ?? fields["revision"] ?? "";
+      return outbox.settle(id, mark, revision, inMs);
     }
   }
 
@@ -80,7 +98,7 @@ export function deliveryWork(
 
   return sources.map((source) => ({
     pending: source.outbox,
-    handle: (id) => deliver(source, id),
+    handle: (id, mark) => deliver(source, id, mark),
   }));
 }
 
@@ -127,9 +145,11 @@ local function announce(pending, hash, id, notice, keptMs)
 end
 `;
 
-/** KEYS notice, pending   ARGV notice, id, kept for (ms) → 1 when it is new */
+/** KEYS notice, pending   ARGV notice, id, kept for (ms), the ts of one that was posted ('' for none) → 1 when it is new */
 const announceScript = `${redisTimeLua}${announceLua}
-return announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+local isNew = announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'said:notice', ARGV[4]) end
+return isNew
 `;
 
 export const noticeKey = (key: Keys, id: string): string => key("notice", id);
@@ -174,9 +194,8 @@ export function createNotices(options: {
   }
 
   return {
-    async announce(notice, ts) {
-      if (ts !== undefined) await outbox.remember(notice.id, { "said:notice": ts });
-      const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
+    async announce(notice, ts = "") {
+      const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts];
       const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;

@@ -2,7 +2,6 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { listAt, textAt } from "../json.ts";
 import type { BotIdentity } from "../people/identity.ts";
-import { isShutOut } from "../web-answer.ts";
 import type { Place, Web } from "../web.ts";
 
 /** Identifies a message after a lost answer. */
@@ -49,6 +48,15 @@ const perPage = 200;
 /** 10,000 messages since the request was made. */
 const mostPages = 50;
 
+/** The place is gone, or closed to the bot for posts too: what is owed there is owed elsewhere by now, and said anew. */
+const unreadable = new Set([
+  "channel_not_found",
+  "is_archived",
+  "no_permission",
+  "not_in_channel",
+  "thread_not_found",
+]);
+
 /**
  * Looks for a message whose answer was lost, back to when it can first have been posted. Any app in the channel may write
  * any metadata, so only messages of this bot count.
@@ -61,7 +69,7 @@ export function createLookUp(options: {
 }) {
   const { web, log } = options;
 
-  /** The message, or `unsure`; undefined when it provably isn't there. */
+  /** The message, or `unsure`; undefined when Slack shows that it isn't there, or its place is gone or closed to the bot. */
   return async function lookUp(
     { kind, id, createdAt }: Sought,
     key: string,
@@ -91,9 +99,9 @@ export function createLookUp(options: {
         ? await web.call("conversations.replies", { ...args, ts: threadTs })
         : await web.call("conversations.history", args);
       if (!answer.ok) {
-        if (answer.kind !== "refused" || isShutOut(answer)) return "unsure";
+        if (answer.kind !== "refused") return "unsure";
         log.warn("slack.look-up-refused", { [kind]: id, error: answer.error });
-        return undefined;
+        return unreadable.has(answer.error) ? undefined : "unsure";
       }
       const found = listAt(answer.data, "messages").find(isSought);
       if (found !== undefined) {

@@ -195,7 +195,8 @@ const readAgain = -1;
  *                     ├──► ""             provably not posted, also because Slack refuses the app itself
  *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
  *                     ├──► posting text   provably not posted: Slack refuses its blocks, so it goes as text alone
- *                     └──► posting 0      its answer was lost: looked up in Slack, and posted again only when it isn't there
+ *                     └──► posting <then> its answer was lost: it counts as in flight a little longer, though asked for sooner, is
+ *                                         then looked up in Slack, and posted again only when it isn't there
  *
  *     <ts> ──► posting anew   Slack takes no edit of it any more, and it asks somebody: posted once more, as above
  *
@@ -282,7 +283,7 @@ export function createPostOnce(options: {
     const next = isOfContent(answer) ? nextForm(whole, mark) : undefined;
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     const unposted = notPosted.has(mark) ? mark : former ? anewMark : "";
-    await mine.becomes(answer.kind === "lost" ? "posting 0" : (next ?? unposted));
+    await mine.becomes(answer.kind === "lost" ? await lostMark() : (next ?? unposted));
     if (next !== undefined) {
       const refusal = isRefused(answer) ? { error: answer.error, detail: answer.detail } : {};
       log.warn("slack.refused-form", { [kind]: id, what: key, ...refusal });
@@ -402,6 +403,11 @@ export function createPostOnce(options: {
         return false;
       },
     };
+  }
+
+  /** Of a post whose answer was lost: it counts as in flight for `unsureMs` more. */
+  async function lostMark(): Promise<string> {
+    return `posting ${(await ages.now()) - callMs + unsureMs}`;
   }
 
   /** How long the call of a mark may still be in flight (ms); 0 when there is none. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { dueInMs } from "../../support/pending.ts";
 import { describe, expect, it, vi } from "vitest";
 import { startWork } from "../../support/start-delivery.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
@@ -57,7 +58,7 @@ describe("polls", () => {
     await using here = await workerHere();
     await using all = await workers(here);
     // The claim's script says when; its worker added no job
-    expect(await here.by.polls.pending.dueInMs(pollKey)).toBeGreaterThan(500);
+    expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeGreaterThan(500);
     all.worker();
     await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(0);
   });
@@ -119,7 +120,7 @@ describe("polls", () => {
     await here.redis.sadd(here.key("watch", pollKey), "r-gone");
     expect(await poll(pollKey, here.by)).toBeUndefined();
     await here.by.polls.next(pollKey, 1, "0.5");
-    expect(await here.by.polls.pending.dueInMs(pollKey)).toBeUndefined();
+    expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeUndefined();
     expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
   });
 });

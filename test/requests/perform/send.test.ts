@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { dueInMs } from "../../support/pending.ts";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createCompute } from "../../../src/compute/create-compute.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
@@ -146,7 +147,7 @@ describe("polls of a restart", () => {
     const soon = vi.spyOn(here.by.polls, "pollSoon");
     here.by.at = async (point) => {
       if (point === "claim") {
-        const inMs = (await here.by.polls.pending.dueInMs("vms/prj-payments")) ?? 0;
+        const inMs = (await dueInMs(here.redis, here.by.polls.pending, "vms/prj-payments")) ?? 0;
         expect(inMs > 0 && inMs <= 1000).toBe(true);
       }
       if (point === "answer") await vi.waitUntil(() => soon.mock.calls.length > 0);

@@ -180,6 +180,22 @@ describe("a notice", () => {
     expect(JSON.stringify(here.said())).not.toContain("review:sign");
   });
 
+  it("that was posted before it was announced is kept with its ts in one step", async () => {
+    await using here = await announcing();
+    const { announce } = createNotices(here);
+    // What it would write beside its script
+    const write = vi.spyOn(here.redis, "hset").mockRejectedValue(new Error("it has died"));
+    expect(await announce(asking, "1763600000.000100")).toBe(true);
+    write.mockRestore();
+    expect(await here.redis.hget(here.key("notice", "n-2"), "said:notice")).toBe(
+      "1763600000.000100",
+    );
+    expect(await here.redis.pttl(here.key("notice", "n-2"))).toBeGreaterThan(0);
+    here.start();
+    await here.empty();
+    expect(here.said()).toEqual([]);
+  });
+
   it("is edited again where Slack's answer to the edit was lost", async () => {
     await using here = await announcing();
     const { announce, answer } = here.start();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
@@ -7,12 +7,13 @@ import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { type Source } from "../../../src/slack/deliver/deliver.ts";
+import { type Source, deliveryWork } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt } from "../../../src/slack/json.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
+import { dueInMs } from "../../support/pending.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
@@ -100,6 +101,23 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
 }
 
+/** Delivers beside `here` what one more source says, which owes no message. */
+const delivering = (
+  { rateLimiter, store, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
+  outbox: Source["outbox"],
+  readSubject: Source["readSubject"],
+) =>
+  startDelivery([{ outbox, readSubject }], {
+    web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
+    rateLimiter,
+    log: silentLog(),
+    refusal: async () => undefined,
+    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+    now: store.now,
+    redis,
+    key,
+  });
+
 /** As its worker would. */
 async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRequest> {
   let now = await claimedBy("w-1", request, store);
@@ -185,6 +203,31 @@ describe("the delivery of messages", () => {
     expect(here.notices).toEqual(["result"]);
   });
 
+  it("says a result at once, though an edit waits since before it ended", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, redis, requestKey } = here;
+    const request = await interaction(store, plain("waits"));
+    const { id } = request.record;
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await here.rateLimiter.pause("edit", longMs);
+    const claimed = await claimedBy("w-1", request, store);
+    const unclear = { state: "unclear", progress: {}, why: "unclear" } as const;
+    const moved = await store.move(claimed, unclear);
+    if (moved.is !== "moved") throw new Error(moved.is);
+    const isPutOff = async () =>
+      Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))) >
+      (await store.now()) + 5_000;
+    await expect.poll(isPutOff).toBe(true);
+    const done = { state: "done", progress: {}, why: "done" } as const;
+    expect((await store.move(moved.request, done)).is).toBe("moved");
+    await expect
+      .poll(() => redis.hget(requestKey(id), "said:result"), { timeout: 3_000 })
+      .toMatch(/^\d+\.\d+$/);
+    expect(here.notices).toEqual(["result"]);
+    await expect.poll(isPutOff).toBe(true);
+    expect(here.told).toHaveLength(1);
+  });
+
   it("notes that results are recorded, though the result must wait for its turn", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
@@ -217,36 +260,69 @@ describe("the delivery of messages", () => {
 
   it("puts nothing off that another process moved while it was read", async () => {
     await using here = await deliveringWith(() => undefined);
-    const { redis, key, rateLimiter } = here;
+    const { redis, key } = here;
     const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
     const others = createRecords(redis, key, { open: key("open"), outbox: mine });
     const move = (revision: number) =>
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
     await move(0);
     const read: number[] = [];
-    const deaf = { ...mine, onWake: () => undefined };
-    const source: Source = {
-      outbox: deaf,
-      readSubject: async (_id, fields) => {
-        const revision = Number(fields["revision"]);
-        read.push(revision);
-        if (revision < 3) await move(revision);
-        return { createdAt: 1, revision, messages: [], waitMs: longMs };
-      },
-    };
-    const delivery = startDelivery([source], {
-      web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
-      rateLimiter,
-      log: silentLog(),
-      refusal: async () => undefined,
-      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
-      now: here.store.now,
-      redis: here.redis,
-      key: here.key,
+    const delivery = delivering(here, { ...mine, onWake: () => undefined }, async (_id, fields) => {
+      const revision = Number(fields["revision"]);
+      read.push(revision);
+      if (revision < 3) await move(revision);
+      return { createdAt: 1, revision, messages: [], waitMs: longMs };
     });
     await expect.poll(() => read).toEqual([1, 2, 3]);
     await delivery.close(2000);
     expect(await mine.depth()).toBe(1);
+  });
+
+  it("reads again what was asked for while it was read, though its revision is the same", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { redis, key } = here;
+    const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
+    await redis.hset(key("thing", "a"), "revision", 1);
+    let reads = 0;
+    const delivery = delivering(here, mine, async (id) => {
+      reads += 1;
+      if (reads === 1) await mine.later(id, 0);
+      return { createdAt: 1, revision: 1, messages: [] };
+    });
+    await mine.later("a", 0);
+    await expect.poll(() => mine.depth()).toBe(0);
+    await delivery.close(2000);
+    expect(reads).toBe(2);
+  });
+
+  it("comes back ever later to what it can't read, and logs that once", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { redis, key, store, rateLimiter } = here;
+    const outbox = createOutbox(redis, key, "notice", (id) => key("thing", id));
+    await redis.hset(key("thing", "a"), "revision", "broken");
+    const lines: unknown[] = [];
+    const log = { ...silentLog(), warn: (...line: unknown[]) => void lines.push(line) };
+    const [work] = deliveryWork([{ outbox, readSubject: async () => undefined }], {
+      web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
+      rateLimiter,
+      log,
+      refusal: async () => undefined,
+      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+      now: store.now,
+    });
+    const waitedAfter = async (ms: number) => {
+      await outbox.later("a", 0);
+      const taken = await outbox.take("a");
+      if (!taken || !("mark" in taken)) throw new Error("it was due");
+      const clock = vi.spyOn(performance, "now").mockReturnValue(ms);
+      await work?.handle("a", taken.mark);
+      clock.mockRestore();
+      return Math.round(((await dueInMs(redis, outbox, "a")) ?? 0) / 1000);
+    };
+    const waited = [];
+    for (const ms of [0, 1_000, 20_000, 3_600_000]) waited.push(await waitedAfter(ms));
+    expect(waited).toEqual([1, 1, 20, 60]);
+    expect(lines).toEqual([["slack.unreadable-subject", { notice: "a" }]]);
   });
 
   it("waits at its close for what is under way", async () => {

@@ -71,3 +71,16 @@ it("nothing is proven while Slack hasn't said who the bot is, or doesn't answer"
   other.slack.weather.add({ method: "conversations.history", kind: "lost-before", times: 1 });
   expect(await other.seek()).toBe("unsure");
 });
+
+it("a refusal proves nothing, unless the place is gone or closed to the bot", async () => {
+  const seekRefused = async (error: string) => {
+    const web = { call: async () => ({ ok: false, kind: "refused", error, detail: [] }) as const };
+    const us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" });
+    const lookUp = createLookUp({ web, us, log: silentLog() });
+    return lookUp({ kind: "request", id: "r-1", createdAt: Date.now() }, "result", { channelId });
+  };
+  for (const error of ["missing_scope", "not_allowed_token_type", "token_revoked", "new_error"])
+    expect(await seekRefused(error)).toBe("unsure");
+  for (const error of ["channel_not_found", "not_in_channel", "thread_not_found"])
+    expect(await seekRefused(error)).toBeUndefined();
+});

@@ -26,6 +26,7 @@ async function says(
       async call(method, args = {}) {
         calls.push(method);
         const error = refuses(args);
+        if (error === "lost") return { ok: false, kind: "lost", reason: "reset" };
         if (error !== undefined) return { ok: false, kind: "refused", error, detail: [] };
         return { ok: true, data: { ts: "2.2", channel: "C1" } };
       },
@@ -80,6 +81,22 @@ it("one that was said meanwhile is not posted over it", async () => {
     isSaid: false,
     calls: [],
     marks: { "said:result": "1.1" },
+  });
+});
+
+it("one whose answer was lost isn't looked for while Slack may not have it yet, whoever asks for it", async () => {
+  const lost = await says(post({ key: "result" }), {}, () => "lost");
+  const mark = String(lost.marks["said:result"]);
+  expect(await says(post({ key: "result", mark }), lost.marks)).toEqual({
+    isSaid: false,
+    calls: [],
+    marks: lost.marks,
+  });
+  const then = `posting ${Number(mark.split(" ")[1]) - 3_000}`;
+  expect(await says(post({ key: "result", mark: then }), { "said:result": then })).toEqual({
+    isSaid: true,
+    calls: ["conversations.history", "chat.postMessage"],
+    marks: { "said:result": "2.2" },
   });
 });
 
