@@ -35,6 +35,25 @@ end
 return members
 `;
 
+/** By so much Redis's time may fall back without a step: a failover between clocks that agree (ms). */
+const stepMs = 1_000;
+
+/**
+ * Once Redis's time has fallen behind what it was, its clock was set back, or another primary's is behind. What the list had put off by
+ * the former time would stand still for as long, so all of it becomes due: each handler decides anew when it is.
+ *
+ * KEYS pending, the latest time   ARGV due since (ms) → by how much Redis's time was set back (ms), 0 for not at all
+ */
+const dueAfterSetBackScript = `${redisTimeLua}
+local back = (tonumber(redis.call('GET', KEYS[2])) or 0) - now
+if back < 0 or back > ${stepMs} then redis.call('SET', KEYS[2], string.format('%d', now)) end
+if back <= ${stepMs} then return 0 end
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
+  redis.call('ZADD', KEYS[1], now - ARGV[1], member)
+end
+return back
+`;
+
 /**
  * The sorted set of all that is to be done: `<kind> <id>`, each with the time from when on (ms by Redis). The script that changes a
  * record puts its members here in the same step (the outbox pattern), so a process that dies right after it leaves nothing undone;
@@ -159,6 +178,16 @@ export function createOverdue(redis: RedisClient, key: Keys) {
     const members = (await run([pendingList(key)], [most, byMs])) as string[];
     return members.map(parseMember);
   };
+}
+
+/**
+ * Makes due what the list had put off, where Redis's time was set back since any process asked this. Resolves with by how much (ms), 0 for
+ * not at all. It is overdue by `byMs` then, so that its jobs are added at once.
+ */
+export function createDueAfterSetBack(redis: RedisClient, key: Keys) {
+  const run = defineScript(redis, "gatehouseDueAfterSetBack", dueAfterSetBackScript);
+  return async (byMs: number) =>
+    Number(await run([pendingList(key), key("pending", "latest-time")], [byMs]));
 }
 
 function parseMember(member: string): { kind: string; id: string } {
