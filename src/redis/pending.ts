@@ -1,4 +1,11 @@
-import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
+import {
+  type Keys,
+  type RedisClient,
+  defineScript,
+  redisNow,
+  redisTimeLua,
+  setBackMs,
+} from "./redis.ts";
 
 /** KEYS pending   ARGV member → {'gone'}, {'later', in (ms)}, or {'taken', its new score} */
 const takeScript = `${redisTimeLua}
@@ -35,9 +42,6 @@ end
 return members
 `;
 
-/** By so much Redis's time may fall back without a step: a failover between clocks that agree (ms). */
-const stepMs = 1_000;
-
 /**
  * Once Redis's time has fallen behind what it was, its clock was set back, or another primary's is behind. What the list had put off by
  * the former time would stand still for as long, so all of it becomes due: each handler decides anew when it is.
@@ -46,8 +50,8 @@ const stepMs = 1_000;
  */
 const dueAfterSetBackScript = `${redisTimeLua}
 local back = (tonumber(redis.call('GET', KEYS[2])) or 0) - now
-if back < 0 or back > ${stepMs} then redis.call('SET', KEYS[2], string.format('%d', now)) end
-if back <= ${stepMs} then return 0 end
+if back < 0 or back > ${setBackMs} then redis.call('SET', KEYS[2], string.format('%d', now)) end
+if back <= ${setBackMs} then return 0 end
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
   redis.call('ZADD', KEYS[1], now - ARGV[1], member)
 end

@@ -1,7 +1,7 @@
 import { during, workOnRequest } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
-import { redisTrouble } from "../../redis/redis.ts";
+import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
 import { type Seen, nounOf } from "../../registry/define.ts";
 import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/rate-limits.ts";
@@ -68,7 +68,8 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
     store.throttledMs(),
   ]);
   const { record, progress } = request;
-  if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
+  const { notBefore = 0 } = progress;
+  if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
     const hint = `${sentSentence(progress)} Request again if it is still wanted.`;

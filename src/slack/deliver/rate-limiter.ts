@@ -4,6 +4,7 @@ import {
   defineScript,
   redisNow,
   redisTimeLua,
+  setBackMs,
 } from "../../redis/redis.ts";
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
@@ -43,8 +44,6 @@ export interface Taken {
 const missedMs = 5000;
 /** Turns that are further off are told later: those who went before may have left (ms). */
 const longestMs = 10_000;
-/** What was stored so much later than now is from before Redis's clock was set back (ms). */
-const stepMs = 1_000;
 
 /**
  * One leaky bucket (GCRA: a theoretical arrival time) and the line of those who wait for it, the most urgent first. Each
@@ -67,12 +66,12 @@ end
 local due, storedAt = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)$')
 due = tonumber(due)
 -- Its times say nothing once Redis's clock was set back
-if not due or due < now or tonumber(storedAt) > now + ${stepMs} then due = now end
+if not due or due < now or tonumber(storedAt) > now + ${setBackMs} then due = now end
 local room = interval * (tonumber(ARGV[2]) - tonumber(ARGV[3]))
 local wait = due + interval - room - now
 for _, first in ipairs(redis.call('ZRANGE', KEYS[2], 0, 7)) do
   local time = tonumber(redis.call('HGET', KEYS[3], first) or 0)
-  local isAwaited = time > now - ${missedMs} and time <= now + ${longestMs} + ${stepMs}
+  local isAwaited = time > now - ${missedMs} and time <= now + ${longestMs} + ${setBackMs}
   if isAwaited or first == id then break end
   redis.call('ZREM', KEYS[2], first)
   redis.call('HDEL', KEYS[3], first)
