@@ -25,9 +25,6 @@ import type { WorkerContext } from "./worker-context.ts";
 
 const noCurrentPolicy = "it waits for a worker that has the current policy";
 
-/** How soon a request comes again when its project has no slot left. */
-const turnMs = 200;
-
 /** Takes the steps of requests. */
 export function stepWork(steps: Pending, contextNow: () => WorkerContext): PendingWork {
   return {
@@ -56,8 +53,8 @@ async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
 /** A project whose calls hang must not take every slot of the worker. */
 async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
-  const leave = by.shares.take(projectId || id || name);
-  return leave ? begin(request, by).finally(leave) : waitFor(turnMs + jitter(turnMs));
+  const turn = by.shares.take(projectId || id || name, request.record.id);
+  return "waitMs" in turn ? waitFor(turn.waitMs) : begin(request, by).finally(turn.leave);
 }
 
 async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
