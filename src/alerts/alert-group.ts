@@ -1,3 +1,4 @@
+import { isBeforeSetBack } from "../redis/redis.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
 /** What is known of one alert (times in ms by its source's clock). Without details it is only counted. */
@@ -76,12 +77,15 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   const told = before.told ?? nothingTold;
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
-  const from = lateCopyUntil(told, state, delivery, now);
+  const from = heldUntil(lateCopyUntil(told, state, delivery, now), now);
   // A sender's later delivery replaces its earlier one; those of others stay
   if (from > now)
     return withHeld(before, [...heldOfOthers(before, delivery.sender), { from, delivery }]);
   return afterDelivery(before, state, delivery, now);
 }
+
+/** No delivery is held for longer: what was told before Redis's clock was set back lies in the future. */
+const heldUntil = (from: number, now: number): number => Math.min(from, now + peerLateMs);
 
 /** When the next held delivery counts (ms by Redis). */
 export const nextHeldAt = ({ held = [] }: AlertGroup): number | undefined =>
@@ -90,13 +94,20 @@ export const nextHeldAt = ({ held = [] }: AlertGroup): number | undefined =>
 /** Merges each held delivery whose time has come. It is news since it arrived, so what arrived before it no longer counts. */
 export function settle(group: AlertGroup, now: number): AlertGroup {
   const from = nextHeldAt(group);
-  if (from === undefined || from > now) return group;
+  if (from === undefined) return group;
+  if (from > now && !isBeforeSetBack(from - peerLateMs, now)) return group;
   const held = group.held ?? [];
   const place = held.findLastIndex((one) => one.from === from);
   const later = held.slice(place + 1);
   const { delivery } = held[place] as Held;
   const options = { isCertain: true };
-  const after = afterDelivery(withHeld(group, []), stateOf(delivery), delivery, from, options);
+  const after = afterDelivery(
+    withHeld(group, []),
+    stateOf(delivery),
+    delivery,
+    Math.min(from, now),
+    options,
+  );
   return settle(withHeld(after, later), now);
 }
 
@@ -139,7 +150,7 @@ function afterDelivery(
   // Another sender that repeats the present state tells no news
   const [present] = told.states.at(-1) ?? [];
   const stillHeld = state === present ? heldOfOthers(group, delivery.sender) : [];
-  const from = Math.max(...doubts);
+  const from = heldUntil(Math.max(...doubts), now);
   return withHeld(after, doubts.length > 0 ? [...stillHeld, { from, delivery }] : stillHeld);
 }
 

@@ -130,7 +130,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     const { failed, reason, unread, gaps } = result;
     tellOnce(reason);
     if (failed) await replica.failed();
-    else if (!(await replica.complete(Date.now(), { unread, gaps }))) return false;
+    else if (!(await replica.complete({ unread, gaps }))) return false;
     await replica.sync();
     logGaps();
     log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
@@ -184,7 +184,9 @@ export function createInventory(options: InventoryOptions): Inventory {
   /** Whether a program's question is a reason to read the service again. False without Redis, where the turn can't be told. */
   async function isDueForPrograms(): Promise<boolean> {
     const { refreshedAt } = replica.head();
-    if (refreshedAt !== undefined && Date.now() - refreshedAt < newForProgramsMs) return false;
+    // One in the future is from before Redis's clock was set back
+    const ageMs = refreshedAt === undefined ? Infinity : Math.abs(Date.now() - refreshedAt);
+    if (ageMs < newForProgramsMs) return false;
     const lease = key("inventory", "for-programs");
     const taken = redis.set(lease, "held", "PX", readForProgramsEveryMs, "NX");
     return (await taken.catch(() => null)) !== null;
@@ -284,14 +286,16 @@ export function createInventory(options: InventoryOptions): Inventory {
       async state() {
         await (isReady() ? freshen() : look());
         const seen = await part();
-        const { refreshedAt, failed, unread, gaps } = replica.head();
+        const { refreshedAt, version, failed, unread, gaps } = replica.head();
         // Who sees a part is told no names of what isn't theirs
         const ofList = seen === known ? gaps : "some of it can't be read";
         const all = [...(gaps === "" ? [] : [`the list of projects: ${ofList}`]), ...seen.gaps()];
-        // Three intervals: the normal age, a failed refresh, and the time of a long one
-        const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
+        // Three intervals: the normal age, a failed refresh, and the time of a long one. One in the future tells no age
+        const isOverdue =
+          refreshedAt === undefined || Math.abs(Date.now() - refreshedAt) > 3 * refreshMs;
         return {
           refreshedAt,
+          version,
           stale: failed || isOverdue || !replica.isReachable(),
           ...seen.count(),
           unread: unread.filter((name) => seen === known || seen.findProject(name) !== undefined),

@@ -18,8 +18,10 @@ export interface NotedRead {
 }
 
 export interface InventoryState {
-  /** When the last complete refresh ended (ms), undefined before the first. */
+  /** When the last complete refresh ended (Redis, ms), undefined before the first. */
   refreshedAt: number | undefined;
+  /** Of what was written last: it grows with every change, whatever the clocks say. 0 before the first. */
+  version: number;
   /** The last refresh failed or is overdue. */
   stale: boolean;
   vms: number;

@@ -34,14 +34,15 @@ return tonumber(version)
 `;
 
 /**
- * Says that all there is stands in Redis, unless anything was written or lost since that was so.
+ * Says that all there is stands in Redis, and since when (Redis time: a process whose clock is wrong may have read it), unless anything
+ * was written or lost since that was so.
  *
- * KEYS head   ARGV highest version then, when the refresh ended (ms), names of unread projects as JSON, gaps of the list of
- * projects in words → 1 when it was said
+ * KEYS head   ARGV highest version then, names of unread projects as JSON, gaps of the list of projects in words → 1 when it was
+ * said
  */
-const completeLua = `
+const completeLua = `${redisTimeLua}
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[3], 'gaps', ARGV[4])
+redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', string.format('%.0f', now), 'unread', ARGV[2], 'gaps', ARGV[3])
 return 1
 `;
 
@@ -240,16 +241,19 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     },
 
     /** Ends a complete refresh, once all that is known stands in Redis. False when Redis changes too quickly for that. */
-    async complete(
-      refreshedAt: number,
-      { unread, gaps = "" }: { unread: readonly string[]; gaps?: string | undefined },
-    ): Promise<boolean> {
+    async complete({
+      unread,
+      gaps = "",
+    }: {
+      unread: readonly string[];
+      gaps?: string | undefined;
+    }): Promise<boolean> {
       for (let tries = 0; tries < maxTries; tries++) {
         await sync();
         const lost = [...known.entries()].filter(({ version }) => version === 0);
         for (const { contents } of lost) await write(contents.project.id, contents);
         if (lost.length > 0) continue;
-        const said = [head.version, refreshedAt, JSON.stringify(unread), gaps];
+        const said = [head.version, JSON.stringify(unread), gaps];
         if ((await runComplete([headKey], said)) === 1) return true;
       }
       return false;
@@ -274,7 +278,7 @@ function headOf({
   return {
     /** The highest given so far, 0 when Redis is empty. */
     version: Number(version ?? 0),
-    /** When the last complete refresh ended (ms), undefined when none has since Redis was emptied. */
+    /** When the last complete refresh ended (Redis, ms), undefined when none has since Redis was emptied. */
     refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
     /** The last refresh failed. */
     failed: failed === "1",

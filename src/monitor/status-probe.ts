@@ -46,17 +46,17 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
     name: "statuses",
     records,
     async observe() {
-      const { refreshedAt, stale } = await inventory.state();
+      const { refreshedAt, version, stale } = await inventory.state();
       if (refreshedAt === undefined || stale) return undefined;
       // A process with an older copy of the list would see old statuses come back
-      if (refreshedAt <= Number(await redis.get(lastList))) return undefined;
+      if (version <= Number(await redis.get(lastList))) return undefined;
       const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
       return {
         ids: [...projects.keys()],
         compare: (before) => compareStatuses(before, projects, now()),
         async remembered() {
           await records.keepOnly(new Set(projects.keys()));
-          await redis.set(lastList, refreshedAt);
+          await redis.set(lastList, version);
         },
       };
     },

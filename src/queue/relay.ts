@@ -1,5 +1,5 @@
 import type { Log } from "../log/log.ts";
-import { createOverdue } from "../redis/pending.ts";
+import { createDueAfterSetBack, createOverdue } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import type { Queues } from "./queues.ts";
@@ -9,7 +9,7 @@ const mostOverdue = 1_000;
 
 /**
  * Adds a job for whatever is overdue on the pending list: its process died before it could, or the job got lost. Runs in every process,
- * for all queues.
+ * for all queues. After Redis's time was set back, all that was put off is taken for overdue.
  */
 export function startRelay(options: {
   redis: RedisClient;
@@ -20,7 +20,10 @@ export function startRelay(options: {
 }) {
   const { redis, key, queues, everyMs, log } = options;
   const overdue = createOverdue(redis, key);
+  const dueAfterSetBack = createDueAfterSetBack(redis, key);
   const relay = async () => {
+    const setBackMs = await dueAfterSetBack(everyMs);
+    if (setBackMs > 0) log.warn("clock.redis-set-back", { setBackMs });
     for (const { kind, id } of await overdue(mostOverdue, everyMs)) await queues.wake(kind, id);
   };
   return repeatHere("relay", everyMs, relay, log);

@@ -1,4 +1,11 @@
-import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
+import {
+  type Keys,
+  type RedisClient,
+  defineScript,
+  redisNow,
+  redisTimeLua,
+  setBackMs,
+} from "./redis.ts";
 
 /** KEYS pending   ARGV member → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score} */
 const takeScript = `${redisTimeLua}
@@ -40,6 +47,22 @@ for i = 1, #found, 2 do
   if tonumber(found[i + 1]) % 1 == 0 then redis.call('ZADD', KEYS[1], now, found[i]) end
 end
 return members
+`;
+
+/**
+ * Once Redis's time has fallen behind what it was, its clock was set back, or another primary's is behind. What the list had put off by
+ * the former time would stand still for as long, so all of it becomes due: each handler decides anew when it is.
+ *
+ * KEYS pending, the latest time   ARGV due since (ms) → by how much Redis's time was set back (ms), 0 for not at all
+ */
+const dueAfterSetBackScript = `${redisTimeLua}
+local back = (tonumber(redis.call('GET', KEYS[2])) or 0) - now
+if back < 0 or back > ${setBackMs} then redis.call('SET', KEYS[2], string.format('%d', now)) end
+if back <= ${setBackMs} then return 0 end
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
+  redis.call('ZADD', KEYS[1], now - ARGV[1], member)
+end
+return back
 `;
 
 /**
@@ -173,6 +196,16 @@ export function createOverdue(redis: RedisClient, key: Keys) {
     const members = (await run([pendingList(key)], [most, byMs])) as string[];
     return members.map(parseMember);
   };
+}
+
+/**
+ * Makes due what the list had put off, where Redis's time was set back since any process asked this. Resolves with by how much (ms), 0 for
+ * not at all. It is overdue by `byMs` then, so that its jobs are added at once.
+ */
+export function createDueAfterSetBack(redis: RedisClient, key: Keys) {
+  const run = defineScript(redis, "gatehouseDueAfterSetBack", dueAfterSetBackScript);
+  return async (byMs: number) =>
+    Number(await run([pendingList(key), key("pending", "latest-time")], [byMs]));
 }
 
 function parseMember(member: string): { kind: string; id: string } {

@@ -227,6 +227,13 @@ export async function redisNow(redis: RedisClient): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
+/** By so much Redis's time may fall back without a step: a failover between clocks that agree (ms). */
+export const setBackMs = 1_000;
+
+/** Whether a time that was stored is from before Redis's clock was set back: it lies in the future, and says nothing of now. */
+export const isBeforeSetBack = (stored: number | undefined, now: number): boolean =>
+  stored !== undefined && stored > now + setBackMs;
+
 /** Sets `now` in a script, in milliseconds. */
 export const redisTimeLua = `
 local t = redis.call('TIME')

@@ -370,6 +370,16 @@ describe("a group of alerts", () => {
     expect(at(groupAfter(limited), 0.5)).toContain("gpu-1");
   });
 
+  it("holds nothing until a time from before Redis's clock was set back", () => {
+    const at = (group: AlertGroup, after: number) =>
+      firingVms(settle(group, Date.parse(minute(0)) + after * 60_000));
+    const quick = [{ tells: [web] }, { tells: [over], after: 0.2 }];
+    const held = groupAfter([...quick, { tells: [web], after: 0.4, sender: "b" }]);
+    expect([at(held, 0.3), at(held, -60)]).toEqual([[], ["web-2"]]);
+    const since = groupAfter([...quick, { tells: [web], after: -60, sender: "b" }]);
+    expect([at(since, -59.1), at(since, -58.9)]).toEqual([[], ["web-2"]]);
+  });
+
   it("isn't changed by a delivery that a process held back until a newer one was stored", () => {
     const began = Date.parse(minute(0));
     const tell = (group: AlertGroup, tells: Told, afterMs: number, arrivedAt: number) => {

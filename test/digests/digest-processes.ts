@@ -71,6 +71,7 @@ function inventoryOf(set: Scene, scope?: () => Promise<Scope | undefined>): Dige
     },
     state: async () => ({
       refreshedAt: set.now - 5000,
+      version: 1,
       stale: false,
       vms: set.vms.length,
       projects: 1,

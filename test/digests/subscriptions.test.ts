@@ -125,7 +125,7 @@ describe("VMs that go to ERROR and come out of it", () => {
     const records = createStatusRecords(here.redis, here.key);
     let looks = 0;
     const lookAt = async (vms: readonly KnownVm[], dies = false) => {
-      const refreshedAt = Date.now() + looks++;
+      const seen = { refreshedAt: Date.now(), version: ++looks, stale: false };
       const one = () =>
         runProbe(
           statusProbe({
@@ -139,7 +139,7 @@ describe("VMs that go to ERROR and come out of it", () => {
             requests: { touched: async ({ id }) => id === "vm-asked" },
             inventory: {
               vms: async () => vms,
-              state: async () => ({ refreshedAt, stale: false, vms: 0, projects: 0, unread: [] }),
+              state: async () => ({ ...seen, vms: 0, projects: 0, unread: [] }),
             },
             readEveryMs: 60_000,
             now: Date.now,

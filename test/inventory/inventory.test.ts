@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { UserError } from "../../src/errors.ts";
 import { createInventory, type InventoryOptions } from "../../src/inventory/create-inventory.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
@@ -166,6 +166,23 @@ describe("an inventory that isn't there yet", () => {
     expect(performance.now() - before).toBeGreaterThan(1_900);
     expect(performance.now() - before).toBeLessThan(3_000);
     expect(await inventory.state()).toMatchObject({ refreshedAt: undefined, stale: true, vms: 0 });
+  });
+
+  it("was read when Redis says, whatever the clock of the process that read it; each change has a higher version", async () => {
+    await using fleet = await processes(smallService({ shop: ["web-1"] }));
+    const [wrong, right] = [fleet.opens(), fleet.opens()];
+    const before = Date.now();
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => before + 3 * 3_600_000);
+    await wrong.refresh();
+    clock.mockRestore();
+    const state = await right.state();
+    expect(state.refreshedAt).toBeGreaterThanOrEqual(before - 1);
+    expect(state.refreshedAt).toBeLessThan(before + 60_000);
+    await right.refresh();
+    expect((await right.state()).version).toBe(state.version);
+    await right.note({ vm: vmNamed(shop, "web-1", { status: "ERROR" }) });
+    await right.refresh();
+    expect((await right.state()).version).toBeGreaterThan(state.version);
   });
 
   it("answers as soon as the first refresh has ended", async () => {

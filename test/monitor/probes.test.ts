@@ -171,7 +171,8 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
       inventory: {
         vms: async () => vms,
         state: async () => ({
-          refreshedAt: Date.now() + looks++,
+          refreshedAt: Date.now(),
+          version: ++looks,
           stale: false,
           vms: 0,
           projects: 0,
@@ -263,6 +264,16 @@ describe("VMs that change without being asked to", () => {
     expect(at.texts()[1]).toBe("⚪ old in shop stopped, was ERROR.");
     await at.look([running("web-1", "ERROR"), running("old", "STOPPED")]);
     expect(at.said.size).toBe(3);
+  });
+
+  it("are told though a process whose clock was hours ahead had read the list", async () => {
+    await using at = await startStatuses();
+    await at.look([running("web-1")], { refreshedAt: Date.now() + 3 * 3_600_000 });
+    await at.look([running("web-1", "ERROR")]);
+    expect(at.texts()).toEqual(["🔴 web-1 in shop went to ERROR, was RUNNING."]);
+    // A process with an older copy of the list tells nothing
+    await at.look([running("web-1", "STOPPED")], { version: 1 });
+    expect(at.texts()).toHaveLength(1);
   });
 
   it("are not told when a request of ours did it, is new, or the service is away", async () => {

@@ -1,5 +1,13 @@
 import { expect, it } from "vitest";
-import { createOverdue, createPending, readPending } from "../../src/redis/pending.ts";
+import {
+  createDueAfterSetBack,
+  createOverdue,
+  createPending,
+  readPending,
+} from "../../src/redis/pending.ts";
+import { startRelay } from "../../src/queue/relay.ts";
+import { redisNow } from "../../src/redis/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
 import { dueInMs } from "../support/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
 
@@ -106,4 +114,39 @@ it("of every kind is on one list, and what is overdue is told once in that time"
       ["feed", 1],
     ]),
   );
+});
+
+it("is due once Redis's time was set back, and told as overdue; a slow answer is no step", async () => {
+  await using here = await testRedis();
+  const { redis, key } = here;
+  const pending = createPending(redis, key, "notice");
+  const dueAfterSetBack = createDueAfterSetBack(redis, key);
+  const latest = key("pending", "latest-time");
+  expect(await dueAfterSetBack(500)).toBe(0);
+  // Put on the list while Redis was an hour ahead; a worker that took another died
+  await pending.later("ahead", 3_600_000);
+  await redis.zadd(pending.list, (await redisNow(redis)) + 3_600_000.5, "notice taken");
+  await redis.set(latest, (await redisNow(redis)) + 900);
+  expect(await dueAfterSetBack(500)).toBe(0);
+  expect(await pending.take("ahead")).toEqual({ waitMs: expect.any(Number) });
+  await redis.set(latest, (await redisNow(redis)) + 3_600_000);
+  expect(await dueAfterSetBack(500)).toBeGreaterThan(3_590_000);
+  const overdue = await createOverdue(redis, key)(10, 500);
+  expect(overdue.map(({ id }) => id).toSorted()).toEqual(["ahead", "taken"]);
+  expect(await pending.take("ahead")).toEqual({ mark: expect.any(String) });
+  // Told once
+  expect(await dueAfterSetBack(500)).toBe(0);
+});
+
+it("gets its job from the relay within one of its rounds after Redis's time was set back", async () => {
+  await using here = await testRedis();
+  const { redis, key } = here;
+  const pending = createPending(redis, key, "notice");
+  await pending.later("ahead", 3_600_000);
+  await redis.set(key("pending", "latest-time"), (await redisNow(redis)) + 3_600_000);
+  const woken: string[] = [];
+  const wake = async (kind: string, id: string) => void woken.push(`${kind} ${id}`);
+  const relay = startRelay({ redis, key, queues: { wake }, everyMs: 100, log: silentLog() });
+  await expect.poll(() => woken).toContain("notice ahead");
+  await relay.close();
 });

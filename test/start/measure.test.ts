@@ -9,7 +9,14 @@ import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.
 import { testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;
-const nothingRead = { refreshedAt: undefined, stale: true, vms: 0, projects: 0, unread: [] };
+const nothingRead = {
+  refreshedAt: undefined,
+  version: 0,
+  stale: true,
+  vms: 0,
+  projects: 0,
+  unread: [],
+};
 
 it("counts what is open by state, with the age of the oldest, what is owed, and what isn't sealed", async () => {
   await using at = await testRedis();

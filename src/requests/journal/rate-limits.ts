@@ -7,6 +7,7 @@ import {
   defineScript,
   redisNow,
   redisTimeLua,
+  setBackMs,
 } from "../../redis/redis.ts";
 
 const minuteMs = 60_000;
@@ -21,6 +22,10 @@ const draftMs = 30 * 24 * hourMs;
  */
 const takePlace = `${redisTimeLua}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+-- Taken before Redis's clock was set back: they count from now on, for no longer than a window
+for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], now + ${setBackMs}, '+inf')) do
+  redis.call('ZADD', KEYS[1], now, holder)
+end
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
   local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')

@@ -1,15 +1,19 @@
-import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { type Keys, type RedisClient, isBeforeSetBack, redisNow } from "../../redis/redis.ts";
 
 /** The compute service asked Gatehouse to slow down: no process calls it for a while. */
 export function createThrottling(redis: RedisClient, key: Keys) {
   return {
     /** For how long calls pause (ms). */
     async throttledMs(): Promise<number> {
-      return Math.max(0, await redis.pttl(key("throttled")));
+      const leftMs = await redis.pttl(key("throttled"));
+      if (leftMs <= 0) return 0;
+      const [since, now] = await Promise.all([redis.get(key("throttled")), redisNow(redis)]);
+      return isBeforeSetBack(Number(since), now) ? 0 : leftMs;
     },
 
     async throttle(forMs: number): Promise<void> {
-      await redis.set(key("throttled"), "1", "PX", Math.max(1, Math.ceil(forMs)));
+      const since = await redisNow(redis);
+      await redis.set(key("throttled"), since, "PX", Math.max(1, Math.ceil(forMs)));
     },
   };
 }

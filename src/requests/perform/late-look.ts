@@ -5,7 +5,7 @@ import type { Seen } from "../../registry/define.ts";
 import { type StoredRequest, statusOf } from "../journal/record.ts";
 import { isUnsettled } from "./poll.ts";
 import { readTarget } from "./read-target.ts";
-import { changeOf } from "./step.ts";
+import { changeOf, lateLookMs } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** A target that is still under way after so many is left alone. */
@@ -35,13 +35,17 @@ async function lookLate(
   const request = await store.get(id);
   const change = request?.state === "not-applied" && changeOf(request.record, by.commands);
   if (!request || !change || (await isExplained(request, by))) return store.lates.remove(id);
+  const ageMs = (await store.now()) - request.changedAt;
+  const wholeMs = lateLookMs(policy.timing);
+  // All that was put off is due once Redis's clock was set back, and a look that comes too early sees nothing
+  if (ageMs < wholeMs) return store.lates.later(id, Math.min(wholeMs, wholeMs - ageMs));
   const read = await readOrNothing(request, by);
   if (!read) return store.lates.later(id, policy.timing.pollMostMs);
   const { seen } = read;
   const { before } = request.progress;
   const { effect } = change;
   const args = change.args as never;
-  const isLate = (await store.now()) > request.changedAt + mostQuiets * policy.timing.quiesceMs;
+  const isLate = ageMs > mostQuiets * policy.timing.quiesceMs;
   if (isUnsettled(seen) && !isLate) return store.lates.later(id, policy.timing.stableGapMs);
   const isApplied = effect.wanted(seen, before, args) && !effect.untouched?.(seen, before, args);
   if (isApplied && !(await isExplained(request, by))) {

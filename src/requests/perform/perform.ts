@@ -1,7 +1,7 @@
 import { during, workOnRequest } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
-import { redisTrouble } from "../../redis/redis.ts";
+import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
 import { type Seen, nounOf } from "../../registry/define.ts";
 import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/rate-limits.ts";
@@ -24,9 +24,6 @@ import {
 import type { WorkerContext } from "./worker-context.ts";
 
 const noCurrentPolicy = "it waits for a worker that has the current policy";
-
-/** How soon a request comes again when its project has no slot left. */
-const turnMs = 200;
 
 /** Takes the steps of requests. */
 export function stepWork(steps: Pending, contextNow: () => WorkerContext): PendingWork {
@@ -56,8 +53,8 @@ async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
 /** A project whose calls hang must not take every slot of the worker. */
 async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
-  const leave = by.shares.take(projectId || id || name);
-  return leave ? begin(request, by).finally(leave) : waitFor(turnMs + jitter(turnMs));
+  const turn = by.shares.take(projectId || id || name, request.record.id);
+  return "waitMs" in turn ? waitFor(turn.waitMs) : begin(request, by).finally(turn.leave);
 }
 
 async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
@@ -68,7 +65,8 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
     store.throttledMs(),
   ]);
   const { record, progress } = request;
-  if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
+  const { notBefore = 0 } = progress;
+  if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
     const hint = `${sentSentence(progress)} Request again if it is still wanted.`;

@@ -10,6 +10,7 @@ import {
 import type { Policy } from "../../config/policy-file.ts";
 import { during, workOnRequests } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
+import { isBeforeSetBack } from "../../redis/redis.ts";
 import type { Effect, Seen, Target } from "../../registry/define.ts";
 import {
   type Look,
@@ -54,20 +55,21 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
  * costs no worker time. Undefined once nothing is left to poll.
  */
 export async function poll(pollKey: string, by: WorkerContext): Promise<Polled | undefined> {
-  const waiting = await by.polls.waiting(pollKey);
-  if (waiting.length === 0) return undefined;
+  const open = await by.polls.waiting(pollKey);
+  if (open.length === 0) return undefined;
   let readingOf: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
-    const work = workOnRequests(waiting.map(({ record }) => record));
-    readingOf = await during(work, () => readFor(pollKey, waiting, by));
+    const work = workOnRequests(open.map(({ record }) => record));
+    readingOf = await during(work, () => readFor(pollKey, open, by));
   } catch (error) {
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
     // Without a read, only deadlines decide
-    await giveUpLate(waiting, by);
+    await giveUpLate(open, by);
     return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
   const at = await by.store.now();
+  const waiting = await countFromNow(open, at, by);
   await giveUpLate(
     waiting.filter((request) => !readingOf(request)),
     by,
@@ -95,6 +97,39 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
   const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
+}
+
+/**
+ * What was sent or read before Redis's clock was set back counts from now on: else it would be waited for until that time comes again. Later
+ * than it was, so it proves nothing too early.
+ */
+async function countFromNow(
+  waiting: readonly StoredRequest[],
+  now: number,
+  by: WorkerContext,
+): Promise<StoredRequest[]> {
+  const counted = waiting.map(async (request) => {
+    const progress = fromNow(request.progress, now);
+    if (!progress) return request;
+    const { state } = request;
+    const moved = await by.store.move(request, { state, progress, isSilent: true });
+    return moved.is === "moved" ? moved.request : request;
+  });
+  return Promise.all(counted);
+}
+
+/** Undefined where none of its times lies in the future. */
+function fromNow(progress: Progress, now: number): Progress | undefined {
+  const { sentAt, endedAt, lastLook, sameSince, quietSince, blindSince } = progress;
+  const times = [sentAt, endedAt, lastLook?.at, sameSince, quietSince, blindSince];
+  if (!times.some((time) => isBeforeSetBack(time, now))) return undefined;
+  const { lastLook: _read, sameSince: _same, quietSince: _quiet, ...counted } = progress;
+  return {
+    ...counted,
+    ...(sentAt === undefined ? {} : { sentAt: Math.min(sentAt, now) }),
+    ...(endedAt === undefined ? {} : { endedAt: Math.min(endedAt, now) }),
+    ...(blindSince === undefined ? {} : { blindSince: Math.min(blindSince, now) }),
+  };
 }
 
 /**
@@ -254,7 +289,7 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
   if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;
-  for (const request of waiting) {
+  for (const request of await countFromNow(waiting, now, by)) {
     const { state, progress } = request;
     if (progress.blindSince === undefined) {
       await by.store.move(request, { state, progress: { ...progress, blindSince: now } });

@@ -4,6 +4,7 @@ import {
   defineScript,
   redisNow,
   redisTimeLua,
+  setBackMs,
 } from "../../redis/redis.ts";
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
@@ -49,6 +50,8 @@ const longestMs = 10_000;
  * is told when its turn comes, so a long line costs no more calls than a short one. Turn and mark are one step: whose mark is
  * another's by now uses up no turn.
  *
+ * The bucket is `<theoretical arrival time> <when that was stored>`.
+ *
  * KEYS bucket, line, times, marked hash
  * ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1), field, its value ('' for none), what is begun
  * → how long to wait (ms), the time of the mark or 0
@@ -60,13 +63,16 @@ if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
   redis.call('HDEL', KEYS[3], id)
   return {0, 0}
 end
-local due = tonumber(redis.call('GET', KEYS[1]) or now)
-if due < now then due = now end
+local due, storedAt = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)$')
+due = tonumber(due)
+-- Its times say nothing once Redis's clock was set back
+if not due or due < now or tonumber(storedAt) > now + ${setBackMs} then due = now end
 local room = interval * (tonumber(ARGV[2]) - tonumber(ARGV[3]))
 local wait = due + interval - room - now
 for _, first in ipairs(redis.call('ZRANGE', KEYS[2], 0, 7)) do
   local time = tonumber(redis.call('HGET', KEYS[3], first) or 0)
-  if time > now - ${missedMs} or first == id then break end
+  local isAwaited = time > now - ${missedMs} and time <= now + ${longestMs} + ${setBackMs}
+  if isAwaited or first == id then break end
   redis.call('ZREM', KEYS[2], first)
   redis.call('HDEL', KEYS[3], first)
 end
@@ -74,7 +80,7 @@ redis.call('ZADD', KEYS[2], 'NX', tonumber(ARGV[4]) * 1e14 + now, id)
 local rank = redis.call('ZRANK', KEYS[2], id)
 local leave, at = ARGV[6] == '1', 0
 if wait + rank * interval <= 0 then
-  redis.call('SET', KEYS[1], due + interval, 'PX', math.ceil(due + interval - now) + 1000)
+  redis.call('SET', KEYS[1], string.format('%.0f %.0f', due + interval, now), 'PX', math.ceil(due + interval - now) + 1000)
   redis.call('HSET', KEYS[4], ARGV[7], ARGV[9] .. ' ' .. string.format('%d', now))
   wait, leave, at = 0, true, now
 else
@@ -148,8 +154,8 @@ export function createRateLimiter(
         what === "edit" ? [["edit"], edits] : [["post", what.post], posts];
       onWait(what === "edit" ? "slack-edits" : "slack-posts", forMs);
       const waitMs = Math.ceil(forMs + interval * (burst - 1));
-      const due = (await redisNow(redis)) + waitMs;
-      await redis.set(key("pace", ...place), due, "PX", waitMs + 1000);
+      const at = await redisNow(redis);
+      await redis.set(key("pace", ...place), `${at + waitMs} ${at}`, "PX", waitMs + 1000);
     },
   };
 }

@@ -183,12 +183,18 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
 /** `<ms since it was made> ["sending",…]` in the request, or beside it, of an older version, `<time> {"state":"sending",…}`. */
 function stepsIn(fields: Record<string, string>, beside: string[]) {
   const split = (row: string) => [Number.parseInt(row), row.slice(row.indexOf(" "))] as const;
-  const own = (fields["history"] ?? "").split("\n").slice(0, -1).map(split);
   const madeAt = Number(fields["createdAt"]);
-  return [
-    ...beside.map(split).map(([at, step]) => ({ at, ...(JSON.parse(step) as { state: string }) })),
-    ...own.map(([ms, step]) => ({ at: madeAt + ms, state: (JSON.parse(step) as [string])[0] })),
-  ].toSorted((a, b) => a.at - b.at);
+  const own = (fields["history"] ?? "")
+    .split("\n")
+    .slice(0, -1)
+    .map(split)
+    .map(([ms, step]) => ({ at: madeAt + ms, state: (JSON.parse(step) as [string])[0] }));
+  // In the order in which they were written: Redis's clock may have been set back since
+  if (beside.length === 0) return own;
+  const older = beside
+    .map(split)
+    .map(([at, step]) => ({ at, ...(JSON.parse(step) as { state: string }) }));
+  return [...older, ...own].toSorted((a, b) => a.at - b.at);
 }
 
 /**

@@ -212,6 +212,13 @@ export const mutations: readonly Mutation[] = [
     rows: "R9c",
   },
   {
+    name: "what Redis's clock put off before it was set back stays put off",
+    file: "src/queue/relay.ts",
+    was: "await dueAfterSetBack(everyMs);",
+    is: "0 * Number(dueAfterSetBack);",
+    rows: "C2b",
+  },
+  {
     name: "a process whose clock is off takes jobs",
     file: "src/start/clock.ts",
     was: "clockProblem(clock) === undefined && (untilClosed || !isStopping)",

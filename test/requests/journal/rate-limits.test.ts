@@ -46,6 +46,18 @@ describe("asking for more changes than policy allows", () => {
       await here.store.countAgainstLimits(turn("U0OLIVIA", "the-same"));
   });
 
+  it("counts what was taken before Redis's clock was set back from then on, for a minute", async () => {
+    await using here = await journal();
+    for (let n = 0; n < 30; n += 1) await here.store.countAgainstLimits(turn("U0OLIVIA", `o-${n}`));
+    const places = here.key("rate", "person", "U0OLIVIA");
+    for (let n = 0; n < 30; n += 1) await here.redis.zincrby(places, 3_600_000, `o-${n}`);
+    await expect(here.store.countAgainstLimits(turn("U0OLIVIA", "late"))).rejects.toMatchObject({
+      hint: expect.stringMatching(/^Try again in (1 min|\d+ s)\. /),
+    });
+    const taken = await here.redis.zrange(places, "-1", "-1", "WITHSCORES");
+    expect(Number(taken[1])).toBeLessThanOrEqual(await here.store.now());
+  });
+
   it("frees a place a minute after it was taken", async () => {
     await using here = await journal();
     for (let n = 0; n < 30; n += 1) await here.store.countAgainstLimits(turn("U0OLIVIA", `o-${n}`));

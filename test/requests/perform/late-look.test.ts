@@ -4,6 +4,8 @@ import { lateLookWork } from "../../../src/requests/perform/late-look.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { interaction, member, restartOf } from "../asking.ts";
+import { lateLookMs } from "../../../src/requests/perform/step.ts";
+import { dueInMs } from "../../support/pending.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 /** A stop of web-2 that two reads after the quiet period found without effect. */
@@ -22,6 +24,8 @@ async function notApplied(here: WorkerHere) {
     if (!request) throw new Error("it is gone");
     await store.move(request, { state, progress, why: state });
   }
+  const ageMs = lateLookMs(here.by.policy.timing);
+  await here.redis.hincrby(here.requestKey(asked.record.id), "changedAt", -ageMs);
   await store.lates.later(asked.record.id, 0);
   return { id: asked.record.id, target };
 }
@@ -64,6 +68,22 @@ describe("a late look at what wasn't applied", () => {
     );
     expect(await stateOf(here, id)).toBe("done");
     expect(await look(here, id)).toEqual([]);
+  });
+
+  it.each([
+    ["comes too early, as what was put off does once Redis's clock was set back", -1],
+    ["is of what ended before that", 3_600_000],
+  ])("is put off where it %s", async (_when, laterMs) => {
+    await using here = await workerHere();
+    const { id } = await notApplied(here);
+    const wholeMs = lateLookMs(here.by.policy.timing);
+    await here.redis.hincrby(here.requestKey(id), "changedAt", wholeMs + laterMs);
+    const calls = here.compute.calls().length;
+    expect(await look(here, id)).toEqual([]);
+    expect(here.compute.calls()).toHaveLength(calls);
+    const inMs = await dueInMs(here.redis, here.by.store.lates, id);
+    expect(inMs).toBeGreaterThan(wholeMs - 10_000);
+    expect(inMs).toBeLessThanOrEqual(wholeMs);
   });
 
   it("waits while the target is under way, and while the service can't be read", async () => {

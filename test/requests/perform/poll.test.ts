@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { poll as pollOf, soonest, lookAt } from "../../../src/requests/perform/poll.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { Progress, StoredRequest } from "../../../src/requests/journal/record.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { cardVersion } from "../../../src/requests/render/render-result.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";
@@ -211,6 +211,31 @@ describe("the poll that requests of a project share", () => {
     expect(before?.progress.quietSince).toBeDefined();
     for (let polls = 0; polls < 3; polls++) await poll(here);
     expect((await store.get(id))?.revision).toBe(before?.revision);
+  });
+
+  it("counts what was sent and read before Redis's clock was set back from then on", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    const { store } = here.by;
+    const [id = ""] = await store.openIds();
+    here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
+    await poll(here);
+    here.compute.edit.setStatus({ vm: "payments/web-1", status: "RUNNING" });
+    await poll(here);
+    const request = await store.get(id);
+    if (!request) throw new Error("it is gone");
+    const { progress, state } = request;
+    const ahead = (await store.now()) + 3_600_000;
+    const times = {
+      sentAt: ahead,
+      sameSince: ahead,
+      lastLook: { ...progress.lastLook, at: ahead },
+    };
+    await store.move(request, { state, progress: { ...progress, ...times } as Progress });
+    await vi.waitUntil(async () => (await poll(here)) === undefined, 5_000);
+    const done = await store.get(id);
+    expect([done?.state, done?.progress.why]).toEqual(["done", "read RUNNING"]);
+    expect(done?.progress.sentAt).toBeLessThanOrEqual(await store.now());
   });
 
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {

@@ -3,6 +3,7 @@ import { dueInMs } from "../../support/pending.ts";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createCompute } from "../../../src/compute/create-compute.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
+import { advance } from "../../../src/requests/perform/perform.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
@@ -80,6 +81,23 @@ describe("between claim and send", () => {
     here.by.durable = async () => undefined;
     if (returned) await send(returned, here);
     expect(here.compute.writes()).toHaveLength(1);
+  });
+
+  it("a claim that was given back before Redis's clock was set back is made again at once", async () => {
+    await using here = await workerHere();
+    const { id } = (await asked(here)).record;
+    const { store, redis } = { ...here.by, ...here };
+    const step = async () => {
+      await advance(id, here.by);
+      return here.compute.writes().length;
+    };
+    const request = await store.get(id);
+    if (!request) throw new Error("it is gone");
+    const notBefore = (await store.now()) + 3_600_000;
+    await store.move(request, { state: "authorized", progress: { notBefore }, why: "given back" });
+    expect(await step()).toBe(0);
+    await redis.hincrby(here.requestKey(id), "changedAt", 3_595_000);
+    expect(await step()).toBe(1);
   });
 
   it.each(["claim", "ledger", "send"])(

@@ -89,3 +89,21 @@ it("a turn is marked as it is taken, and neither while it waits nor where the ma
   expect(await marked("e")).toBe("posting 1");
   expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).toBeNull();
 });
+
+it("nothing waits for turns and pauses from before Redis's clock was set back", async () => {
+  await using at = await limiting();
+  const hourMs = 3_600_000;
+  const bucket = at.key("pace", "post", "C01OPS");
+  const [seconds] = await at.redis.time();
+  const ahead = Number(seconds) * 1000 + hourMs;
+  await at.redis.set(bucket, `${ahead + 5_000} ${ahead}`);
+  // Four that waited then, and wait no longer
+  for (const id of ["1", "2", "3", "4"]) {
+    await at.redis.zadd(at.key("line", "post", "C01OPS"), ahead - hourMs - 60_000, id);
+    await at.redis.hset(at.key("turns", "post", "C01OPS"), id, ahead + 2_000);
+  }
+  expect(await at.post("a", "result")).toBe(0);
+  // What Slack says since counts
+  for (const id of ["b", "c", "d"]) expect(await at.post(id, "result")).toBe(0);
+  expect(await at.post("e", "result")).toBe(1);
+});

@@ -108,6 +108,61 @@ export const clockStepRows: Row[] = [
     },
   },
   {
+    id: "C2b",
+    fault: "the clock of Redis' host jumps 10 min ahead, requests are made, and it jumps back",
+    must: "they are done within seconds after that, not after 10 min",
+    // The jump ahead passes the deadline of what is in progress
+    unknown: "any",
+    async run({ seed }) {
+      const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-clock-"));
+      try {
+        const clock = await steppedClock(folder);
+        if (typeof clock === "string") return { wrong: [], notes: [], notRun: clock };
+        return await onStage(
+          {
+            seed,
+            workers: 0,
+            gateways: 0,
+            vms: 40,
+            redis: { env: clock.env, args: clock.args },
+            transitionMs: [400, 900],
+          },
+          async (stage) => {
+            const take = fresh(stage);
+            for (const role of ["gateway", "worker", "worker"] as const)
+              await stage.addBot(role, { clockOffMs: 0 });
+            await stage.connected(1);
+            const kinds = ["vm start", "vm restart"];
+            for (let n = 0; n < 4; n++) await askEach(stage, take, kinds);
+            await stage.until(({ state }) => state === "accepted" || state === "sending");
+            await clock.set(10 * minute);
+            stage.faults += 1;
+            await untilClocksDiffer(stage, stage.bots.length);
+            const meanwhile: Awaited<ReturnType<typeof askEach>> = [];
+            for (let n = 0; n < 3; n++) meanwhile.push(...(await askEach(stage, take, kinds)));
+            for (const { target } of meanwhile)
+              await stage.until((one) => one.target === target && one.state === "authorized");
+            await clock.set(0);
+            stage.faults += 1;
+            const backAt = performance.now();
+            for (const { target } of meanwhile)
+              await stage.until((one) => one.target === target && one.state === "done");
+            const seconds = Math.round((performance.now() - backAt) / 1000);
+            // What was in progress ends, too
+            await stage.quiet(45_000);
+            return judged(
+              await stage.check(),
+              [[`what was asked for meanwhile is done ${seconds} s later`, seconds <= 20]],
+              { notes: [`${seconds} s`] },
+            );
+          },
+        );
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  },
+  {
     id: "C4",
     fault: "a digest at 02:30 on both days the clocks change; its worker is killed",
     must: "one digest on each day",
