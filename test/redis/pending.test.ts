@@ -128,7 +128,7 @@ it("is due once Redis's time was set back, and told as overdue; a slow answer is
   await redis.zadd(pending.list, (await redisNow(redis)) + 3_600_000.5, "notice taken");
   await redis.set(latest, (await redisNow(redis)) + 900);
   expect(await dueAfterSetBack(500)).toBe(0);
-  expect(await pending.take("ahead")).toEqual({ waitMs: expect.any(Number) });
+  expect(await pending.take("ahead")).toHaveProperty("waitMs");
   await redis.set(latest, (await redisNow(redis)) + 3_600_000);
   expect(await dueAfterSetBack(500)).toBeGreaterThan(3_590_000);
   const overdue = await createOverdue(redis, key)(10, 500);
