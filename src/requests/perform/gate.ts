@@ -37,7 +37,7 @@ export async function gate(
   try {
     person = await by.person(record.requester.id, record.requester.teamId);
   } catch {
-    return { is: "later", why: "Slack can't confirm who you are right now" };
+    return { is: "later", why: unconfirmed };
   }
   let read: TargetReading;
   let target: Target | undefined;
@@ -64,9 +64,8 @@ export async function gate(
   const hidden = hiddenVms(read);
   if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
   const vmIds = vms.map(({ id }) => id);
-  const refused = refusal({
+  const asked = {
     policy: by.policy,
-    person,
     ourTeamId: by.ourTeamId,
     command,
     targets: [target],
@@ -76,8 +75,17 @@ export async function gate(
     breakGlass: record.breakGlass === true && !record.approval,
     isSafety: record.via === "safety",
     isUndo: await isUndo(record, by.store),
-  });
-  if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
+  };
+  if (refusal({ ...asked, person })) {
+    try {
+      // Whoever joined a group seconds ago is already known to the gateway that took the request
+      person = await by.person(record.requester.id, record.requester.teamId, { fresh: true });
+    } catch {
+      return { is: "later", why: unconfirmed };
+    }
+    const refused = refusal({ ...asked, person });
+    if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
+  }
   const unapproved = await approvalProblem(request, command, { target, vms }, by);
   if (unapproved) return unapproved;
   if (command.on === "new-project") {
@@ -125,6 +133,7 @@ const untrusted = `${certificate}; nothing was sent`;
 /** Freezes and messages say the same of a 401 or 403. */
 export const keyRefused = (status: number) =>
   `the compute service rejected Gatehouse's API key (${status})`;
+const unconfirmed = "Slack can't confirm who you are right now";
 export const underNewPolicy = "Request again under the new policy.";
 
 function whenUnreadable(error: unknown): ClosedStop {

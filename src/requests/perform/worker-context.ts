@@ -24,7 +24,7 @@ export interface WorkerContext {
   standstill(): string | undefined;
   ourTeamId: string;
   /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */
-  person(id: string, teamId: string): Promise<Person>;
+  person(id: string, teamId: string, how?: { fresh: boolean }): Promise<Person>;
   /** The name of a project as last read; undefined for one that isn't known. */
   projectName(id: string): Promise<string | undefined>;
   workerId: string;

@@ -49,7 +49,10 @@ export function createPeople(options: PeopleOptions) {
     const ask = () => listGroups(web, { ...args, include_users: true }, ids.split(","));
     const id = hash("sha256", ids).slice(0, 16);
     const { answer, ageMs } = options.shared
-      ? await options.shared.get({ id, atMostMs, limitedMs: cacheMs }, ask)
+      ? await options.shared.get(
+          { id, atMostMs: Math.max(atMostMs, Math.min(freshMs, cacheMs)), limitedMs: cacheMs },
+          ask,
+        )
       : { answer: await ask(), ageMs: 0 };
     if (!answer.ok) throw new Unanswered(answer, "the user groups");
     return { is: groupsIn(answer.data), ageMs };
@@ -57,6 +60,8 @@ export function createPeople(options: PeopleOptions) {
 
   const groupsNow = (atMostMs: number) =>
     groups.get([...new Set(options.groupIds())].toSorted().join(","), atMostMs);
+  /** What all processes were told counts only until a group changed; what this one remembers may be from before. */
+  const groupsAnew = () => groupsNow(options.shared ? 0 : freshMs);
 
   /** Throws CannotTell for a group that is disabled, unknown, or listed without its members. */
   function membersIn(all: Groups, groupId: string): readonly string[] {
@@ -68,7 +73,7 @@ export function createPeople(options: PeopleOptions) {
   }
 
   return {
-    /** At most `cacheMs` old, `fresh` (for votes) two seconds. `teamId` is from the delivery. Throws CannotTell. */
+    /** At most `cacheMs` old, `fresh` (for votes, and before a refusal) two seconds, groups as they changed since. `teamId` is from the delivery. Throws CannotTell. */
     async person(
       userId: string,
       teamId: string,
@@ -80,7 +85,7 @@ export function createPeople(options: PeopleOptions) {
         throw new CannotTell("Slack named no one", "Try again in Slack.");
       const [user, known] = await Promise.all([
         users.get(userId, atMostMs),
-        groupIds.length === 0 ? undefined : groupsNow(atMostMs),
+        groupIds.length === 0 ? undefined : fresh ? groupsAnew() : groupsNow(atMostMs),
       ]);
       const isIn = (groupId: string) => known && membersIn(known, groupId).includes(userId);
       const home = options.home();

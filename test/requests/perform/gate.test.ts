@@ -104,6 +104,15 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     expect(here.compute.writes()).toEqual([]);
   });
 
+  it("opens for a requester who joined seconds ago, as far as this worker doesn't know yet", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    const { person } = here.by;
+    here.by.person = async (id, teamId, how) =>
+      how?.fresh ? person(id, teamId) : { ...(await person(id, teamId)), groups: [] };
+    expect((await verdict(request, here)).is).toBe("open");
+  });
+
   it("waits while Slack can't say who the requester is", async () => {
     await using here = await workerHere();
     const request = await asked(here);

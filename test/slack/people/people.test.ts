@@ -4,8 +4,10 @@ import { silentLog } from "../../../src/log/log.ts";
 import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
 import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";
 import { createPeople } from "../../../src/slack/people/people.ts";
+import { type SharedAnswer, createSharedAnswer } from "../../../src/slack/people/shared-answer.ts";
 import type { WebAnswer } from "../../../src/slack/web-answer.ts";
 import { createWeb } from "../../../src/slack/web.ts";
+import { testRedis } from "../../support/with-redis.ts";
 
 const home = { teamId: "T01", enterpriseId: "E01" };
 const full = {
@@ -18,7 +20,10 @@ const full = {
   profile: {},
 };
 
-async function peopleOfSandbox(groupIds: string[] = ["S01ONCALL", "S02LEADS"]) {
+async function peopleOfSandbox(
+  groupIds: string[] = ["S01ONCALL", "S02LEADS"],
+  shared?: SharedAnswer,
+) {
   const slack = await startSandboxSlack({ rateLimits: "off" });
   const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() });
   let time = 0;
@@ -27,6 +32,7 @@ async function peopleOfSandbox(groupIds: string[] = ["S01ONCALL", "S02LEADS"]) {
     home: () => ({ teamId: slack.workspace.team.id }),
     groupIds: () => groupIds,
     now: () => time,
+    ...(shared && { shared }),
   });
   return {
     slack,
@@ -144,6 +150,26 @@ describe("who somebody is", () => {
     world.people.forget();
     await world.people.person("U0OLIVIA", team);
     expect(counts()).toEqual([6, 4]);
+  });
+
+  it("goes by groups as they changed since, before a vote or a refusal, though all were asked for just now", async () => {
+    await using here = await testRedis();
+    const changes = here.key("changes");
+    await using world = await peopleOfSandbox(
+      ["S01ONCALL"],
+      createSharedAnswer({ ...here, name: "user-groups", changes, secret: () => "xoxb-test" }),
+    );
+    const groups = async (how?: { fresh: boolean }) =>
+      (await world.people.person("U0ADA", world.slack.workspace.team.id, how)).groups;
+    expect(await groups()).toEqual([]);
+    expect(await groups({ fresh: true })).toEqual([]);
+    world.slack.edit.setGroupMembers("oncall", ["olivia", "ada"]);
+    // As another process has it, which Slack told
+    await here.redis.incr(changes);
+    world.later(1);
+    expect(await groups()).toEqual([]);
+    expect(await groups({ fresh: true })).toEqual(["S01ONCALL"]);
+    expect(world.slack.calls("usergroups.list")).toHaveLength(2);
   });
 
   it("can't be told when Slack is away, limits us, or knows no such group: the answer is no", async () => {
