@@ -200,9 +200,9 @@ describe("a gateway that dies", () => {
 describe("what a gateway has in hand", () => {
   it.each([
     ["a minute behind", 60_000],
-    ["ten seconds ahead", -10_000],
+    ["three seconds ahead", -3_000],
   ])("is put off by Redis's clock where the gateway's own is %s", async (_how, byMs) => {
-    const heartbeatMs = 3_000;
+    const heartbeatMs = 1_000;
     const now = () => Date.now() + byMs;
     const own = await gateway(await place(), { heartbeatMs, now });
     await own.store(command("1"));
@@ -216,11 +216,11 @@ describe("what a gateway has in hand", () => {
       return id === undefined ? undefined : Number(score) / 0x1000 - now();
     };
     const dead = 5 * heartbeatMs;
-    expect(await dueInMs()).toBeGreaterThan(dead - 1_000);
+    expect(await dueInMs()).toBeGreaterThan(dead - 400);
     expect(await dueInMs()).toBeLessThan(dead + 1);
-    await expect.poll(dueInMs, { timeout: 5_000 }).toBeLessThan(dead - 2_000);
+    await expect.poll(dueInMs, { timeout: 5_000 }).toBeLessThan(dead - 500);
     // Its heartbeat
-    await expect.poll(dueInMs, { timeout: 5_000 }).toBeGreaterThan(dead - 1_000);
+    await expect.poll(dueInMs, { timeout: 5_000 }).toBeGreaterThan(dead - 400);
     await own.finish(command("1"));
   });
 

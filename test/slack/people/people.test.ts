@@ -163,7 +163,7 @@ describe("who somebody is", () => {
       (await world.people.person("U0ADA", world.slack.workspace.team.id, how)).groups;
     expect(await groups()).toEqual([]);
     expect(await groups({ fresh: true })).toEqual([]);
-    world.slack.edit.setGroupMembers("oncall", ["olivia", "ada"]);
+    await world.slack.edit.setGroupMembers("oncall", ["olivia", "ada"]);
     // As another process has it, which Slack told
     await here.redis.incr(changes);
     world.later(1);
