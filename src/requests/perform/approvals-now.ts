@@ -56,20 +56,27 @@ export async function approvalProblem(
   const exactly = "Request again: approvals cover exactly what was shown.";
   if (changed) return { is: "closed", why: changed, hint: exactly };
   const needs = needsOf(by.policy, approval);
-  const approvers: Person[] = [];
-  try {
+  const countNow = async (how?: { fresh: boolean }): Promise<number> => {
+    const { id, teamId } = record.requester;
     const { ourTeamId } = by;
-    const requester = await by.person(record.requester.id, record.requester.teamId);
+    const requester = await by.person(id, teamId, how);
+    const approvers: Person[] = [];
     for (const { voterId, vote } of votes) {
       if (vote !== "approve") continue;
-      const voter = await by.person(voterId, record.requester.teamId);
+      const voter = await by.person(voterId, teamId, how);
       if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, approvers }))
         approvers.push(voter);
     }
+    return countApprovals(votes, digest, new Set(approvers.map((one) => one.id)));
+  };
+  let counted: number;
+  try {
+    counted = await countNow();
+    // The gateway that counted a vote may know of a group's new member before this worker does
+    if (counted < approval.required) counted = await countNow({ fresh: true });
   } catch {
     return { is: "later", why: "Slack can't confirm that the approvers may still approve" };
   }
-  const counted = countApprovals(votes, digest, new Set(approvers.map(({ id }) => id)));
   if (counted >= approval.required) return undefined;
   const why = `${counted} of ${approval.required} approvals are still valid`;
   const lost = "An approver lost the right to approve, or approved with two accounts.";

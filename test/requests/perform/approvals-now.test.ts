@@ -69,6 +69,17 @@ describe("approvals, counted again right before the send", () => {
     expect(await alarms(here)).toEqual([]);
   });
 
+  it("count of somebody who joined seconds ago, as far as this worker doesn't know yet", async () => {
+    await using here = await workerHere();
+    const id = await approved(here, ["U0AMIR"]);
+    const { person } = here.by;
+    here.by.person = async (who, teamId, how) => {
+      const known = await person(who, teamId);
+      return how?.fresh || who !== "U0AMIR" ? known : { ...known, id: "U0NOBODY", groups: [] };
+    };
+    expect((await verdict(here, id)).is).toBe("open");
+  });
+
   it("wait while Slack can't be asked about an approver", async () => {
     await using here = await workerHere();
     const id = await approved(here, ["U0AMIR"]);
