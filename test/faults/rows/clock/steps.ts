@@ -4,10 +4,37 @@ import path from "node:path";
 import { pendingApprovals, press, tryPress, voting } from "../../people/approvals.ts";
 import { changesOfClocks, overTheChange, zone } from "./summer-time.ts";
 import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
-import { askEach, type Expectation, fresh, judged, onStage, type Row } from "../row.ts";
+import { askEach, type Expectation, fresh, judged, onStage, type Row, type Story } from "../row.ts";
+import type { Stage } from "../../stage/stage.ts";
 import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { sendWhileStepping } from "./signed-volley.ts";
 import { steppedClock } from "../../stage/step-clock.ts";
+
+type ClockOfRedis = Exclude<Awaited<ReturnType<typeof steppedClock>>, string>;
+
+/** A gateway and two workers, and a Redis whose host has a clock of its own. */
+async function withClockOfRedis(
+  options: { seed: number; policy?: string },
+  story: (stage: Stage, clock: ClockOfRedis) => Promise<Story>,
+): Promise<Story> {
+  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-clock-"));
+  try {
+    const clock = await steppedClock(folder);
+    if (typeof clock === "string") return { wrong: [], notes: [], notRun: clock };
+    const redis = { env: clock.env, args: clock.args };
+    return await onStage(
+      { ...options, workers: 0, gateways: 0, vms: 40, redis, transitionMs: [400, 900] },
+      async (stage) => {
+        for (const role of ["gateway", "worker", "worker"] as const)
+          await stage.addBot(role, { clockOffMs: 0 });
+        await stage.connected(1);
+        return story(stage, clock);
+      },
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 export const clockStepRows: Row[] = [
   {
@@ -16,96 +43,67 @@ export const clockStepRows: Row[] = [
     must: "no process takes work meanwhile; then all goes on",
     // The jump passes the deadline of everything in progress: what has not settled by then is left to a person
     unknown: "any",
-    async run({ seed }) {
-      const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-clock-"));
-      try {
-        const clock = await steppedClock(folder);
-        if (typeof clock === "string") return { wrong: [], notes: [], notRun: clock };
-        return await onStage(
+    run: ({ seed }) =>
+      withClockOfRedis({ seed, policy: voting }, async (stage, clock) => {
+        const take = fresh(stage);
+        const others = ["vm start", "vm restart"];
+        const [waits] = await askEach(stage, take, ["vm stop"]);
+        const [pending] = await pendingApprovals(stage, 1);
+        for (let n = 0; n < 4; n++) await askEach(stage, take, others);
+        await stage.until(({ state }) => state === "accepted" || state === "sending");
+        const [before] = await stage.redis.time();
+        await clock.set(10 * minute);
+        stage.faults += 1;
+        const [after] = await stage.redis.time();
+        await untilClocksDiffer(stage, stage.bots.length);
+        const isThere = await tryPress(stage, "amir", pending);
+        const meanwhile = await askEach(stage, take, others);
+        for (const { target } of meanwhile)
+          await stage.until((one) => one.target === target && one.state === "authorized");
+        const isMeanwhile = (one: { target: string }) =>
+          meanwhile.some(({ target }) => target === one.target);
+        const held = (await stage.journal()).filter(isMeanwhile).map(({ state }) => state);
+        for (const bot of stage.bots) await bot.setClock(10 * minute);
+        await untilClocksDiffer(stage, 0);
+        for (let n = 0; n < 2; n++) await askEach(stage, take, others);
+        const [asked] = await askEach(stage, take, ["vm stop"]);
+        await stage.until(
+          ({ target, fields }) => target === asked?.target && fields["card"] !== undefined,
+        );
+        const later = (await pendingApprovals(stage, 1)).find(
+          ({ target }) => target === asked?.target,
+        );
+        await press(stage, "amir", later);
+        const journal = await stage.quiet(45_000);
+        const stateOf = (target?: string) => journal.find((one) => one.target === target)?.state;
+        const verdict = await stage.check();
+        return judged(
+          verdict,
+          [
+            [
+              `Redis is 10 min further (${Number(after) - Number(before)} s)`,
+              Number(after) - Number(before) >= 600,
+            ],
+            [
+              `the approval came too late by then (${stateOf(waits?.target)})`,
+              stateOf(waits?.target) !== "done",
+            ],
+            [
+              `nothing that was asked for meanwhile was begun (${held.join(" ")})`,
+              held.every((state) => state === "authorized"),
+            ],
+            ["it was done afterwards", meanwhile.every(({ target }) => stateOf(target) === "done")],
+            [
+              `one that was asked for after it is done (${stateOf(asked?.target)})`,
+              stateOf(asked?.target) === "done",
+            ],
+          ],
           {
-            seed,
-            workers: 0,
-            gateways: 0,
-            vms: 40,
-            policy: voting,
-            redis: { env: clock.env, args: clock.args },
-            transitionMs: [400, 900],
-          },
-          async (stage) => {
-            const take = fresh(stage);
-            for (const role of ["gateway", "worker", "worker"] as const)
-              await stage.addBot(role, { clockOffMs: 0 });
-            await stage.connected(1);
-            const others = ["vm start", "vm restart"];
-            const [waits] = await askEach(stage, take, ["vm stop"]);
-            const [pending] = await pendingApprovals(stage, 1);
-            for (let n = 0; n < 4; n++) await askEach(stage, take, others);
-            await stage.until(({ state }) => state === "accepted" || state === "sending");
-            const [before] = await stage.redis.time();
-            await clock.set(10 * minute);
-            stage.faults += 1;
-            const [after] = await stage.redis.time();
-            await untilClocksDiffer(stage, stage.bots.length);
-            const isThere = await tryPress(stage, "amir", pending);
-            const meanwhile = await askEach(stage, take, others);
-            for (const { target } of meanwhile)
-              await stage.until((one) => one.target === target && one.state === "authorized");
-            const isMeanwhile = (one: { target: string }) =>
-              meanwhile.some(({ target }) => target === one.target);
-            const held = (await stage.journal()).filter(isMeanwhile).map(({ state }) => state);
-            for (const bot of stage.bots) await bot.setClock(10 * minute);
-            await untilClocksDiffer(stage, 0);
-            for (let n = 0; n < 2; n++) await askEach(stage, take, others);
-            const [asked] = await askEach(stage, take, ["vm stop"]);
-            await stage.until(
-              ({ target, fields }) => target === asked?.target && fields["card"] !== undefined,
-            );
-            const later = (await pendingApprovals(stage, 1)).find(
-              ({ target }) => target === asked?.target,
-            );
-            await press(stage, "amir", later);
-            const journal = await stage.quiet(45_000);
-            const stateOf = (target?: string) =>
-              journal.find((one) => one.target === target)?.state;
-            const verdict = await stage.check();
-            return judged(
-              verdict,
-              [
-                [
-                  `Redis is 10 min further (${Number(after) - Number(before)} s)`,
-                  Number(after) - Number(before) >= 600,
-                ],
-                [
-                  `the approval came too late by then (${stateOf(waits?.target)})`,
-                  stateOf(waits?.target) !== "done",
-                ],
-                [
-                  `nothing that was asked for meanwhile was begun (${held.join(" ")})`,
-                  held.every((state) => state === "authorized"),
-                ],
-                [
-                  "it was done afterwards",
-                  meanwhile.every(({ target }) => stateOf(target) === "done"),
-                ],
-                [
-                  `one that was asked for after it is done (${stateOf(asked?.target)})`,
-                  stateOf(asked?.target) === "done",
-                ],
-              ],
-              {
-                // A worker may have taken the buttons away before; C3b makes sure that none does
-                notes: [
-                  `the button was ${isThere ? "" : "not "}there`,
-                  JSON.stringify(verdict.ends),
-                ],
-              },
-            );
+            // A worker may have taken the buttons away before; C3b makes sure that none does
+            notes: [`the button was ${isThere ? "" : "not "}there`, JSON.stringify(verdict.ends)],
           },
         );
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
-    },
+      }),
   },
   {
     id: "C2b",
@@ -113,54 +111,33 @@ export const clockStepRows: Row[] = [
     must: "they are done within seconds after that, not after 10 min",
     // The jump ahead passes the deadline of what is in progress
     unknown: "any",
-    async run({ seed }) {
-      const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-clock-"));
-      try {
-        const clock = await steppedClock(folder);
-        if (typeof clock === "string") return { wrong: [], notes: [], notRun: clock };
-        return await onStage(
-          {
-            seed,
-            workers: 0,
-            gateways: 0,
-            vms: 40,
-            redis: { env: clock.env, args: clock.args },
-            transitionMs: [400, 900],
-          },
-          async (stage) => {
-            const take = fresh(stage);
-            for (const role of ["gateway", "worker", "worker"] as const)
-              await stage.addBot(role, { clockOffMs: 0 });
-            await stage.connected(1);
-            const kinds = ["vm start", "vm restart"];
-            for (let n = 0; n < 4; n++) await askEach(stage, take, kinds);
-            await stage.until(({ state }) => state === "accepted" || state === "sending");
-            await clock.set(10 * minute);
-            stage.faults += 1;
-            await untilClocksDiffer(stage, stage.bots.length);
-            const meanwhile: Awaited<ReturnType<typeof askEach>> = [];
-            for (let n = 0; n < 3; n++) meanwhile.push(...(await askEach(stage, take, kinds)));
-            for (const { target } of meanwhile)
-              await stage.until((one) => one.target === target && one.state === "authorized");
-            await clock.set(0);
-            stage.faults += 1;
-            const backAt = performance.now();
-            for (const { target } of meanwhile)
-              await stage.until((one) => one.target === target && one.state === "done");
-            const seconds = Math.round((performance.now() - backAt) / 1000);
-            // What was in progress ends, too
-            await stage.quiet(45_000);
-            return judged(
-              await stage.check(),
-              [[`what was asked for meanwhile is done ${seconds} s later`, seconds <= 20]],
-              { notes: [`${seconds} s`] },
-            );
-          },
+    run: ({ seed }) =>
+      withClockOfRedis({ seed }, async (stage, clock) => {
+        const take = fresh(stage);
+        const kinds = ["vm start", "vm restart"];
+        for (let n = 0; n < 4; n++) await askEach(stage, take, kinds);
+        await stage.until(({ state }) => state === "accepted" || state === "sending");
+        await clock.set(10 * minute);
+        stage.faults += 1;
+        await untilClocksDiffer(stage, stage.bots.length);
+        const meanwhile: Awaited<ReturnType<typeof askEach>> = [];
+        for (let n = 0; n < 3; n++) meanwhile.push(...(await askEach(stage, take, kinds)));
+        for (const { target } of meanwhile)
+          await stage.until((one) => one.target === target && one.state === "authorized");
+        await clock.set(0);
+        stage.faults += 1;
+        const backAt = performance.now();
+        for (const { target } of meanwhile)
+          await stage.until((one) => one.target === target && one.state === "done");
+        const seconds = Math.round((performance.now() - backAt) / 1000);
+        // What was in progress ends, too
+        await stage.quiet(45_000);
+        return judged(
+          await stage.check(),
+          [[`what was asked for meanwhile is done ${seconds} s later`, seconds <= 20]],
+          { notes: [`${seconds} s`] },
         );
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
-    },
+      }),
   },
   {
     id: "C4",
