@@ -20,7 +20,7 @@ export interface NotedRead {
 export interface InventoryState {
   /** When the last complete refresh ended (Redis, ms), undefined before the first. */
   refreshedAt: number | undefined;
-  /** Of what was written last: it grows with every change, whatever the clocks say. 0 before the first. */
+  /** It grows with every change that is written, whatever the clocks say. 0 before the first. */
   version: number;
   /** The last refresh failed or is overdue. */
   stale: boolean;

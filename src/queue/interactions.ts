@@ -165,7 +165,7 @@ export function createInteractions(options: InteractionsOptions) {
     const job = await queue.getJob(jobIdOf(id));
     // It was acknowledged, and a failover lost it
     if (!job) {
-      // What was refused meanwhile left on purpose
+      // A refused form takes its job away on purpose, so that it may come again
       if (inHand.get(id) === held) await add(held.interaction);
       return;
     }

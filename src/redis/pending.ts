@@ -95,7 +95,7 @@ export type PendingKind =
 export type Pending = ReturnType<typeof createPending>;
 
 /**
- * What is pending of one kind. `later` adds its job at once: the worker that takes it too early delays it until its time.
+ * The part of the list that one kind has. `later` adds a job at once: a worker that takes it too early delays it until its time.
  */
 export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) {
   const list = pendingList(key);

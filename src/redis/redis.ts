@@ -227,7 +227,7 @@ export async function redisNow(redis: RedisClient): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** By so much Redis's time may fall back without a step: a failover between clocks that agree (ms). */
+/** Redis's time falls back by up to so much (ms) without a step: a failover may do that, between clocks that agree. */
 export const setBackMs = 1_000;
 
 /** Whether a time that was stored is from before Redis's clock was set back: it lies in the future, and says nothing of now. */

@@ -99,7 +99,7 @@ interface Data<Schema extends ArgsSchema, Context> {
   at: string;
   /** What it does for a program, where the command's summary speaks of buttons or charts. */
   summary?: string;
-  /** What of `readData` leaves, and how it is described. Times are ISO 8601. */
+  /** The fields of `readData` that programs get, with their descriptions. Times are ISO 8601. */
   shape: z.ZodObject;
   readData(args: z.output<Schema>, context: Context): Promise<object>;
 }

@@ -157,7 +157,7 @@ export async function checkLedger(
   const missing = behind.filter((entry) => !named.has(sendId(entry)));
   if (missing.length > 0) {
     log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
-    // Of a request with several attempts several sends are missing
+    // A request with several attempts may lack several sends
     const requests = [...new Map(missing.map((entry) => [entry.request, entry])).values()];
     const some = requests
       .slice(0, 5)

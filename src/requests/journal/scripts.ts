@@ -26,7 +26,7 @@ const messagesOf = `'${pendingKinds.messages} ' .. `;
 const stepOf = `'${pendingKinds.step} ' .. `;
 const pollOf = `'${pendingKinds.poll} ' .. `;
 
-/** Its messages are to be looked at now: an edit that waits for its turn must not hold up a message that this move owes. */
+/** Makes its messages due now: an edit that waits for its turn must not hold up a message that this move owes. */
 export const owesMessages = (pending: string, id: string) =>
   `redis.call('ZADD', ${pending}, now, ${messagesOf}${id})`;
 /** It has a step to take. */

@@ -9,7 +9,7 @@ interface Place {
   since: number;
 }
 
-/** Those that found no slot left, in the order of their last turn: until when each comes again (ms). */
+/** The requests that found no slot left, in the order of their last turn, with the latest time at which each comes again (ms). */
 type Waiting = Map<string, number>;
 
 /**

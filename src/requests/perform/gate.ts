@@ -78,7 +78,7 @@ export async function gate(
   };
   if (refusal({ ...asked, person })) {
     try {
-      // Whoever joined a group seconds ago is already known to the gateway that took the request
+      // The gateway that took the request may know of a group's new member before this worker does
       person = await by.person(record.requester.id, record.requester.teamId, { fresh: true });
     } catch {
       return { is: "later", why: unconfirmed };

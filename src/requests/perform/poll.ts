@@ -100,8 +100,8 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
 }
 
 /**
- * What was sent or read before Redis's clock was set back counts from now on: else it would be waited for until that time comes again. Later
- * than it was, so it proves nothing too early.
+ * Lets what was sent or read before Redis's clock was set back count from now on: a poll would otherwise wait until that time comes again. Now
+ * is later than it was, so nothing is proven too early.
  */
 async function countFromNow(
   waiting: readonly StoredRequest[],

@@ -34,7 +34,7 @@ export interface Owes {
 
 /** The delay of what this process can't read (ms): another may, with the command of its release. It grows as long as nobody does. */
 const unreadMs = { first: 1_000, most: 60_000 };
-/** So many are remembered that can't be read. */
+/** A process remembers at most so many that it can't read. */
 const mostUnread = 1_000;
 
 /**
@@ -53,10 +53,10 @@ export function deliveryWork(
   options: Parameters<typeof createPostOnce>[0],
 ): PendingWork[] {
   const postOnce = createPostOnce(options);
-  /** What this process can't read, as `<kind> <id>`, and since when (ms by the monotonic clock). */
+  /** Since when this process hasn't been able to read each `<kind> <id>` (ms by the monotonic clock). */
   const unread = new Map<string, number>();
 
-  /** Until it is read again (ms). Said once: no process may ever read it. */
+  /** Returns how long it waits until it is read again (ms). The log names it once, since perhaps no process can ever read it. */
   function waitUnread(kind: string, id: string): number {
     const subject = `${kind} ${id}`;
     const now = performance.now();

@@ -405,7 +405,7 @@ export function createPostOnce(options: {
     };
   }
 
-  /** Of a post whose answer was lost: it counts as in flight for `unsureMs` more. */
+  /** Marks a post whose answer was lost: it counts as in flight for `unsureMs` more. */
   async function lostMark(): Promise<string> {
     return `posting ${(await ages.now()) - callMs + unsureMs}`;
   }
