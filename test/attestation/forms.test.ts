@@ -10,6 +10,7 @@ import {
   decodeDer,
   formOf,
 } from "../../src/verifier/endorsement-form.ts";
+import { quickest } from "../support/quickest.ts";
 import { intelOf, readVectorFile, vectorOf } from "../verifier/vectors.ts";
 
 const vectorFolder = join(import.meta.dirname, "../verifier/vectors");
@@ -271,11 +272,12 @@ describe("decoding", () => {
 
   it("takes no time over a megabyte of what looks like its beginning", () => {
     const hostile = Buffer.from("-----BEGIN X509 CRL-----".repeat(40_000));
-    const startedAt = performance.now();
-    decodeDer(hostile, "X509 CRL");
-    decodeChain(hostile);
-    decodeAnswer(hostile);
-    formOf(hostile);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const tookMs = quickest(() => {
+      decodeDer(hostile, "X509 CRL");
+      decodeChain(hostile);
+      decodeAnswer(hostile);
+      formOf(hostile);
+    });
+    expect(tookMs).toBeLessThan(1_000);
   });
 });

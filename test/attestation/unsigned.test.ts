@@ -20,6 +20,7 @@ import { inspectEndorsement } from "../../src/verifier/inspect-endorsement.ts";
 import { vendorRoots } from "../../src/verifier/roots.ts";
 import { mintSnp } from "../../sandbox/evidence/mint-snp.ts";
 import { mintTdx } from "../../sandbox/evidence/mint-tdx.ts";
+import { quickest } from "../support/quickest.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { createMints, dayMs, mintedAt } from "../verifier/judging.ts";
 
@@ -90,18 +91,21 @@ describe("DER that nobody signed", () => {
   it("takes no time, however long it is and wherever it stands", () => {
     const [list, der] = [nulls(4 * 1024 * 1024), nulls(1_000_000)];
     const roots = vendorRoots;
-    const began = performance.now();
-    for (const content of [list, der, Buffer.concat([Buffer.from([0x30, 0x83]), der])]) {
-      for (const kind of [
-        { is: "intel-root-list" },
-        { is: "amd-list", product: "Genoa", signer: "vcek" },
-        { is: "amd-vcek", product: "Genoa", hwid: "00", tcb: "00" },
-      ] as const)
-        expect(inspectEndorsement(kind, { content }, { roots, now: 0 })).toHaveProperty("problem");
-      expect(parseCertificate(content)).toBeUndefined();
-    }
+    const tookMs = quickest(() => {
+      for (const content of [list, der, Buffer.concat([Buffer.from([0x30, 0x83]), der])]) {
+        for (const kind of [
+          { is: "intel-root-list" },
+          { is: "amd-list", product: "Genoa", signer: "vcek" },
+          { is: "amd-vcek", product: "Genoa", hwid: "00", tcb: "00" },
+        ] as const)
+          expect(inspectEndorsement(kind, { content }, { roots, now: 0 })).toHaveProperty(
+            "problem",
+          );
+        expect(parseCertificate(content)).toBeUndefined();
+      }
+    });
     // Seconds, where each value was read
-    expect(performance.now() - began).toBeLessThan(300);
+    expect(tookMs).toBeLessThan(300);
   });
 });
 

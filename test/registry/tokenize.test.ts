@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UserError } from "../../src/errors.ts";
 import { tokenize } from "../../src/registry/invocation.ts";
+import { quickest } from "../support/quickest.ts";
 
 const words = (text: string) => tokenize(text).map((word) => word.text);
 
@@ -131,13 +132,14 @@ describe("words of a command", () => {
           nasty.map((part) => part.repeat(4000 / part.length)),
         ),
         (text) => {
-          const began = performance.now();
-          try {
-            tokenize(text);
-          } catch (error) {
-            expect(error).toBeInstanceOf(UserError);
-          }
-          expect(performance.now() - began).toBeLessThan(500);
+          const tookMs = quickest(() => {
+            try {
+              tokenize(text);
+            } catch (error) {
+              expect(error).toBeInstanceOf(UserError);
+            }
+          });
+          expect(tookMs).toBeLessThan(500);
         },
       ),
       { numRuns: 200 },

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { threadCpuMs } from "./thread-cpu.ts";
 
 /**
  * The longest that the event loop was held up while `work` ran, in milliseconds of this thread's CPU time: what else the machine
@@ -25,9 +26,4 @@ export async function longestTurn(work: () => Promise<unknown>): Promise<number>
     await watched;
   }
   return longestMs;
-}
-
-function threadCpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }

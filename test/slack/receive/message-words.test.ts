@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
+import { quickest } from "../../support/quickest.ts";
 import { wordsToUs } from "../../../src/slack/receive/message-words.ts";
 
 const us = "U0GATEHOUSE";
@@ -88,9 +89,10 @@ describe("the words of a message to Gatehouse", () => {
   });
 
   it("take linear time, whatever marks they hold", () => {
-    const began = performance.now();
-    for (const part of ["*a ", "_a_b", "~*_", "*a* ", "`*` ", "<@U1> *", "-", ". ", "please "])
-      words(part.repeat(40_000 / part.length));
-    expect(performance.now() - began).toBeLessThan(2_000);
+    const tookMs = quickest(() => {
+      for (const part of ["*a ", "_a_b", "~*_", "*a* ", "`*` ", "<@U1> *", "-", ". ", "please "])
+        words(part.repeat(40_000 / part.length));
+    });
+    expect(tookMs).toBeLessThan(2_000);
   });
 });
