@@ -8,13 +8,7 @@ import { startDelivery } from "../support/start-delivery.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { type DigestRule, emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
-import {
-  createKeys,
-  type Keys,
-  connectRedis,
-  type RedisClient,
-  redisNow,
-} from "../../src/redis/redis.ts";
+import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
@@ -119,12 +113,9 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const rateLimiter = createRateLimiter(own, key, fast);
     const notices = createNotices({ redis: own, key });
     const delivery = startDelivery([notices.source], {
-      refusal: async () => undefined,
-      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       web,
       rateLimiter,
       log,
-      now: () => redisNow(own),
       redis: own,
       key,
     });

@@ -64,7 +64,7 @@ export interface FuzzWorldOptions {
   sections?: string;
   pace?: Partial<Pace>;
   prepare?: WorldOptions["prepare"];
-  /** What Bolt itself can't read (a body without a user) ends where it comes in: it is caught, logged and acked: no crash. */
+  /** Whether a delivery may fail that Bolt itself can't read (a body without a user): it is caught, logged, and acked, without a crash. */
   mayDeliveriesFail: boolean;
 }
 

@@ -36,7 +36,7 @@ describe("the arguments of a command", () => {
   });
 });
 
-/** What other files do because of a field. Whoever changes one of these changes what is promised. */
+/** Other files act on these fields of a command, so changing one changes what is promised. */
 describe("what is special about some commands", () => {
   it("is that what a result offers next asks where it interrupts", () => {
     const offered = commands.filter(isChange).flatMap(({ next = [] }) => next);

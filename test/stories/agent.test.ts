@@ -42,7 +42,7 @@ describe("an agent that tries to restart production", () => {
     expect(world.compute.writes()).toEqual([]);
     expect(await world.store.recentIds({}, 10)).toEqual([]);
 
-    // What it may propose comes through the same API, and is only a card until someone runs it
+    // An agent proposes through the same API; its proposal is only a card until someone runs it
     const { id } = (await asks("vm snapshot db-1 before-the-fix")).structuredContent as {
       id: string;
     };

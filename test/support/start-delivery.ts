@@ -3,7 +3,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { type PendingWork, startPendingWork } from "../../src/queue/pending-work.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { startRelay } from "../../src/queue/relay.ts";
-import { type Keys, type RedisClient, connectRedis } from "../../src/redis/redis.ts";
+import { type Keys, type RedisClient, connectRedis, redisNow } from "../../src/redis/redis.ts";
 import { type Source, deliveryWork } from "../../src/slack/deliver/deliver.ts";
 
 interface Place {
@@ -63,8 +63,23 @@ export function startWork(
   };
 }
 
-/** Delivers what these sources owe. */
-export const startDelivery = (
+type DeliveryOptions = Parameters<typeof deliveryWork>[1];
+
+/** Delivers what these sources owe, as the sandbox's bot, to a Slack that refuses this app nothing. */
+export function startDelivery(
   sources: readonly Source[],
-  { redis, key, ...options }: Place & Parameters<typeof deliveryWork>[1],
-) => startWork("messages", deliveryWork(sources, options), { redis, key });
+  {
+    redis,
+    key,
+    ...options
+  }: Place & Pick<DeliveryOptions, "web" | "rateLimiter"> & Partial<DeliveryOptions>,
+) {
+  const work = deliveryWork(sources, {
+    log: silentLog(),
+    refusal: async () => undefined,
+    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+    now: () => redisNow(redis),
+    ...options,
+  });
+  return startWork("messages", work, { redis, key });
+}

@@ -10,7 +10,6 @@ import {
   createNotices,
 } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
-import { redisNow } from "../../../src/redis/redis.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
@@ -51,12 +50,9 @@ async function announcing() {
       const usual = createRateLimiter(redis, key, fast);
       const { announce, answer, source } = createNotices({ redis, key });
       const delivery = startDelivery([source], {
-        refusal: async () => undefined,
-        us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
         log,
-        now: () => redisNow(redis),
         redis,
         key,
       });
@@ -183,7 +179,7 @@ describe("a notice", () => {
   it("that was posted before it was announced is kept with its ts in one step", async () => {
     await using here = await announcing();
     const { announce } = createNotices(here);
-    // What it would write beside its script
+    // A write beside its script would fail, as in a process that dies between the two
     const write = vi.spyOn(here.redis, "hset").mockRejectedValue(new Error("it has died"));
     expect(await announce(asking, "1763600000.000100")).toBe(true);
     write.mockRestore();

@@ -68,10 +68,6 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const delivery = startDelivery([source], {
     web,
     rateLimiter,
-    log: silentLog(),
-    refusal: async () => undefined,
-    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
-    now: store.now,
     redis,
     key,
   });
@@ -103,17 +99,13 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
 
 /** Delivers beside `here` what one more source says, which owes no message. */
 const delivering = (
-  { rateLimiter, store, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
+  { rateLimiter, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
   outbox: Source["outbox"],
   readSubject: Source["readSubject"],
 ) =>
   startDelivery([{ outbox, readSubject }], {
     web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
     rateLimiter,
-    log: silentLog(),
-    refusal: async () => undefined,
-    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
-    now: store.now,
     redis,
     key,
   });

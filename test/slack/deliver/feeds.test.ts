@@ -4,7 +4,6 @@ import { renderFeed } from "../../../src/digests/render-feed.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { redisNow } from "../../../src/redis/redis.ts";
 import { createFeeds } from "../../../src/slack/deliver/feeds.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../../src/slack/web.ts";
@@ -33,12 +32,9 @@ async function feeding(interval = 1) {
       if (delivers)
         started.push(
           startDelivery([feeds.source], {
-            refusal: async () => undefined,
-            us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
             web,
             rateLimiter: createRateLimiter(redis, key, limits(interval)),
             log,
-            now: () => redisNow(redis),
             redis,
             key,
           }),

@@ -103,7 +103,7 @@ it("nothing waits for turns and pauses from before Redis's clock was set back", 
     await at.redis.hset(at.key("turns", "post", "C01OPS"), id, ahead + 2_000);
   }
   expect(await at.post("a", "result")).toBe(0);
-  // What Slack says since counts
+  // The bucket counts again from now on
   for (const id of ["b", "c", "d"]) expect(await at.post(id, "result")).toBe(0);
   expect(await at.post("e", "result")).toBe(1);
 });

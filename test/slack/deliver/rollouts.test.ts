@@ -54,12 +54,9 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
       const changes = commands.filter(isChange);
       const source = rolloutSource({ rollouts, commands: changes, editMs: 50 });
       const delivery = startDelivery([source], {
-        refusal: async () => undefined,
-        us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
         log,
-        now: rollouts.now,
         redis,
         key,
       });

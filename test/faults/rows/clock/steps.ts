@@ -130,7 +130,7 @@ export const clockStepRows: Row[] = [
         for (const { target } of meanwhile)
           await stage.until((one) => one.target === target && one.state === "done");
         const seconds = Math.round((performance.now() - backAt) / 1000);
-        // What was in progress ends, too
+        // Requests that were in progress end, too
         await stage.quiet(45_000);
         return judged(
           await stage.check(),
