@@ -51,7 +51,7 @@ export async function startGateway(
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
-    /** Its `now` is the time by Redis's clock (ms). */
+    /** `now` gives the time by Redis's clock (ms). */
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;

@@ -65,7 +65,7 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
     // Without a read, only deadlines decide
-    await giveUpLate(open, by);
+    await giveUpLate(await countFromNow(open, await by.store.now(), by), by);
     return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
   const at = await by.store.now();
@@ -289,7 +289,7 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
   if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;
-  for (const request of await countFromNow(waiting, now, by)) {
+  for (const request of waiting) {
     const { state, progress } = request;
     if (progress.blindSince === undefined) {
       await by.store.move(request, { state, progress: { ...progress, blindSince: now } });

@@ -30,6 +30,7 @@ const freshMs = 2_000;
 export function createPeople(options: PeopleOptions) {
   const { web, now = Date.now } = options;
   const cacheMs = Math.min(options.cacheMs ?? longestCacheMs, longestCacheMs);
+  const mostFreshMs = Math.min(freshMs, cacheMs);
 
   const lookups = { now, limitedMs: cacheMs };
   const users = createLookups<unknown>(lookups, async (userId) => {
@@ -48,11 +49,10 @@ export function createPeople(options: PeopleOptions) {
     const args = enterpriseId === undefined ? {} : { team_id: teamId };
     const ask = () => listGroups(web, { ...args, include_users: true }, ids.split(","));
     const id = hash("sha256", ids).slice(0, 16);
+    // A change of a group ends what is shared, so even `fresh` may use it for as long as one answer is to last
+    const sharedAtMostMs = Math.max(atMostMs, mostFreshMs);
     const { answer, ageMs } = options.shared
-      ? await options.shared.get(
-          { id, atMostMs: Math.max(atMostMs, Math.min(freshMs, cacheMs)), limitedMs: cacheMs },
-          ask,
-        )
+      ? await options.shared.get({ id, atMostMs: sharedAtMostMs, limitedMs: cacheMs }, ask)
       : { answer: await ask(), ageMs: 0 };
     if (!answer.ok) throw new Unanswered(answer, "the user groups");
     return { is: groupsIn(answer.data), ageMs };
@@ -60,8 +60,8 @@ export function createPeople(options: PeopleOptions) {
 
   const groupsNow = (atMostMs: number) =>
     groups.get([...new Set(options.groupIds())].toSorted().join(","), atMostMs);
-  /** What all processes were told counts only until a group changed; what this one remembers may be from before. */
-  const groupsAnew = () => groupsNow(options.shared ? 0 : freshMs);
+  /** Skips what this process remembers, which may be from before a group changed. What processes share ends with the change. */
+  const freshGroups = () => groupsNow(options.shared ? 0 : mostFreshMs);
 
   /** Throws CannotTell for a group that is disabled, unknown, or listed without its members. */
   function membersIn(all: Groups, groupId: string): readonly string[] {
@@ -73,19 +73,22 @@ export function createPeople(options: PeopleOptions) {
   }
 
   return {
-    /** At most `cacheMs` old, `fresh` (for votes, and before a refusal) two seconds, groups as they changed since. `teamId` is from the delivery. Throws CannotTell. */
+    /**
+     * Says who this is in Slack, as read at most `cacheMs` ago. With `fresh` (for votes, and before a refusal) it was read at most two
+     * seconds ago, and after the last change of a group. `teamId` is from the delivery. Throws CannotTell.
+     */
     async person(
       userId: string,
       teamId: string,
       { fresh = false }: { fresh?: boolean } = {},
     ): Promise<Person> {
       const groupIds = options.groupIds();
-      const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
+      const atMostMs = fresh ? mostFreshMs : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
         throw new CannotTell("Slack named no one", "Try again in Slack.");
       const [user, known] = await Promise.all([
         users.get(userId, atMostMs),
-        groupIds.length === 0 ? undefined : fresh ? groupsAnew() : groupsNow(atMostMs),
+        groupIds.length === 0 ? undefined : fresh ? freshGroups() : groupsNow(atMostMs),
       ]);
       const isIn = (groupId: string) => known && membersIn(known, groupId).includes(userId);
       const home = options.home();
