@@ -4,7 +4,7 @@ import { createLog, hideSecret } from "../src/log/log.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
 import { demoPace } from "./demo-world.ts";
 import { sandboxRoots } from "./evidence/vendors.ts";
-import { start } from "../src/start/start.ts";
+import { start } from "../src/operate/start.ts";
 
 /**
  * A worker as a process of its own, on this machine only, so that the demo can kill it. It ends on SIGTERM, or when

@@ -7,7 +7,7 @@ import { loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
-import { type Running, start } from "../src/start/start.ts";
+import { type Running, start } from "../src/operate/start.ts";
 import {
   type SandboxCompute,
   type SandboxComputeOptions,

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { usageOf, type Command, type CommandClass } from "../src/registry/define.ts";
-import { botScopes } from "../src/start/doctor/slack.ts";
+import { botScopes } from "../src/operate/checks/slack.ts";
 
 /** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
 const shortcuts = [

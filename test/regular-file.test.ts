@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ChangingFile } from "../src/config/changing-file.ts";
 import { readRegular, readRegularSync } from "../src/regular-file.ts";
-import { runPolicy } from "../src/start/policy-cli.ts";
+import { runPolicy } from "../src/cli/policy.ts";
 
 it("a file from outside is a regular one of bounded size, or is refused without waiting for anything", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gatehouse-regular-"));

@@ -7,7 +7,7 @@ import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";

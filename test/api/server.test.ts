@@ -7,7 +7,7 @@ import { createLog, silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { startWebServer } from "../../src/start/web-server.ts";
+import { startWebServer } from "../../src/operate/web-server.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 
 const kind = z.object({ name: z.string() });

@@ -339,7 +339,7 @@ it("every variable has its mistakes here, and stands in .env.example", () => {
     .filter((name): name is string => name !== undefined);
   expect(named.length).toBeGreaterThan(15);
   const told = new Set(mistakes.map(([variable]) => variable));
-  // Any text is right for these; that the directory can't be used is tried with processes (test/start)
+  // Any text is right for these; that the directory can't be used is tried with processes (test/operate)
   const free = new Set(["DATA_DIR", "NO_PROXY", "OTEL_SERVICE_NAME"]);
   expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
   for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));

@@ -24,7 +24,7 @@ import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
 import { pickCallback } from "../../src/slack/conversation/run.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
-import { runPolicy } from "../../src/start/policy-cli.ts";
+import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
 import { validateBlocks } from "../../src/slack/validate-blocks.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";

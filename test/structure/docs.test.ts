@@ -8,8 +8,8 @@ import { parseDuration } from "../../src/config/durations.ts";
 import { usualPace } from "../../src/config/policy-schema.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { usageOfPrograms } from "../../src/start/command-line.ts";
-import { programs } from "../../src/start/programs.ts";
+import { usageOfPrograms } from "../../src/cli/command-line.ts";
+import { programs } from "../../src/cli/programs.ts";
 import { readSources, root } from "./sources.ts";
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");

@@ -41,11 +41,11 @@ describe("the rule of imports", () => {
 
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
-      ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
+      ["src/operate/start.ts", 'const world = await import("../../sandbox/world.ts")'],
       ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
-      ["src/start/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
+      ["src/operate/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
       ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../sandbox/world.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([

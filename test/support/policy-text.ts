@@ -2,7 +2,7 @@ import { readStoredPolicy } from "../../src/audit/stored-policy.ts";
 import type { PolicyText } from "../../src/config/changing-policy.ts";
 import { parsePolicy, policyVersion, servicesVersion } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
-import { type InForce, adoptPolicy } from "../../src/start/adopt-policy.ts";
+import { type InForce, adoptPolicy } from "../../src/operate/adopt-policy.ts";
 
 /** A text of gatehouse.yml as a process reads it. */
 export function policyTextOf(text: string): PolicyText {

@@ -22,7 +22,7 @@ import type { Web } from "../web.ts";
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
   policyVersion: string;
-  /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
+  /** Why this process may change nothing now, in words (`operate/policy-keeper.ts`). */
   standstill(): string | undefined;
   store: Journal;
   rollouts: Rollouts;

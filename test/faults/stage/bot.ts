@@ -4,7 +4,7 @@ import type { Role } from "../../../src/config/config.ts";
 import type { Pace } from "../../../src/config/policy-schema.ts";
 
 /**
- * A test build of one Gatehouse process: the same `start` as src/start/process.ts, with points of the protocol at which it can be
+ * A test build of one Gatehouse process: the same `start` as src/operate/process.ts, with points of the protocol at which it can be
  * told, over stdin, to die, stop, throw, wait or block.
  *
  *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "namespace": "…", "log": "path"}'
@@ -128,7 +128,7 @@ async function at(point: string, what: string): Promise<void> {
 
 const { loadConfig } = await import("../../../src/config/config.ts");
 const { createLog, hideSecret } = await import("../../../src/log/log.ts");
-const { start } = await import("../../../src/start/start.ts");
+const { start } = await import("../../../src/operate/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
 const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
