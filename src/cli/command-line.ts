@@ -1,4 +1,4 @@
-import { ConfigError, configExitCode, type Role } from "../config/config.ts";
+import type { Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { nearest } from "../text/nearest.ts";
 import { printable, usageExitCode } from "../text/terminal.ts";
@@ -52,21 +52,6 @@ exit codes
   64   unknown command or option
   78   the configuration or the runtime is wrong; each problem is printed; restarting doesn't help
 `;
-}
-
-/** What `load` returns. Where the configuration is wrong, the process ends and says how. */
-export function orExit<T>(load: () => T): T {
-  try {
-    return load();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return exitConfig(error);
-  }
-}
-
-export function exitConfig(error: ConfigError): never {
-  process.stderr.write(`${printable(error.message)}\n`);
-  return process.exit(configExitCode);
 }
 
 /**

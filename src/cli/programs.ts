@@ -1,5 +1,3 @@
-import { attestationUsage, runAttestation } from "./attestation.ts";
-import { auditUsage, runAudit } from "./audit.ts";
 import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import {
@@ -12,17 +10,15 @@ import {
   policyPath,
 } from "../config/config.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import { orExit, type Programs } from "./command-line.ts";
+import { orExit } from "../operate/exit-config.ts";
+import { attestationUsage, runAttestation } from "./attestation.ts";
+import { auditUsage, runAudit } from "./audit.ts";
+import type { Programs } from "./command-line.ts";
+import { completionUsage, runCompletion } from "./completion.ts";
 import { doctorUsage, runDoctor } from "./doctor.ts";
 import { policyUsage, runPolicy } from "./policy.ts";
-import {
-  completionUsage,
-  proposeUsage,
-  runCompletion,
-  runPropose,
-  runToken,
-  tokenUsage,
-} from "./propose.ts";
+import { proposeUsage, runPropose } from "./propose.ts";
+import { runToken, tokenUsage } from "./token.ts";
 
 /** What a program needs to reach others, whose authorities it trusts from then on. */
 function loadTrusting<T extends { authorities?: string | undefined }>(load: () => T): T {

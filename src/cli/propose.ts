@@ -1,18 +1,15 @@
-import { hash, randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { commands } from "../commands/index.ts";
 import { type ApiAccess, configExitCode } from "../config/config.ts";
 import { parseDuration } from "../config/durations.ts";
-import { UserError, codeOf, messageOf, rootCause } from "../errors.ts";
-import { duration, plain } from "../messages/message.ts";
-import { isChange, verbsOf } from "../registry/define.ts";
-import { rootsOf } from "../registry/help.ts";
+import { UserError } from "../errors.ts";
+import { duration } from "../messages/message.ts";
 import { stateWords } from "../requests/journal/record.ts";
-import { listAt, textAt } from "../slack/json.ts";
-import { parseJson } from "../text/parse-json.ts";
+import { textAt } from "../slack/json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "../operate/node-process.ts";
+import { callOnce, onOneLine, oneWaitMs, pauseMs } from "./call-api.ts";
 
 export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --reason <why> [--wait <time>] [--key <key>]
   proposes a change to people in Slack, as in propose "vm snapshot db-1 before-deploy" --reason "release 42"
@@ -46,13 +43,6 @@ export const proposeExitCodes = {
   ...signalExitCodes,
 } as const;
 
-export const tokenUsage = `usage: node gatehouse.mjs token
-  prints a new token for a service, and its hash for \`tokens\` in gatehouse.yml`;
-
-export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
-  prints a function "gatehouse" with its completion, for eval "$(node gatehouse.mjs completion bash)"; where GATEHOUSE_URL and
-  GATEHOUSE_TOKEN are set, it knows the VMs that the service sees`;
-
 interface Terminal {
   /** Where the API is. Throws ConfigError. */
   api: () => ApiAccess;
@@ -78,8 +68,6 @@ const exitCodes: ReadonlyMap<string, number> = new Map([
 ]);
 
 const word = { type: "string" } as const;
-/** As long as the API lets a call wait. */
-const oneWaitMs = 30_000;
 
 /** Proposes a change, and follows it until it has ended. Resolves with the exit code. */
 export function runPropose(
@@ -170,12 +158,6 @@ function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answe
   return `${onOneLine(said)}\n`;
 }
 
-/** Runners of pipelines obey `::command` at the beginning of a line, and `##[command]` anywhere in it. */
-const onOneLine = (text: string) =>
-  plain(text, 1_000)
-    .replace(/^\s*::/, ": :")
-    .replaceAll(/##(?=\w*\[)/g, "# #");
-
 /** What the API answers of a proposal. Anything else is another program's, though it may say 200, too. */
 const answered = z.object({
   id: z.string().regex(/^p-\w{1,40}$/),
@@ -191,8 +173,6 @@ const answered = z.object({
 });
 
 const mostTries = 15;
-/** Between two tries; beyond its time, too, for an answer that is on its way. */
-const pauseMs = 2_000;
 
 interface ApiCaller {
   at: ApiAccess;
@@ -259,100 +239,3 @@ const secondsOf = (ms: number) => duration(Math.ceil(ms / 1000) * 1000);
 
 /** A call that proposes is answered sooner, unless something is wrong. */
 const slowMs = 3_000;
-
-/** No connection was made, so nothing was sent over one. */
-const unsent =
-  /^(ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
-
-async function callOnce(to: ApiAccess, path: string, forMs: number, sent?: RequestInit) {
-  const headers = new Headers(sent?.headers);
-  headers.set("authorization", `Bearer ${to.token}`);
-  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
-  try {
-    // Behind its path: a proxy may have the API below one
-    const address = to.url.replace(/\/*$/, path);
-    const answer = await fetch(address, { ...sent, headers, signal, redirect: "manual" });
-    const body = parseJson(await textOf(answer));
-    return { answer, body, why: `what is there answered ${answer.status}` };
-  } catch (error) {
-    const cause = rootCause(error);
-    // A name may have several addresses
-    const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-    return { why: onOneLine(messageOf(first)), isUnsent: unsent.test(codeOf(first)) };
-  }
-}
-
-/** More is no answer of the API (bytes). */
-const mostBytes = 4 * 1024 * 1024;
-
-/** Empty where the body is larger than any that the API sends. */
-async function textOf(answer: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of answer.body ?? []) {
-    size += chunk.length;
-    if (size > mostBytes) return "";
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-/** A new token and its hash. */
-export function runToken(words: readonly string[], write: Terminal["write"]): Promise<number> {
-  return runProgram(words, { usage: tokenUsage, options: {}, failed: 1, write }, () => {
-    const token = randomBytes(32).toString("base64url");
-    write(`token: ${token}\nin gatehouse.yml: "sha256:${hash("sha256", token)}"\n`);
-    return 0;
-  });
-}
-
-/** Asks Gatehouse itself what may come next, line by line: `compgen -W` would run what a name says. */
-const completions: Readonly<Record<string, string>> = {
-  bash: `_gatehouse() {
-  local word; COMPREPLY=()
-  while read -r word; do
-    [[ $word == "$2"* ]] && COMPREPLY+=("$word")
-  done < <(gatehouse completion words "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
-}
-complete -F _gatehouse gatehouse
-`,
-  zsh: `_gatehouse() { compadd -- \${(f)"$(gatehouse completion words \${words[2,CURRENT-1]} 2>/dev/null)"} }
-compdef _gatehouse gatehouse
-`,
-};
-
-/** The script of a shell; and for that script, by \`words\`, what may follow on the words typed so far. */
-export function runCompletion(
-  words: readonly string[],
-  { api, write, main, programs }: Terminal & { main: string; programs: readonly string[] },
-): Promise<number> {
-  const program = { usage: completionUsage, options: {}, failed: 1, write };
-  const [shell = "", ...typed] = words;
-  return runProgram(shell === "words" ? [] : words, program, async () => {
-    const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
-    if (shell === "words") write((await next()).map((one) => `${one}\n`).join(""));
-    else if (script === undefined) throw new UsageError();
-    else write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
-    return 0;
-  });
-
-  async function next(): Promise<readonly string[]> {
-    const [first, root, verb] = typed;
-    if (first === undefined) return programs;
-    if (first !== "propose") return [];
-    const changes = commands.filter(isChange);
-    if (root === undefined) return rootsOf(changes);
-    const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
-    if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
-    // A completion doesn't complain: none if the API can't be asked
-    const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
-    return [...vms, "--reason", "--wait", "--key"];
-  }
-
-  /** Those a shell takes as they are. */
-  async function vmNames(): Promise<readonly string[]> {
-    const { body } = await callOnce(api(), "/v1/vms", 0);
-    const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));
-    return names.filter((name) => /^\w[\w./-]*$/.test(name));
-  }
-}

@@ -9,7 +9,7 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { isKnownSocketRejection } from "../slack/web-answer.ts";
 import { printable } from "../text/terminal.ts";
-import { exitConfig, orExit } from "../cli/command-line.ts";
+import { exitConfig, orExit } from "./exit-config.ts";
 import { type Signals, collectGarbage } from "./node-process.ts";
 import { useProxies } from "./services.ts";
 import { start } from "./start.ts";

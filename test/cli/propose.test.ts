@@ -9,13 +9,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { loadApiAccess } from "../../src/config/config.ts";
-import {
-  proposeExitCodes,
-  proposeUsage,
-  runCompletion,
-  runPropose,
-  runToken,
-} from "../../src/cli/propose.ts";
+import { runCompletion } from "../../src/cli/completion.ts";
+import { proposeExitCodes, proposeUsage, runPropose } from "../../src/cli/propose.ts";
+import { runToken } from "../../src/cli/token.ts";
 import { root } from "../structure/sources.ts";
 import { eventually } from "../support/looking.ts";
 import { hears } from "../stories/words.ts";

@@ -48,7 +48,8 @@ const layers = [
   "slack/conversation",
   "slack",
   "api",
-  "start",
+  "operate",
+  "cli",
   "main.ts",
 ];
 
