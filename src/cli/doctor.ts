@@ -8,7 +8,7 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import { policyName } from "../operate/adopt-policy.ts";
 import { checks } from "../operate/checks/checks.ts";
 import { roleIn } from "./command-line.ts";
-import { useProxies } from "../operate/services.ts";
+import { useProxies } from "../operate/use-proxies.ts";
 import { askAboutMessages } from "./doctor-messages.ts";
 import { exitCodeOf, ill, note, render, type Section, well } from "../messages/finding.ts";
 

@@ -39,7 +39,7 @@ import { secretFindings } from "../operate/checks/api.ts";
 import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
 import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
-import { useProxies } from "../operate/services.ts";
+import { useProxies } from "../operate/use-proxies.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and

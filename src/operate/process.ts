@@ -11,7 +11,7 @@ import { isKnownSocketRejection } from "../slack/web-answer.ts";
 import { printable } from "../text/terminal.ts";
 import { exitConfig, orExit } from "./exit-config.ts";
 import { type Signals, collectGarbage } from "./node-process.ts";
-import { useProxies } from "./services.ts";
+import { useProxies } from "./use-proxies.ts";
 import { start } from "./start.ts";
 
 /** How long a process may take to end after SIGTERM. */

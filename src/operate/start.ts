@@ -14,7 +14,7 @@ import { type Status, type Unready, createStatus } from "./checks/checks.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { createMeasure } from "./measure.ts";
-import { type Otherwise, type Services, openServices } from "./services.ts";
+import { type Overrides, type Services, openServices } from "./services.ts";
 import { startTrail } from "./trail.ts";
 import { startWebServer } from "./web-server.ts";
 import { startWorker } from "./worker.ts";
@@ -32,7 +32,7 @@ export interface Running {
   close(): Promise<void>;
 }
 
-interface StartOptions extends Otherwise {
+interface StartOptions extends Overrides {
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */

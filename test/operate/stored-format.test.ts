@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { ConfigError } from "../../src/config/config.ts";
-import { storedFormat, takeFormat } from "../../src/operate/services.ts";
+import { storedFormat, takeFormat } from "../../src/operate/stored-format.ts";
 import { redisNow } from "../../src/redis/redis.ts";
 import { processName } from "../../src/operate/presence.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { proxyFor } from "../../config/proxy.ts";
 import { withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
-import { connectCompute } from "../services.ts";
+import { connectCompute } from "../connect-compute.ts";
 import {
   earliestEnd,
   judgeCertificate,
