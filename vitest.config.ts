@@ -16,8 +16,8 @@ const computing = [
 
 /** Wait for minutes or seconds, so they begin first. */
 const waiting = [
-  "alerts/alerts-told",
-  "alerts/alerts-storm",
+  "features/alerts/alerts-told",
+  "features/alerts/alerts-storm",
   "stories/tour",
   "stories/two-releases",
   "cli/doctor",
@@ -33,7 +33,7 @@ const waiting = [
   "operate/status",
   "api/server",
   "api/reads",
-  "alerts/alertmanager",
+  "features/alerts/alertmanager",
 ];
 
 const placeIn = (list: readonly string[], { moduleId }: TestSpecification) =>

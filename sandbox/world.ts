@@ -2,10 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse } from "yaml";
-import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
-import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/operate/start.ts";
 import {
@@ -23,6 +21,7 @@ import {
   startSandboxSlack,
 } from "./slack/sandbox-slack.ts";
 import type { AppSettings } from "./slack/state/app-settings.ts";
+import { features, policyTerms } from "../src/features/index.ts";
 
 export interface WorldOptions {
   compute?: SandboxComputeOptions;
@@ -70,15 +69,15 @@ const manifestFile = new URL("../manifest.yml", import.meta.url);
 
 /** What the app's manifest says of scopes, events, commands, and of its messages tab. */
 function settingsOf(manifest: unknown): Partial<AppSettings> {
-  const features = fieldsOf(fieldsOf(manifest)["features"]);
+  const shown = fieldsOf(fieldsOf(manifest)["features"]);
   const scopes = fieldsOf(fieldsOf(fieldsOf(manifest)["oauth_config"])["scopes"])["bot"];
   const events = fieldsOf(fieldsOf(fieldsOf(manifest)["settings"])["event_subscriptions"]);
   const textsOf = (list: unknown) => (Array.isArray(list) ? list.map((one) => textOf(one)) : []);
   return {
     scopes: textsOf(scopes),
     events: textsOf(events["bot_events"]),
-    messagesTabReadOnly: fieldsOf(features["app_home"])["messages_tab_read_only_enabled"] === true,
-    commands: listOf(features["slash_commands"]).map((command) => ({
+    messagesTabReadOnly: fieldsOf(shown["app_home"])["messages_tab_read_only_enabled"] === true,
+    commands: listOf(shown["slash_commands"]).map((command) => ({
       name: textOf(command["command"]),
       description: textOf(command["description"]),
       usageHint: textOf(command["usage_hint"]),
@@ -141,11 +140,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       // A directory of its own, and after it was closed the next one takes it
       const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
-      const operations = operationsOf(commands);
       const its = { ...env, DATA_DIR: dataDir, ...own };
-      const config = loadConfig({ env: its, role, operations, pace: options.pace });
+      const config = loadConfig({ env: its, role, terms: policyTerms, pace: options.pace });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, logOf({ role }), {
+        features,
         host: "127.0.0.1",
         roots: sandboxRoots,
         ...(options.namespace ? { namespace: options.namespace } : {}),

@@ -3,10 +3,9 @@ import type { Route } from "./server.ts";
 import { mcpRoute } from "./mcp.ts";
 import { proposalRoutes } from "./propose.ts";
 import { readRoutes } from "./reads.ts";
-import { alertRoute } from "./receive-alerts.ts";
 
 export { createApi } from "./server.ts";
 
 export function apiRoutes(behind: Behind): readonly Route[] {
-  return [alertRoute(behind), ...proposalRoutes(behind), ...readRoutes(behind), mcpRoute(behind)];
+  return [...proposalRoutes(behind), ...readRoutes(behind), mcpRoute(behind)];
 }

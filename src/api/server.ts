@@ -87,9 +87,14 @@ interface ApiOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
   onAnswer?: (status: number) => void;
 }
 
+/** They have a sample from the start, so that an alert on their growth sees the first one too. */
+const usualOutcomes = ["ok", "401", "429", "500", "503"];
+
 /** Answers what comes through the API: one route for each kind of caller, and problems in one form. */
 export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
   const stopping = new AbortController();
+  for (const { name } of routes)
+    for (const outcome of usualOutcomes) telemetry.apiCalls.inc({ route: name, outcome }, 0);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
     const { url = "/", headers } = request;

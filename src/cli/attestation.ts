@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve, sep } from "node:path";
-import { appraisalRule, measurement } from "../config/policy-schema.ts";
+import { appraisalRule } from "../config/policy-schema.ts";
+import { measurement } from "../config/policy-values.ts";
 import { UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";

@@ -1,11 +1,11 @@
-import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import { ConfigError, isExtraUnread, loadConfig, type Role } from "../config/config.ts";
 import type { Env } from "../config/environment.ts";
+import type { PolicyTerms } from "../config/policy-section.ts";
 import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
-import { operationsOf } from "../policy/approval-rule.ts";
 import { policyName } from "../operate/adopt-policy.ts";
+import type { JudgePolicy } from "../operate/checks/api.ts";
 import { checks } from "../operate/checks/checks.ts";
 import { roleIn } from "./command-line.ts";
 import { useProxies } from "../operate/use-proxies.ts";
@@ -23,10 +23,18 @@ export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [-
 
 const messagesFlag = "--messages";
 
+interface DoctorOptions {
+  /** What gatehouse.yml can speak about. */
+  terms: PolicyTerms;
+  judgePolicy: JudgePolicy;
+  env?: Env | undefined;
+  write: (text: string) => void;
+}
+
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
-  { env, write }: { env?: Env; write: (text: string) => void },
+  { terms, judgePolicy, env, write }: DoctorOptions,
 ): Promise<0 | 1 | 64> {
   const isAboutMessages = words.includes(messagesFlag);
   const [word = "all", ...more] = words.filter((one) => one !== messagesFlag);
@@ -35,7 +43,7 @@ export async function runDoctor(
     write(`${doctorUsage}\n`);
     return 64;
   }
-  const { sections, secrets } = await examine(role, env, { isAboutMessages });
+  const { sections, secrets } = await examine(role, { terms, judgePolicy, env, isAboutMessages });
   // No line is made of a secret; what others say in an error might be
   write(secrets.reduce((text, secret) => text.replaceAll(secret, "[removed]"), render(sections)));
   return exitCodeOf(sections);
@@ -43,18 +51,21 @@ export async function runDoctor(
 
 async function examine(
   role: Role,
-  env: Env | undefined,
-  { isAboutMessages }: { isAboutMessages: boolean },
+  {
+    terms,
+    judgePolicy,
+    env,
+    isAboutMessages,
+  }: Omit<DoctorOptions, "write"> & { isAboutMessages: boolean },
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
   try {
-    const operations = operationsOf(commands);
-    const config = loadConfig({ role, operations, ...(env && { env }) });
+    const config = loadConfig({ role, terms, ...(env && { env }) });
     trustAuthorities(config.authorities);
     if (config.proxies) useProxies(config.proxies);
     const now = Date.now();
     const said = `all variables can be read; the policy has version ${policyName(config.policyVersion, config.policy.version)}`;
     const sections = checks.map(async ({ name, fromOutside }) => {
-      const findings = await fromOutside?.(config, now).catch((error: unknown) => {
+      const findings = await fromOutside?.(config, now, judgePolicy).catch((error: unknown) => {
         const mend = "Report this to the team that runs Gatehouse.";
         return [ill(`can't be checked: ${messageOf(error)}`, mend)];
       });

@@ -10,17 +10,13 @@ import {
   mostPolicyBytes,
   parsePolicy,
 } from "../config/policy-file.ts";
+import { type PolicyTerms, callersIn, countedSections } from "../config/policy-section.ts";
 import { mayPropose } from "../proposals/proposals.ts";
 import { withJson } from "../api/describe.ts";
 import { UserError, messageOf } from "../errors.ts";
 import { counted } from "../messages/message.ts";
 import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
-import {
-  type VoteNeed,
-  decide as decideAsked,
-  mayNeedApproval,
-  operationsOf,
-} from "../policy/approval-rule.ts";
+import { type VoteNeed, decide as decideAsked, mayNeedApproval } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import {
   type Command,
@@ -34,8 +30,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { nearest } from "../text/nearest.ts";
 import { UsageError, runProgram } from "../text/terminal.ts";
-import { placeFindings } from "../operate/checks/alert-places.ts";
-import { secretFindings } from "../operate/checks/api.ts";
+import { type JudgePolicy, secretFindings, serviceFindings } from "../operate/checks/api.ts";
 import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
 import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
@@ -59,8 +54,11 @@ interface Terminal {
   write: (text: string) => void;
   /** How Slack is asked, or why it isn't. */
   slack: SlackAccess | string;
-  /** What is wrong with the secret of a source of alerts; undefined where this environment has no API. */
-  sourceProblem?: ((source: string) => string | undefined) | undefined;
+  /** What gatehouse.yml can speak about. */
+  terms: PolicyTerms;
+  judgePolicy: JudgePolicy;
+  /** What is wrong with the secret in a variable; undefined where this environment has no API. */
+  secretProblem?: ((variable: string) => string | undefined) | undefined;
 }
 
 /** A team of its own: in a terminal everyone is a full member. */
@@ -83,7 +81,7 @@ export function runPolicy(words: readonly string[], terminal: Terminal): Promise
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
-    const read = readPolicy(file);
+    const read = readPolicy(file, terminal.terms);
     if (verb === "check") return check(read, terminal);
     const { as: who, in: channel = "", name: newName } = values;
     const [first, target] = rest;
@@ -104,8 +102,8 @@ interface PolicyFile extends ReadPolicy {
   line(at: readonly PropertyKey[]): string;
 }
 
-function readPolicy(path: string): PolicyFile {
-  const read = parsePolicy(readText(path), path, operationsOf(commands));
+function readPolicy(path: string, terms: PolicyTerms): PolicyFile {
+  const read = parsePolicy(readText(path), path, terms);
   if ("problems" in read) throw new UserError(read.problems.join("\n"));
   const line = (at: readonly PropertyKey[]) => {
     const found = read.lineOf(at);
@@ -127,35 +125,34 @@ function orComplain<T>(start: string, read: () => T): T {
 }
 
 async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
-  const { write, slack, sourceProblem } = terminal;
+  const { write, slack, secretProblem } = terminal;
   const { path, policy } = file;
   const { approvals, protect, digests, teams } = policy;
   const { everyone, users, groups } = whoAre(policy.access.approve);
   const approvers = everyone
     ? "everyone"
     : `${counted(users.length, "person", "people")} and ${counted(groups.length, "group")}`;
-  const sources = Object.keys(policy.sources);
+  const withSecrets = callersIn(policy).filter(({ secret }) => secret !== undefined);
   const held = [
     ...(policy.version === undefined ? [] : [`version ${policy.version}`]),
     counted(approvals.length, "approval rule"),
     counted(protect.length, "protected name"),
     counted(digests.length, "digest"),
     counted(Object.keys(teams).length, "team"),
-    counted(sources.length, "source"),
+    ...countedSections(policy),
     counted(Object.keys(policy.services).length, "service"),
   ];
   write(`${path} has no problems: ${held.join(", ")}; ${approvers} may approve.\n`);
-  if (sources.length > 0 && sourceProblem === undefined)
+  if (withSecrets.length > 0 && secretProblem === undefined)
     write("DOOR_PORT is not set here, so secrets of sources were not looked for.\n");
   if (typeof slack === "string")
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
     );
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
-  const lacking = sources.flatMap((source) => sourceProblem?.(source) ?? []);
-  const secrets = secretFindings(lacking, sources.length);
+  const secrets = secretFindings(policy, (variable) => secretProblem?.(variable));
   const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
-  const places = placeFindings(policy);
+  const places = [...terminal.judgePolicy(policy), ...serviceFindings(policy)];
   const here = [...folder, ...secrets, ...places].filter(({ is }) => is !== "well");
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);

@@ -6,7 +6,7 @@ import { codeOf, withHint } from "../errors.ts";
 import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { areCertificates, isTakenByTls } from "./compute-tls.ts";
-import { matching, readAs, webAddress } from "./policy-schema.ts";
+import { matching, readAs, webAddress } from "./policy-values.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;

@@ -26,7 +26,6 @@ export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
-const apiRoutes = ["alerts", "proposals", "reads", "mcp"];
 const refusalReasons =
   "method header timestamp signature content-type body too-large slow crowded app team replay".split(
     " ",
@@ -207,9 +206,6 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
-  for (const route of apiRoutes)
-    for (const outcome of ["ok", "401", "429", "500", "503"])
-      gateway.apiCalls.inc({ route, outcome }, 0);
 
   return {
     ...own,

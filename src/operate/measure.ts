@@ -2,6 +2,7 @@ import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../queue/queues.ts";
 import { readPending } from "../redis/pending.ts";
 import { problemOfWriting } from "./checks/redis.ts";
+import type { Source } from "../slack/deliver/deliver.ts";
 import type { Services } from "./services.ts";
 
 /** The oldest so many open requests are looked at, once a scrape. */
@@ -14,17 +15,6 @@ const maxOwed = 200;
 /** The states that a request can be open in, shown also while none is. */
 const openStates = "draft authorized sending accepted unclear not-applied unknown".split(" ");
 
-/** What Slack lacks: its kind on the pending list, its hash, and the field of that which says since when. */
-const owedKinds = [
-  ["request", "request", "changedAt"],
-  ["notice", "notice", "at"],
-  ["shared-card", "shared", "createdAt"],
-  ["alert", "alert", "createdAt"],
-  ["feed", "feed", "at"],
-  ["rollout", "roll", "createdAt"],
-  ["proposal", "proposal", "createdAt"],
-] as const;
-
 /**
  * Reads what all processes share into the gauges, and the age of the names. Never rejects: without Redis, this process's own
  * figures remain.
@@ -33,6 +23,8 @@ export function createMeasure(
   on: Pick<Services, "redis" | "key" | "store" | "telemetry"> & {
     queues: Pick<Services["queues"], "depths">;
     inventory: Pick<Services["inventory"], "state">;
+    /** Of all messages that Slack may lack. */
+    sources: readonly Pick<Source, "outbox" | "owedSince">[];
   },
 ): () => Promise<void> {
   const { redis, key, store, telemetry } = on;
@@ -67,11 +59,11 @@ export function createMeasure(
 
   async function measureOwed(now: number): Promise<void> {
     const pending = await readPending(redis, key, maxPending);
-    const lists = owedKinds.map(async ([kind, hash, field]) => {
-      const ids = pending.get(kind) ?? [];
+    const lists = on.sources.map(async ({ outbox, owedSince: field }) => {
+      const ids = field === undefined ? [] : (pending.get(outbox.kind) ?? []);
       const oldest = ids.slice(0, maxOwed);
       const found = await Promise.all(
-        oldest.map((id) => redis.hmget(key(hash, id), field, "card")),
+        oldest.map((id) => redis.hmget(outbox.hashOf(id), field ?? "", "card")),
       );
       // What was posted is on its list for what changed since its creation, which has no time
       const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));

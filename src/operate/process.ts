@@ -1,11 +1,11 @@
 import { addAbortListener } from "node:events";
-import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import { type Config, ConfigError, type Role, loadConfig } from "../config/config.ts";
+import type { PolicyTerms } from "../config/policy-section.ts";
 import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
+import type { Feature } from "../features/define-feature.ts";
 import { type Log, createLog } from "../log/log.ts";
-import { operationsOf } from "../policy/approval-rule.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { isKnownSocketRejection } from "../slack/web-answer.ts";
 import { printable } from "../text/terminal.ts";
@@ -18,9 +18,13 @@ import { start } from "./start.ts";
 const stopWithinMs = 10_000;
 
 /** Starts the process, stops it on a signal, and ends it when it can't continue. */
-export async function runProcess(role: Role, signals: Signals): Promise<void> {
+export async function runProcess(
+  role: Role,
+  signals: Signals,
+  { features, terms }: { features: readonly Feature[]; terms: PolicyTerms },
+): Promise<void> {
   const { stopping } = signals;
-  const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
+  const config = orExit(() => loadConfig({ role, terms }));
   keepTrusting(config);
   if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
@@ -32,8 +36,9 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   });
   const onWedged = (why: string, error?: unknown) =>
     error instanceof ConfigError ? cannotStart(error, log) : exitAfter(why, log);
-  const running = await start(config, log, { signal: stopping, onWedged }).catch((error: unknown) =>
-    stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
+  const running = await start(config, log, { features, signal: stopping, onWedged }).catch(
+    (error: unknown) =>
+      stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
   );
   // Those that came during the start are told now: what was read then may be older than they are
   signals.onOther((signal) => {

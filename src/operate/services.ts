@@ -1,5 +1,3 @@
-import { alertSource, heldAlerts } from "../alerts/alert-source.ts";
-import { createAlerts } from "../alerts/alerts.ts";
 import { attestationInWords } from "../attestation/appraiser.ts";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
@@ -8,6 +6,7 @@ import { createDriftRecords } from "../digests/drift-facts.ts";
 import { renderFeed } from "../digests/render-feed.ts";
 import { createSubscriptions } from "../digests/subscriptions.ts";
 import { tellElsewhere } from "../digests/tell-elsewhere.ts";
+import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
@@ -50,6 +49,7 @@ import type { Opened } from "./opened.ts";
 import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
+import { startFeatures } from "./start-features.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -66,6 +66,7 @@ export interface Overrides {
 }
 
 interface ServicesOptions extends Overrides {
+  features: readonly Feature[];
   telemetry: Telemetry;
   opened: Opened;
 }
@@ -110,13 +111,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { announce } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
-  const store = withFreezesAnnounced(journal, tellBusy, () => showFreeze());
+  const store = withFreezesAnnounced(journal, tellBusy, () =>
+    Promise.all([running.afterFreeze(), proposals.refresh()]),
+  );
   const polls = createPolls(redis, key, journal.latest);
   const rollouts = createRollouts(redis, key);
-  const alerts = createAlerts(redis, key);
   const proposals = createProposals(redis, key, at);
-  /** On the cards whose buttons it takes away, and gives back. */
-  const showFreeze = () => Promise.all([alerts.refresh(), proposals.refresh()]);
 
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
@@ -133,6 +133,18 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const attestationNote = createAttestationNote({ config, appraiser, failure: drift.failure, log });
 
   const changes = requestable(commands);
+  const running = startFeatures(options.features, {
+    ...on,
+    compute,
+    inventory,
+    commands,
+    changes,
+    store,
+    web,
+    announce,
+    attestationNote,
+    editMs: timing.editMs,
+  });
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
@@ -168,7 +180,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       });
-      if (request.record.cause) await alerts.note(request.record.cause, request.record.id);
+      const { id, cause } = request.record;
+      if (cause) await running.afterRequest({ id, cause });
     },
   });
   const outages = createOutageStore(redis, key);
@@ -178,8 +191,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     requests,
     sharedCardSource(posting),
     rolloutSource({ ...posting, rollouts }),
-    alertSource({ ...posting, alerts, compute, commands }),
-    heldAlerts({ alerts }),
+    ...running.messages,
     proposalSource({ ...posting, proposals }),
     notices.source,
     feeds.source,
@@ -196,8 +208,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ...on,
     connected,
     queues,
-    messages: [...delivery, recaps],
-    elsewhere: [store.steps, rollouts.steps, polls.pending, store.lates],
+    messages: [...delivery, recaps, ...running.pending],
+    steps: [store.steps, rollouts.steps],
+    polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });
 
@@ -239,8 +252,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     store,
     polls,
     rollouts,
-    alerts,
     proposals,
+    sources,
+    features: running,
     subscriptions,
     tell,
     tellBusy,

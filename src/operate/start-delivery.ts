@@ -3,7 +3,7 @@ import type { Log } from "../log/log.ts";
 import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";
 import type { Queues } from "../queue/queues.ts";
 import { startRelay } from "../queue/relay.ts";
-import type { Pending, PendingKind } from "../redis/pending.ts";
+import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import type { Opened } from "./opened.ts";
 
@@ -18,8 +18,9 @@ const lastMessagesMs = 3_000;
  */
 export async function startDelivery(on: {
   messages: readonly PendingWork[];
-  /** What workers do: this process only wakes them. */
-  elsewhere: readonly Pending[];
+  /** What workers do: any process wakes them. */
+  steps: readonly Pending[];
+  polls: readonly Pending[];
   queues: Queues;
   config: Config;
   redis: RedisClient;
@@ -33,14 +34,22 @@ export async function startDelivery(on: {
   const { messages, queues, config, redis, key, at, log, opened } = on;
   const { sweepMs, heartbeatMs } = config.policy.timing;
 
-  async function addJob(kind: PendingKind, id: string): Promise<void> {
+  async function addJob(kind: string, id: string): Promise<void> {
     await at?.(`${kind}:pending`, id);
     // Without Redis its connection tells of it, and the relay makes up for it
     await queues.wake(kind, id).catch(() => undefined);
     await at?.(`${kind}:job`, id);
   }
-  for (const pending of [...on.elsewhere, ...messages.map((one) => one.pending)])
-    pending.onWake((id) => void addJob(pending.kind, id));
+  const works = [
+    { queue: queues.requests, all: on.steps },
+    { queue: queues.polls, all: on.polls },
+    { queue: queues.messages, all: messages.map((one) => one.pending) },
+  ];
+  for (const { queue, all } of works)
+    for (const pending of all) {
+      queues.assign(pending.kind, queue);
+      pending.onWake((id) => void addJob(pending.kind, id));
+    }
   opened(startRelay({ redis, key, queues, everyMs: sweepMs / 2, log }));
   const delivering = startPendingWork(messages, {
     queue: queues.messages,

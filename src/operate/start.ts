@@ -1,5 +1,6 @@
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
+import type { Feature } from "../features/define-feature.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
 import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
@@ -33,6 +34,8 @@ export interface Running {
 }
 
 interface StartOptions extends Overrides {
+  /** What this process can do: `features/index.ts` has all. */
+  features: readonly Feature[];
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
@@ -42,11 +45,7 @@ interface StartOptions extends Overrides {
 }
 
 /** Opens what a process of this role needs, and closes it in reverse. */
-export async function start(
-  config: Config,
-  fullLog: Log,
-  options: StartOptions = {},
-): Promise<Running> {
+export async function start(config: Config, fullLog: Log, options: StartOptions): Promise<Running> {
   const log = withoutFloods(
     fullLog,
     async () => status !== undefined && (await status.redisProblem()) === undefined,
@@ -134,6 +133,8 @@ export async function start(
       gateway = opened(
         await startGateway({
           ...on,
+          contributed: on.features.contributed,
+          digestParts: on.features.digestParts,
           identity,
           receive,
           commands,
@@ -165,8 +166,9 @@ export async function start(
       const hour = Math.floor((await on.store.now()) / 3_600_000);
       await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
-    const routes = apiRoutes({ ...on, onLimit, gatewayNow: to.contextNow });
-    for (const why of on.config.sourceProblems) log.warn("api.source-shut", { why });
+    const behind = { ...on, onLimit, gatewayNow: to.contextNow };
+    const routes = [...on.features.routes(behind), ...apiRoutes(behind)];
+    for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
     const onAnswer = (code: number) =>
       on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });

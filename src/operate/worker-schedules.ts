@@ -17,8 +17,6 @@ import { announceHead } from "./trail.ts";
 const leaseInCalls = 4;
 /** Digests that were missed are looked for this often (ms). */
 const missedEveryMs = 60_000;
-/** How often alerts are looked for whose source went silent (ms). */
-const unheardEveryMs = 60_000;
 /** How often the head of the audit trail is announced where it wasn't today (ms). */
 const headEveryMs = 600_000;
 /** The compute service is read again so soon after a failure (ms). */
@@ -34,7 +32,13 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
   const personName = async (id: string) =>
     (await on.people.person(id, on.identity.known().teamId)).name;
-  const digests = createDigests({ ...on, requests, personName, now });
+  const digests = createDigests({
+    ...on,
+    parts: on.features.digestParts,
+    requests,
+    personName,
+    now,
+  });
   const alarms = createAlarms({ config, announce });
   const stopping = new AbortController();
   const postDue = createPostDue({
@@ -80,11 +84,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
       retryAfterMs: Math.min(timing.inventoryRefreshMs, readAgainMs),
     },
     ...monitor.schedules,
-    {
-      name: "alerts-unheard",
-      repeat: { every: unheardEveryMs },
-      run: () => on.alerts.endUnheard(config.policy.sources),
-    },
+    ...on.features.schedules,
     {
       name: "audit-head",
       repeat: { every: headEveryMs },

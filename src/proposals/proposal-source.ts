@@ -98,5 +98,5 @@ export function proposalSource(options: {
     return { createdAt, revision, messages, waitMs };
   }
 
-  return { outbox, readSubject: readProposal };
+  return { outbox, owedSince: "createdAt", readSubject: readProposal };
 }

@@ -3,14 +3,13 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
+import { aboutPolicy, policyTerms } from "../../src/features/index.ts";
 
 const callers = `
 sources:
@@ -31,6 +30,7 @@ const secrets = {
 async function doctor(world: TestWorld, env: Record<string, string> = {}, role = "gateway") {
   let said = "";
   const code = await runDoctor([role], {
+    ...aboutPolicy,
     env: { ...world.env, ...env },
     write: (text) => void (said += text),
   });
@@ -129,8 +129,8 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   expect(world.lines.join("")).toContain("channel C01OPS; expires 1h; limits");
   // Two, while one replaces the other
   writeFileSync(file, "test-secret-of-file-2 test-secret-of-file-3\n");
-  const config = loadConfig({ env: world.env, role: "all", operations: operationsOf(commands) });
-  expect(config.sourceSecrets("prometheus")).toEqual([
+  const config = loadConfig({ env: world.env, role: "all", terms: policyTerms });
+  expect(config.callerSecret("DOOR_SECRET_PROMETHEUS").secrets).toEqual([
     "test-secret-of-file-2",
     "test-secret-of-file-3",
   ]);

@@ -1,9 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { runCommandLine, usageOfPrograms } from "../../src/cli/command-line.ts";
-import { programs } from "../../src/cli/programs.ts";
+import { programsFor } from "../../src/cli/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { root } from "../structure/sources.ts";
+import { aboutPolicy } from "../../src/features/index.ts";
+
+const programs = programsFor(aboutPolicy);
 
 /** A terminal that remembers; none of its programs runs. */
 function terminal() {

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
-import { loadSlackAccess, loadSourceProblems, type SlackAccess } from "../../src/config/config.ts";
+import { loadSlackAccess, loadCallerProblems, type SlackAccess } from "../../src/config/config.ts";
 import type { Env } from "../../src/config/environment.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
+import { aboutPolicy } from "../../src/features/index.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -24,9 +25,10 @@ async function typed(
 ) {
   let said = "";
   const code = await runPolicy(words, {
+    ...aboutPolicy,
     file,
     slack,
-    sourceProblem: loadSourceProblems(env),
+    secretProblem: loadCallerProblems(env),
     write: (text) => void (said += text),
   });
   return { code, said };

@@ -10,7 +10,6 @@ import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
 import { requestsForDigest } from "../../src/digests/request-facts.ts";
 import { createSubscriptions } from "../../src/digests/subscriptions.ts";
-import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { type Snapshots, createSnapshots } from "../../src/inventory/snapshots.ts";
@@ -103,7 +102,6 @@ export async function startReading(
       config: { policy },
       inventory,
       snapshots,
-      alerts: createAlerts(redis, key),
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,

@@ -13,6 +13,7 @@ import {
 import { addressProblem } from "../../src/config/environment.ts";
 import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -30,7 +31,7 @@ function load(
   env: Env,
   { role = "all", cwd = "/nowhere" }: { role?: Role; cwd?: string } = {},
 ): Config {
-  return loadConfig({ env, role, cwd, operations: [] });
+  return loadConfig({ env, role, cwd, terms: policyTerms });
 }
 
 function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly string[] {
@@ -45,8 +46,8 @@ function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly s
 
 describe("a complete environment", () => {
   it("needs five variables and has defaults for the rest", () => {
-    const { policy, policyVersion, policyFile, files, sourceSecrets, ...config } = load(complete);
-    expect(sourceSecrets("prometheus")).toEqual([]);
+    const { policy, policyVersion, policyFile, files, callerSecret, ...config } = load(complete);
+    expect(callerSecret("DOOR_SECRET_PROMETHEUS").secrets).toEqual([]);
     expect([...files]).toEqual([]);
     expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
@@ -71,7 +72,7 @@ describe("a complete environment", () => {
       logLevel: "info",
       allowVolatileRedis: false,
       watchesPolicy: false,
-      sourceProblems: [],
+      callerProblems: [],
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
     expect(policy.access.operate).toEqual([]);
@@ -165,12 +166,12 @@ describe("a secret in a file", () => {
     const value = base[name] ?? "";
     dir.write("secret", `${value}\n`);
     const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
-    const { files, sourceSecrets, ...config } = load(env, { cwd: dir.path });
+    const { files, callerSecret, ...config } = load(env, { cwd: dir.path });
     expect([...files.keys()]).toEqual([name]);
-    expect(sourceSecrets("prometheus")).toEqual([]);
+    expect(callerSecret("DOOR_SECRET_PROMETHEUS").secrets).toEqual([]);
     const plain = load(base, { cwd: dir.path });
     const compute = { ...plain.compute, tls: expect.any(Function) };
-    const others = { files: undefined, sourceSecrets: undefined };
+    const others = { files: undefined, callerSecret: undefined };
     expect(config).toEqual({ ...plain, ...others, compute });
   });
 
@@ -295,14 +296,18 @@ describe("the folder of endorsements", () => {
     const env = {
       GATEHOUSE_CONFIG: at.write("gatehouse.yml", "attestation: { endorsements: signed }"),
     };
-    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe(
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", terms: policyTerms })).toBe(
       join(at.path, "signed"),
     );
     at.write("gatehouse.yml", "attestation: { endorsements: /srv/signed }");
-    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe("/srv/signed");
-    expect(loadEndorsementsFolder({ env: {}, cwd: "/nowhere", operations: [] })).toBeUndefined();
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", terms: policyTerms })).toBe(
+      "/srv/signed",
+    );
+    expect(
+      loadEndorsementsFolder({ env: {}, cwd: "/nowhere", terms: policyTerms }),
+    ).toBeUndefined();
     at.write("gatehouse.yml", "attestation: { endorsement: signed }");
-    expect(() => loadEndorsementsFolder({ env, operations: [] })).toThrow(
+    expect(() => loadEndorsementsFolder({ env, terms: policyTerms })).toThrow(
       "did you mean endorsements?",
     );
   });

@@ -7,6 +7,7 @@ import { messageOf } from "../../src/errors.ts";
 import { scrubText } from "../../src/log/scrub.ts";
 import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
 
 const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-mistakes-"));
@@ -316,7 +317,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
 
 it.each(mistakes)("%s: %o", (variable, env, sentence) => {
   const load = () =>
-    loadConfig({ env: { ...complete, ...env }, role: "all", cwd: folder, operations: [] });
+    loadConfig({ env: { ...complete, ...env }, role: "all", cwd: folder, terms: policyTerms });
   expect(load).toThrow(ConfigError);
   try {
     load();

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
-import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createProposals } from "../../src/proposals/proposals.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { decide, operationsOf } from "../../src/policy/approval-rule.ts";
+import { decide } from "../../src/policy/approval-rule.ts";
 import {
   type Command,
   type Target,
@@ -28,6 +27,7 @@ import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
+import { aboutPolicy, policyTerms } from "../../src/features/index.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -98,7 +98,7 @@ const asking: fc.Arbitrary<Asking> = fc
       protect,
       limits: { requestsPerMinute: 10_000, draftsPerPerson: 10_000, destructivePerHour: 10_000 },
     });
-    const read = parsePolicy(file, "gatehouse.yml", operationsOf(commands));
+    const read = parsePolicy(file, "gatehouse.yml", policyTerms);
     if ("problems" in read) throw new Error(read.problems.join("\n"));
     return { file, policy: read.policy, asked };
   });
@@ -309,7 +309,8 @@ async function act(
     update: async (_id, view) => void opened.push(...textsIn(view)),
   };
   const gateway = contextOf(policy, person, here);
-  const conversation = createConversation(() => gateway, { refused: () => undefined });
+  const watch = { refused: () => undefined };
+  const conversation = createConversation(() => gateway, gateway.contributed, watch);
   asks += 1;
   const asked = interaction(`ask-${asks}`);
   const early = asked.kind === "submission" ? await conversation.submit(asked) : undefined;
@@ -338,7 +339,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
-    alerts: createAlerts(redis, key),
+    contributed: { presses: {}, forms: {}, home: [], requestMade: async () => undefined },
     proposals: createProposals(redis, key),
     attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
@@ -394,7 +395,7 @@ async function explain(
       ...(target ? [whole(target)] : []),
       ...(isNamed ? ["--name", newName] : []),
     ],
-    { file: path, slack: "not asked", write: (text) => void (said += text) },
+    { ...aboutPolicy, file: path, slack: "not asked", write: (text) => void (said += text) },
   );
   return { may: code === 0, said };
 }

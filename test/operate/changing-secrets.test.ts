@@ -1,13 +1,12 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { start } from "../../src/operate/start.ts";
 import { startWorld, testPolicy, testPace } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { features, policyTerms } from "../../src/features/index.ts";
 
 it(
   "secrets in files are replaced while it runs: Redis, Slack, and the compute service go on with the new ones",
@@ -46,10 +45,14 @@ it(
     const config = loadConfig({
       env,
       role: "all",
-      operations: operationsOf(commands),
+      terms: policyTerms,
       pace: testPace,
     });
-    const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
+    const running = await start(config, log, {
+      features,
+      host: "127.0.0.1",
+      namespace: world.key.namespace,
+    });
     /** Where its answer takes long, it is asked for again, which may restart it once more. */
     const restarted = async (vm: string) => {
       const restart = async () => {
@@ -131,10 +134,14 @@ it("a key and a token that are rotated again and again under load lose nothing: 
   const config = loadConfig({
     env,
     role: "all",
-    operations: operationsOf(commands),
+    terms: policyTerms,
     pace: testPace,
   });
-  const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
+  const running = await start(config, log, {
+    features,
+    host: "127.0.0.1",
+    namespace: world.key.namespace,
+  });
   try {
     await world.slack.connected();
     const { keys } = world.compute;
@@ -172,11 +179,11 @@ it("a new signing secret counts from the next delivery on, and the former one no
   const config = loadConfig({
     env,
     role: "all",
-    operations: operationsOf(commands),
+    terms: policyTerms,
     pace: testPace,
   });
   const { namespace } = world.key;
-  const running = await start(config, log, { host: "127.0.0.1", namespace });
+  const running = await start(config, log, { features, host: "127.0.0.1", namespace });
   try {
     const { app } = world.slack;
     app.requestUrl = `http://127.0.0.1:${running.port}/slack/events`;

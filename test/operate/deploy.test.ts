@@ -7,13 +7,12 @@ import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
-import { commands } from "../../src/commands/index.ts";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 const foldersFiles = (folder: string) =>
@@ -398,7 +397,7 @@ describe("deploy/helm", () => {
       const [map] = manifestsIn(files.get("config.yaml") ?? "");
       const { data } = map as unknown as { data: Record<string, string> };
       const text = data["gatehouse.yml"] ?? "";
-      const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
+      const read = parsePolicy(text, "gatehouse.yml", policyTerms);
       if ("problems" in read) throw new Error(read.problems.join());
       return { version: read.policy.version, text };
     };

@@ -4,12 +4,15 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { runCommandLine } from "../../src/cli/command-line.ts";
-import { programs } from "../../src/cli/programs.ts";
+import { programsFor } from "../../src/cli/programs.ts";
 import { rows } from "../faults/rows/index.ts";
 import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { aboutPolicy } from "../../src/features/index.ts";
+
+const programs = programsFor(aboutPolicy);
 
 /** What can't run here, and what it takes. */
 const elsewhere: [command: RegExp, needs: string][] = [

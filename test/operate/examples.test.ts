@@ -8,15 +8,14 @@ import { parseEnv, promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { composeRedis, composeServices, filledIn } from "../support/compose.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 /** A process as an example starts it: its command line and its variables, as they stand there. */
 interface Example {
@@ -134,7 +133,7 @@ describe(".env.example", () => {
       env: { ...parseEnv(lines), ...filled },
       role: "all",
       cwd: root,
-      operations: operationsOf(commands),
+      terms: policyTerms,
     });
 
   it("is a whole configuration once it is filled in, and so is each line that is commented out", () => {

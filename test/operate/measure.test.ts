@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
@@ -26,7 +25,9 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const requests = { queue: "requests", waiting: 2, active: 1, delayed: 0 };
   const queues = { depths: async () => [{ ...requests, oldestAt: Date.now() - minuteMs }] };
   const inventory = { state: async () => nothingRead };
-  const measure = createMeasure({ redis, key, store, queues, inventory, telemetry });
+  const { announce, source } = createNotices({ redis, key });
+  const sources = [{ outbox: store.outbox, owedSince: "changedAt" as const }, source];
+  const measure = createMeasure({ redis, key, store, queues, inventory, telemetry, sources });
   async function figures(): Promise<Record<string, number>> {
     await measure();
     const { text } = await telemetry.render();
@@ -70,15 +71,8 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const progress = { unknownSince: now - 10 * minuteMs };
   await store.move(unclear.request, { state: "unknown", progress, why: "still unknown" });
   await store.freeze({ by: "Gatehouse", reason: "a test" });
-  const { announce } = createNotices({ redis, key });
   await announce({ id: "n-1", channelId: "C01OPS", message: sentence(md`Something happened.`) });
   await redis.hset(key("notice", "n-1"), "at", now - 2 * minuteMs);
-  const alert = { key: "1", at: 0, name: "HighCpu", summary: "", severity: "", vm: "", since: 0 };
-  await createAlerts(redis, key).take(
-    "prometheus",
-    { groupKey: "g", alerts: [alert], omitted: 0 },
-    { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" },
-  );
   const seal = ["id", `${now - minuteMs}-0`, "at", now - minuteMs, "payload", "x", "hash", "y"];
   await redis.xadd(key("audit", "seals"), "7-0", ...seal);
 
@@ -87,7 +81,7 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
     'open_requests{state="draft"}': 2,
     'open_requests{state="unknown"}': 1,
     'open_requests{state="uncounted"}': 0,
-    outbox_messages: 5,
+    outbox_messages: 4,
     audit_records_total: 7,
     frozen: 1,
   });

@@ -7,7 +7,7 @@ import { auditOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { vmTarget } from "../requests/asking.ts";
 import { policyOf } from "../policy/sample.ts";
-import { channelNamed } from "../alerts/sending.ts";
+import { channelNamed } from "../features/alerts/sending.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { glob as globShape } from "../../config/policy-schema.ts";
+import { glob as globShape } from "../../config/policy-values.ts";
 import { listed } from "../../digests/line-buttons.ts";
 import { type Event, type Subscription, events } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";

@@ -1,17 +1,21 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { callersIn } from "../../config/policy-section.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
 import { withRedis } from "../../redis/redis.ts";
+import { placeFindings } from "../../policy/place-findings.ts";
 import { createJournal } from "../../requests/journal/journal.ts";
-import { placeFindings } from "./alert-places.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { judgePort, lookAtPort } from "./ports.ts";
 
 const mostNamed = 5;
 
 /** Undefined for a worker, which has none. */
-export async function judgeApi(config: Config): Promise<readonly Finding[] | undefined> {
-  const { role, api, host = "0.0.0.0", policy, sourceProblems } = config;
+export async function judgeApi(
+  config: Config,
+  judgePolicy: JudgePolicy,
+): Promise<readonly Finding[] | undefined> {
+  const { role, api, host = "0.0.0.0", policy } = config;
   if (role === "worker") return undefined;
   if (!api) return [offFinding(policy)];
   const found = lookAtPort(
@@ -19,9 +23,38 @@ export async function judgeApi(config: Config): Promise<readonly Finding[] | und
     ({ headers }) => headers["content-type"] === "application/problem+json",
   );
   const port = judgePort("DOOR_PORT", api.port, await found);
-  const count = Object.keys(policy.sources).length;
-  const secrets = count === 0 ? [] : secretFindings(sourceProblems, count);
-  return [port, ...secrets, ...placeFindings(policy), ...(await callFindings(config))];
+  const secrets = secretFindings(policy, (variable) => config.callerSecret(variable).problem);
+  const places = [...judgePolicy(policy), ...serviceFindings(policy)];
+  return [port, ...secrets, ...places, ...(await callFindings(config))];
+}
+
+/** What features find in what gatehouse.yml says of them. */
+export type JudgePolicy = (policy: Policy) => readonly Finding[];
+
+/** Whether those who prove themselves by a secret would be let in. */
+export function secretFindings(
+  policy: Policy,
+  problemOf: (variable: string) => string | undefined,
+): readonly Finding[] {
+  const callers = callersIn(policy).filter(({ secret }) => secret !== undefined);
+  const [first] = callers;
+  if (!first) return [];
+  const problems = callers.flatMap(({ secret = "" }) => problemOf(secret) ?? []);
+  const mend = "Until then Gatehouse answers 401 to what this source sends.";
+  if (problems.length > 0) return problems.map((problem) => ill(problem, mend));
+  return [well(`secrets: there for ${counted(callers.length, "source")} of ${first.brings}s`)];
+}
+
+/** Where proposals of services would be shown. */
+export function serviceFindings(policy: Policy): readonly Finding[] {
+  const all = Object.entries(policy.services);
+  const proposers = Object.fromEntries(all.filter(([, { propose }]) => propose.length > 0));
+  return placeFindings(policy, proposers, {
+    section: "services",
+    what: "proposals",
+    closed: (service, place) =>
+      `${service}: \`channels\` lets nobody change anything in ${place}, so its proposals are posted elsewhere or refused`,
+  });
 }
 
 /** None where Redis can't be asked, which is a finding of its own. */
@@ -31,14 +64,8 @@ const callFindings = (config: Config): Promise<readonly Finding[]> =>
     return [well(callsInWords(config.policy, await apiCalls(), await now()))];
   }).catch(() => []);
 
-export function secretFindings(problems: readonly string[], sources: number): readonly Finding[] {
-  const mend = "Until then Gatehouse answers 401 to what this source sends.";
-  if (problems.length > 0) return problems.map((problem) => ill(problem, mend));
-  return [well(`secrets: there for ${counted(sources, "source")} of alerts`)];
-}
-
-export function offFinding({ sources, services }: Policy): Finding {
-  const callers = [...Object.keys(sources), ...Object.keys(services)];
+export function offFinding(policy: Policy): Finding {
+  const callers = [...callersIn(policy).map(({ name }) => name), ...Object.keys(policy.services)];
   if (callers.length === 0) return well("off");
   const what = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
   return note(what, "Set DOOR_PORT where they should come in.");
@@ -46,18 +73,18 @@ export function offFinding({ sources, services }: Policy): Finding {
 
 /** Who came in last, and when. `calls` is by `<route> <caller>`. */
 export function callsInWords(
-  { sources, services }: Policy,
+  policy: Policy,
   calls: ReadonlyMap<string, number>,
   now: number,
 ): string {
-  const last = (what: "alert" | "call", name: string, caller: string) => {
+  const last = (what: string, name: string, caller: string) => {
     const times = [...calls].flatMap(([by, at]) => (by.endsWith(` ${caller}`) ? [at] : []));
     if (times.length === 0) return `no ${what} yet from ${name}`;
     return `last ${what} from ${name} ${duration(now - Math.max(...times))} ago`;
   };
   const all = [
-    ...Object.keys(sources).map((name) => last("alert", name, `sources.${name}`)),
-    ...Object.keys(services).map((name) => last("call", name, `services.${name}`)),
+    ...callersIn(policy).map(({ brings, name, caller }) => last(brings, name, caller)),
+    ...Object.keys(policy.services).map((name) => last("call", name, `services.${name}`)),
   ];
   return firstFew(all, 2 * mostNamed) || "open to no one in gatehouse.yml";
 }

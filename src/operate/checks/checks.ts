@@ -12,7 +12,7 @@ import { proposerName } from "../../proposals/proposals.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { clockProblem, isClockOff, offInWords } from "../clock.ts";
-import { callsInWords, judgeApi, offFinding } from "./api.ts";
+import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
 import { judgeClock } from "./clock.ts";
 import { judgeCollector } from "./collector.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
@@ -33,7 +33,11 @@ import type { Services } from "../services.ts";
 interface Check {
   name: string;
   /** What `doctor` finds with the configuration alone, before a process runs or beside it. */
-  fromOutside?(config: Config, now: number): Promise<readonly Finding[] | undefined>;
+  fromOutside?(
+    config: Config,
+    now: number,
+    judgePolicy: JudgePolicy,
+  ): Promise<readonly Finding[] | undefined>;
   /** What `/gatehouse status` says about the installation and the process that answers. */
   forPeople?(on: Checked): Promise<Finding>;
   /** Why this process gets no work (`/readyz`), or undefined. */
@@ -223,24 +227,25 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Door",
-    fromOutside: judgeApi,
+    fromOutside: (config, _now, judge) => judgeApi(config, judge),
     async forPeople(on) {
-      const { config, store, alerts, proposals } = on;
-      const { api, policy, sourceProblems } = config;
+      const { config, store, proposals } = on;
+      const { api, policy, callerProblems } = config;
       if (!api) return offFinding(policy);
-      if (sourceProblems.length > 0)
-        return ill(sourceProblems.join("; "), "Until then Gatehouse refuses its alerts.");
+      if (callerProblems.length > 0)
+        return ill(callerProblems.join("; "), "Until then Gatehouse refuses what it sends.");
       const untold = [
-        ...(await alerts.untold()).map(({ record }) => [record.source, "alert group"] as const),
-        ...(await proposals.untold()).map(
-          ({ record: { by } }) => [proposerName(by), "proposal"] as const,
-        ),
+        ...(await on.features.untold()),
+        ...(await proposals.untold()).map(({ record: { by } }) => ({
+          by: proposerName(by),
+          words: ["proposal", "proposals"] as const,
+        })),
       ];
       if (untold.length > 0) {
-        const counts = ["alert group", "proposal"].flatMap((kind) => {
-          const some = untold.filter(([, its]) => its === kind);
-          const from = firstFew([...new Set(some.map(([who]) => who))], 3);
-          return some.length > 0 ? [`${counted(some.length, kind)} of ${from}`] : [];
+        const counts = [...Map.groupBy(untold, ({ words: [one] }) => one).values()].map((some) => {
+          const from = firstFew([...new Set(some.map(({ by }) => by))], 3);
+          const [one = "", more] = some[0]?.words ?? [];
+          return `${counted(some.length, one, more)} of ${from}`;
         });
         return ill(
           `${counts.join(" and ")} can be shown in no channel`,

@@ -19,9 +19,9 @@ function whoeverMayReplace(file: string): "it" | "its folder" | undefined {
 }
 
 /** Files that decide whom Gatehouse trusts: secrets, authorities, and the policy. */
-export function judgeFiles({ files, policyFile, sourceProblems }: Config): readonly Finding[] {
-  // What is wrong inside those of sources is told elsewhere; looking for it opens them
-  void sourceProblems;
+export function judgeFiles({ files, policyFile, callerProblems }: Config): readonly Finding[] {
+  // What is wrong inside those of callers of the API is told elsewhere; looking for it opens them
+  void callerProblems;
   const all = [
     ...[...files].map(([name, file]) => [name.replace(/(_FILE)?$/, "_FILE"), file.path] as const),
     ...(policyFile.missingAt === undefined ? [["GATEHOUSE_CONFIG", policyFile.path] as const] : []),

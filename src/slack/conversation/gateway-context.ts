@@ -1,6 +1,5 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
-import type { Alerts } from "../../alerts/alerts.ts";
 import type { Proposals } from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
@@ -11,13 +10,20 @@ import {
   dottedName,
   requestable,
 } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
+import type {
+  Interaction,
+  Press,
+  Reply,
+  SubmissionResult,
+  ViewSubmission,
+} from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
+import type { CausedRequest, HomePart } from "./contributions.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
@@ -26,7 +32,6 @@ export interface GatewayContext extends Surroundings {
   standstill(): string | undefined;
   store: Journal;
   rollouts: Rollouts;
-  alerts: Alerts;
   proposals: Proposals;
   web: Web;
   /** Uploads go only to its hosts. */
@@ -43,6 +48,8 @@ export interface GatewayContext extends Surroundings {
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
+  /** What features add to conversations. */
+  contributed: Contributions;
   log: Log;
 }
 
@@ -55,6 +62,26 @@ export interface Act<I = Interaction> {
 
 /** Before the ack only the errors of a form answer it. */
 export type BeforeAck<I = Interaction> = Omit<Act<I>, "reply">;
+
+/** What a press of a button does. Its value only names things; what is allowed is decided now. */
+export type PressHandler = (act: Act<Press>, value: Input) => Promise<unknown>;
+
+/** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
+export interface FormHandler {
+  check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
+  submit?(act: Act<ViewSubmission>): Promise<void>;
+}
+
+/** What features add to conversations: none of them is known here by name. */
+export interface Contributions {
+  /** By action, or by the word before its colon for all actions that begin so. */
+  presses: Readonly<Record<string, PressHandler>>;
+  /** By callback. */
+  forms: Readonly<Record<string, FormHandler>>;
+  home: readonly HomePart[];
+  /** Tells the features that one of their messages caused a request. */
+  requestMade(request: CausedRequest): Promise<void>;
+}
 
 export function personOf(
   { interaction, gateway }: BeforeAck<Pick<Interaction, "userId" | "teamId">>,

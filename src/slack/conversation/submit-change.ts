@@ -51,7 +51,7 @@ export async function submitChange(
   const alert = /^after:(a-[\w-]+):/.exec(submission.interactionId)?.[1];
   const cause = proposal ?? alert;
   const submitted = await submit({ ...submission, id, ...(cause && { cause }) }, by);
-  if (submitted.isNew && alert) await gateway.alerts.note(alert, submitted.id);
+  if (submitted.isNew && cause) await gateway.contributed.requestMade({ id: submitted.id, cause });
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";

@@ -337,7 +337,7 @@ export function requestSource(options: {
     await endUnsent(request, "cancelled", why, { store }, hint);
   }
 
-  return { outbox, readSubject: readRequest, at: options.at };
+  return { outbox, owedSince: "changedAt", readSubject: readRequest, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */

@@ -130,7 +130,7 @@ const { loadConfig } = await import("../../../src/config/config.ts");
 const { createLog, hideSecret } = await import("../../../src/log/log.ts");
 const { start } = await import("../../../src/operate/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
-const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
+const { features, policyTerms } = await import("../../../src/features/index.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
 const { isKnownSocketRejection } = await import("../../../src/slack/web-answer.ts");
 
@@ -141,7 +141,7 @@ await begin.promise;
 const config = loadConfig({
   env: options.env,
   role: options.role,
-  operations: operationsOf(commands),
+  terms: policyTerms,
   pace: options.pace,
 });
 for (const secret of config.secrets) hideSecret(secret);
@@ -163,6 +163,7 @@ process.on("uncaughtException", (error) => ends(1, `uncaught: ${error.stack}`));
 
 try {
   const running = await start(config, log, {
+    features,
     host: "127.0.0.1",
     namespace: options.namespace,
     roots: sandboxRoots,

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { freePort } from "../../sandbox/ensure-redis.ts";
+import { freePort } from "../../../sandbox/ensure-redis.ts";
 import { testSecret } from "./sending.ts";
 
 /** An alert as Prometheus posts it. */

@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AlertSource } from "../../src/config/policy-file.ts";
-import { detailsOf, firingIn, isFiring, merge, type AlertGroup } from "../../src/alerts/alerts.ts";
-import { settle } from "../../src/alerts/alert-group.ts";
-import { type Alert, readAlerts } from "../../src/alerts/read-alerts.ts";
+import type { AlertSource } from "../../../src/features/alerts/sources.ts";
+import {
+  detailsOf,
+  firingIn,
+  isFiring,
+  merge,
+  type AlertGroup,
+} from "../../../src/features/alerts/alerts.ts";
+import { settle } from "../../../src/features/alerts/alert-group.ts";
+import { type Alert, readAlerts } from "../../../src/features/alerts/read-alerts.ts";
 import { alertmanagerBody, minute, pagerdutyBody } from "./sending.ts";
 
 const none: AlertGroup = { alerts: {}, omitted: 0 };

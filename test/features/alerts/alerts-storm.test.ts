@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createAlerts, detailsOf } from "../../src/alerts/alerts.ts";
-import { parseBoard } from "../../src/redis/board.ts";
-import { hears, wordsOf } from "../stories/words.ts";
-import { type TestWorld } from "../support/start-world.ts";
+import { createAlerts, detailsOf } from "../../../src/features/alerts/alerts.ts";
+import { parseBoard } from "../../../src/redis/board.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { type TestWorld } from "../../support/start-world.ts";
 import {
   alertmanagerBody,
   bearer,

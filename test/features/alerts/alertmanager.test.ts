@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { freePort } from "../../sandbox/ensure-redis.ts";
-import { createRandom } from "../../sandbox/random.ts";
-import { hears, wordsOf } from "../stories/words.ts";
-import { programOf } from "../support/programs.ts";
-import { testPolicy } from "../support/start-world.ts";
+import { freePort } from "../../../sandbox/ensure-redis.ts";
+import { createRandom } from "../../../sandbox/random.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { programOf } from "../../support/programs.ts";
+import { testPolicy } from "../../support/start-world.ts";
 import { liveThrough, startWire } from "./alertmanager-life.ts";
 import { startPeers } from "./alertmanager-peers.ts";
 import { sources, startAlertWorld, testSecret } from "./sending.ts";

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { listen } from "../../sandbox/listen.ts";
-import { createRandom } from "../../sandbox/random.ts";
-import { wordsOf } from "../stories/words.ts";
-import type { TestWorld } from "../support/start-world.ts";
+import { listen } from "../../../sandbox/listen.ts";
+import { createRandom } from "../../../sandbox/random.ts";
+import { wordsOf } from "../../stories/words.ts";
+import type { TestWorld } from "../../support/start-world.ts";
 import type { Peers } from "./alertmanager-peers.ts";
 
 /** One POST of a peer, as it arrived at Gatehouse. */

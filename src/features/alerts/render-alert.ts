@@ -1,4 +1,4 @@
-import type { Policy } from "../config/policy-file.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -21,8 +21,8 @@ import {
   section,
   sentence,
   when,
-} from "../messages/message.ts";
-import { askOnce, isToConfirm, protection } from "../policy/refusal.ts";
+} from "../../messages/message.ts";
+import { askOnce, isToConfirm, protection } from "../../policy/refusal.ts";
 import {
   calledName,
   type ChangeCommand,
@@ -31,12 +31,13 @@ import {
   isChange,
   projectOf,
   type Target,
-} from "../registry/define.ts";
-import { hasForm } from "../registry/invocation.ts";
-import type { Freeze } from "../requests/journal/freeze.ts";
-import { deedOf, frozenWords } from "../requests/render/asking.ts";
-import type { Member } from "../requests/render/render-card.ts";
-import { insteadInError, outcomeOf } from "../requests/render/render-result.ts";
+  asked,
+} from "../../registry/define.ts";
+import { hasForm } from "../../registry/invocation.ts";
+import type { Freeze } from "../../requests/journal/freeze.ts";
+import { deedOf, frozenWords } from "../../requests/render/asking.ts";
+import type { Member } from "../../requests/render/render-card.ts";
+import { insteadInError, outcomeOf } from "../../requests/render/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 
 export interface View {
@@ -229,9 +230,6 @@ function rowsOf(view: View, labels: readonly string[]): List {
     },
   });
 }
-
-/** What a press has confirmed already, as buttons that run commands say it. */
-export const asked = ":asked";
 
 const verbOf = (command: Command) => {
   const verb = command.name.split(" ").at(-1) ?? "";

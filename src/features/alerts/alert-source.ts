@@ -1,29 +1,30 @@
 import { hash } from "node:crypto";
-import type { AfterNote } from "../attestation/render-attestation.ts";
-import { type Compute, statusFacts } from "../compute/compute.ts";
-import type { Policy } from "../config/policy-file.ts";
-import type { Inventory } from "../inventory/inventory.ts";
-import type { Log } from "../log/log.ts";
-import { scopeOfChannel } from "../policy/access.ts";
-import { isRunIn } from "../policy/refusal.ts";
-import { type Board, boardOf, parseBoard } from "../redis/board.ts";
-import type { Fields } from "../redis/redis.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { type Compute, statusFacts } from "../../compute/compute.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { sectionOf } from "../../config/policy-section.ts";
+import type { Inventory } from "../../inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
+import { scopeOfChannel } from "../../policy/access.ts";
+import { isRunIn } from "../../policy/refusal.ts";
+import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
+import type { Fields } from "../../redis/redis.ts";
 import {
   type ChangeCommand,
   type Command,
   type Target,
   dottedName,
   isChange,
-} from "../registry/define.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import { recentRequests } from "../requests/journal/lists.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
-import { refusedInError } from "../requests/render/render-result.ts";
-import { targetOf } from "../requests/submit/resolve-targets.ts";
-import type { Source } from "../slack/deliver/deliver.ts";
-import { type Owed, anewMark, isSaid, paced } from "../slack/deliver/post-once.ts";
+} from "../../registry/define.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { refusedInError } from "../../requests/render/render-result.ts";
+import { targetOf } from "../../requests/submit/resolve-targets.ts";
+import type { Source } from "../../slack/deliver/deliver.ts";
+import { type Owed, anewMark, isSaid, paced } from "../../slack/deliver/post-once.ts";
 import { type Alerts, type StoredAlert, parseAlert } from "./alerts.ts";
-import { closedIn, openPlace, tryAgainMs } from "../slack/deliver/open-place.ts";
+import { closedIn, openPlace, tryAgainMs } from "../../slack/deliver/open-place.ts";
 import {
   type View,
   mostWithControls,
@@ -32,6 +33,7 @@ import {
   renderMoved,
   renderOverview,
 } from "./render-alert.ts";
+import { sourcesSection } from "./sources.ts";
 
 /** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
 const readsAtOnce = 10;
@@ -121,7 +123,7 @@ export function alertSource(options: {
             render: async () => renderEvents(events.slice(from), await view()),
             covers: also,
             turn: "event",
-            urgency: "alert",
+            urgency: "rest",
           },
         ]
       : [];
@@ -131,7 +133,7 @@ export function alertSource(options: {
       place: { channelId },
       render: async () => renderAlert(await view(mostWithControls)),
       shows,
-      urgency: "alert",
+      urgency: "rest",
       covers: keys,
       closed: whenClosed(alert.id, channelId),
       join:
@@ -165,8 +167,9 @@ export function alertSource(options: {
 
   /** As gatehouse.yml may name one by now. */
   function ownChannelOf({ record }: StoredAlert): string | undefined {
-    const { alerts: usually, sources } = options.config.policy;
-    return record.channelId || sources[record.source]?.channel || usually?.channel;
+    const { policy } = options.config;
+    const { channel } = sectionOf(policy, sourcesSection)[record.source] ?? {};
+    return record.channelId || channel || policy.alerts?.channel;
   }
 
   /** Where its card stands, or can stand now (`openPlace`). */
@@ -245,7 +248,7 @@ export function alertSource(options: {
     const { commands, store } = options;
     const { policy } = options.config;
     const { source, vms, requests } = alert.record;
-    const { offer = [] } = policy.sources[source] ?? {};
+    const { offer = [] } = sectionOf(policy, sourcesSection)[source] ?? {};
     const all = new Set([...usual, ...offer]);
     const offered = [...all]
       .flatMap((one) => commands.find((it) => dottedName(it) === one) ?? [])
@@ -289,7 +292,7 @@ export function alertSource(options: {
     return vm?.status;
   }
 
-  return { outbox: alerts.outbox, readSubject: readAlert };
+  return { outbox: alerts.outbox, owedSince: "createdAt", readSubject: readAlert };
 }
 
 /** What was told of a group and is held counts, once its time has come. It says nothing itself. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TestWorld } from "../support/start-world.ts";
+import type { TestWorld } from "../../support/start-world.ts";
 import {
   alertmanagerBody,
   bearer,

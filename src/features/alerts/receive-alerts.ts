@@ -1,19 +1,21 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
-import type { AlertSource, Policy } from "../config/policy-file.ts";
-import type { Inventory } from "../inventory/inventory.ts";
-import { channelOfProject } from "../policy/access.ts";
-import type { Meaning } from "../alerts/alerts.ts";
-import { type Delivery, readAlerts, shortHash } from "../alerts/read-alerts.ts";
-import type { Behind } from "./api-context.ts";
-import { type Call, jsonOf, ApiProblem, type Route, unauthorized } from "./server.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { sectionOf } from "../../config/policy-section.ts";
+import type { Inventory } from "../../inventory/inventory.ts";
+import { channelOfProject } from "../../policy/access.ts";
+import type { Alerts, Meaning } from "./alerts.ts";
+import { type Delivery, readAlerts, shortHash } from "./read-alerts.ts";
+import type { Behind } from "../../api/api-context.ts";
+import { type Call, jsonOf, ApiProblem, type Route, unauthorized } from "../../api/server.ts";
+import { type AlertSource, secretVariable, sourcesSection } from "./sources.ts";
 
 const perMinute = 3_000;
 /** How far from now a signed time may be, either way. */
 const oldestS = 300;
 
 /** `POST /alerts/<source>`: what a source of gatehouse.yml sends, in its own format. */
-export function alertRoute(behind: Behind): Route {
-  const { config, alerts, log, gatewayNow, at } = behind;
+export function alertRoute(alerts: Alerts, behind: Behind): Route {
+  const { config, log, gatewayNow, at } = behind;
   return {
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
@@ -24,8 +26,10 @@ export function alertRoute(behind: Behind): Route {
       const { policy, inventory } = gatewayNow();
       const arrivedAt = await alerts.now();
       const called = call.path.slice("/alerts/".length);
-      const source = Object.hasOwn(policy.sources, called) ? policy.sources[called] : undefined;
-      const proven = isGenuine(source, source ? config.sourceSecrets(called) : [], call, arrivedAt);
+      const sources = sectionOf(policy, sourcesSection);
+      const source = Object.hasOwn(sources, called) ? sources[called] : undefined;
+      const secrets = source ? config.callerSecret(secretVariable(called)).secrets : [];
+      const proven = isGenuine(source, secrets, call, arrivedAt);
       if (!source || !proven) throw unauthorized();
       await named(`sources.${called}`, perMinute);
       const read = readAlerts(jsonOf(call.body), source);

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
-import type { AlertSource } from "../config/policy-file.ts";
-import { plain } from "../messages/message.ts";
-import { parseIsoTime } from "../text/parse-time.ts";
+import { plain } from "../../messages/message.ts";
+import { parseIsoTime } from "../../text/parse-time.ts";
+import type { AlertSource } from "./sources.ts";
 
 /** What is shown of an alert, shortened. */
 export interface Detail {

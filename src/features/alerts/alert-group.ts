@@ -1,4 +1,4 @@
-import { isBeforeSetBack } from "../redis/redis.ts";
+import { isBeforeSetBack } from "../../redis/redis.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
 /** What is known of one alert (times in ms by its source's clock). Without details it is only counted. */

@@ -1,9 +1,9 @@
 import { createHmac, hash } from "node:crypto";
 import { expect } from "vitest";
-import { eventually } from "../support/looking.ts";
-import { pendingOf } from "../support/pending.ts";
-import type { TestWorld } from "../support/start-world.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { eventually } from "../../support/looking.ts";
+import { pendingOf } from "../../support/pending.ts";
+import type { TestWorld } from "../../support/start-world.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
 
 export const testSecret = "test-secret-one";
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { createAlerts, firingIn } from "../../src/alerts/alerts.ts";
-import { auditOf } from "../requests/asking.ts";
-import { buttonOn, pressPayload, sendSigned } from "../stories/forge.ts";
-import { hears, wordsOf } from "../stories/words.ts";
-import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
-import { eventually } from "../support/looking.ts";
-import { pendingOf } from "../support/pending.ts";
-import { testPolicy, type TestWorld } from "../support/start-world.ts";
-import { testRedis } from "../support/with-redis.ts";
+import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
+import { createAlerts, firingIn } from "../../../src/features/alerts/alerts.ts";
+import { auditOf } from "../../requests/asking.ts";
+import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
+import { eventually } from "../../support/looking.ts";
+import { pendingOf } from "../../support/pending.ts";
+import { testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { testRedis } from "../../support/with-redis.ts";
 import {
   alertmanagerBody,
   bearer,

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AlertSource } from "../config/policy-file.ts";
-import { within } from "../deadline.ts";
-import { boardOf, createBoards } from "../redis/board.ts";
-import { createOutbox } from "../redis/outbox.ts";
-import { createRecords } from "../redis/record.ts";
-import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
-import { placeIn, shownIn } from "../redis/shown.ts";
+import { within } from "../../deadline.ts";
+import { boardOf, createBoards } from "../../redis/board.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { createRecords } from "../../redis/record.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { placeIn, shownIn } from "../../redis/shown.ts";
 import {
   type AlertGroup,
   bareGroup,
@@ -20,8 +19,9 @@ import {
   saysTheSame,
   settle,
 } from "./alert-group.ts";
-import { type ClosedChannels, closedField, closedIn } from "../slack/deliver/open-place.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
 import { type Delivery, shortHash } from "./read-alerts.ts";
+import type { AlertSource } from "./sources.ts";
 
 export { type AlertGroup, detailsOf, firingIn, isFiring, merge } from "./alert-group.ts";
 
@@ -86,6 +86,23 @@ export function parseAlert(id: string, fields: Fields): StoredAlert | undefined 
     delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
     closed: closedIn(fields),
   };
+}
+
+/** An alert that fires, as its source names it and its VM. */
+export interface FiringAlert {
+  key: string;
+  name: string;
+  label: string;
+  /** Undefined where the label names no one VM. */
+  vmId: string | undefined;
+  since: number;
+  /** When its source was heard of last, where it has been silent for long. */
+  quietSince?: number | undefined;
+}
+
+/** An alert that its source says has ended. */
+export interface EndedAlert extends FiringAlert {
+  endedAt: number;
 }
 
 /** What a delivery means here and now. */
@@ -355,7 +372,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     },
 
     /** The alerts of these groups that ended after a time (ms), for digests. */
-    async endedSince(ids: readonly string[], at: number) {
+    async endedSince(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> {
       const groups = await getMany(ids);
       return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
         detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
@@ -369,7 +386,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     },
 
     /** What fires now, for digests and the Home tab. */
-    async firing() {
+    async firing(): Promise<readonly FiringAlert[]> {
       const open = await getMany(await records.openIds());
       return open.flatMap(({ id, record: { group, vms, silence } }) => {
         const quietSince = silence === undefined ? undefined : group.told?.heardAt;

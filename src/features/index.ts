@@ -1,0 +1,22 @@
+import { commands } from "../commands/index.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { PolicyTerms } from "../config/policy-section.ts";
+import { operationsOf } from "../policy/approval-rule.ts";
+import { alerts } from "./alerts/index.ts";
+import type { Feature } from "./define-feature.ts";
+
+/** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
+export const features: readonly Feature[] = [alerts];
+
+/** What gatehouse.yml can speak about. */
+export const policyTerms: PolicyTerms = {
+  operations: operationsOf(commands),
+  sections: features.flatMap(({ policy = [] }) => policy),
+};
+
+/** What `doctor` and `policy check` find in what gatehouse.yml says of features. */
+const judgePolicy = (policy: Policy) =>
+  features.flatMap((feature) => feature.judgePolicy?.(policy) ?? []);
+
+/** What programs of a terminal know of features. */
+export const aboutPolicy = { terms: policyTerms, judgePolicy };
