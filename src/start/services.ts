@@ -291,7 +291,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       });
-      if (request.record.cause) await alerts.note(request.record.cause, request.record.id);
+      const { id, origin } = request.record;
+      if (origin.kind === "alert") await alerts.note(origin.alert, id);
     },
   });
   const delivery = deliveryWork(
@@ -407,7 +408,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
  * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
  * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
  */
-export const storedFormat = "3";
+export const storedFormat = "4";
 
 /**
  * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or processes of it

@@ -34,6 +34,7 @@ import {
   signReview,
 } from "./vote.ts";
 import { withoutRedis } from "./without-redis.ts";
+import { originOfInteraction } from "./act-origin.ts";
 
 /** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
 interface FormHandler {
@@ -85,7 +86,7 @@ export function createConversation(
 
     async repeated(interaction: Interaction, reply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
-      const first = await gateway.store.madeBy(interaction.id);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
@@ -107,7 +108,7 @@ export function createConversation(
 
     async tooLate(interaction: Interaction, reply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
-      const first = await gateway.store.madeBy(interaction.id);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
       const what = md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`;
       const way = md`${"/gatehouse jobs"} shows what was requested. If it isn't there, try again.`;

@@ -13,6 +13,7 @@ import {
 } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
+import type { ButtonOrigin } from "../../requests/journal/origin.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
@@ -51,6 +52,8 @@ export interface Act<I = Interaction> {
   interaction: I;
   reply: Reply;
   gateway: GatewayContext;
+  /** What a request is of that this act makes: a button of a request, an alert, or a proposal; undefined for everything else. */
+  origin?: ButtonOrigin;
 }
 
 /** Before the ack only the errors of a form answer it. */
