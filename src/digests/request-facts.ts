@@ -5,6 +5,7 @@ import type { Journal } from "../requests/journal/journal.ts";
 import { type StoredRequest, stateWords } from "../requests/journal/record.ts";
 import { isUnconfirmed } from "../requests/render/render-result.ts";
 import { batches } from "./batches.ts";
+import { undoneBy } from "../requests/journal/origin.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;
@@ -57,7 +58,7 @@ export function requestsForDigest(
         if (some.length > 0 && some.every(({ record }) => record.createdAt < at - longestMs)) break;
       }
       const asked = ended.filter(
-        ({ record, progress }) => record.via !== "safety" && !progress.already,
+        ({ record, progress }) => record.origin.kind !== "safety" && !progress.already,
       );
       return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
     },
@@ -153,7 +154,7 @@ function decisionsOf(
   return {
     detail: command?.say.detail?.(record.input, record.labels ?? {}),
     isDestructive: command?.class === "destroy",
-    isUndo: record.undoes !== undefined,
+    isUndo: undoneBy(record) !== undefined,
     approvedBy: votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name),
     denied: votes.find(({ vote }) => vote === "deny"),
     decidedBy: progress.decidedBy,

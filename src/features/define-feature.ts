@@ -14,7 +14,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import type { CausedRequest, HomePart } from "../slack/conversation/contributions.ts";
+import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
 import type { FormHandler, PressHandler } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
@@ -51,8 +51,8 @@ export interface RunningFeature {
   digest?: DigestPart;
   /** What has waited for a channel for longer than a message takes, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
-  /** One of its messages caused a request, or such a request has ended. Idempotent. */
-  afterRequest?(request: CausedRequest): Promise<unknown>;
+  /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
+  afterRequest?(request: MadeRequest): Promise<unknown>;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */

@@ -36,7 +36,7 @@ export interface Work {
 }
 
 /** What a request keeps of the interaction that made it, so that any process goes on with its trace. */
-export interface Origin {
+export interface Traced {
   /** The delivery's ID; undefined for what Gatehouse asked for itself. */
   interaction?: string;
   /** 32 hex digits. */
@@ -78,7 +78,7 @@ export function workOnRequest({
   interaction,
   trace = traceOf(id),
   parentSpan,
-}: { id: string } & Origin): Work {
+}: { id: string } & Traced): Work {
   const ids = { request: id, trace, ...(interaction === undefined ? {} : { interaction }) };
   if (parentSpan === undefined) return { ids, parents: [] };
   const parent: SpanContext = {
@@ -91,7 +91,7 @@ export function workOnRequest({
 }
 
 /** One call that serves all of them. */
-export function workOnRequests(requests: readonly ({ id: string } & Origin)[]): Work {
+export function workOnRequests(requests: readonly ({ id: string } & Traced)[]): Work {
   const works = requests.map(workOnRequest);
   const [first] = works;
   const ids = works.length === 1 && first ? first.ids : {};
@@ -99,7 +99,7 @@ export function workOnRequests(requests: readonly ({ id: string } & Origin)[]): 
 }
 
 /** Where what is made now comes from. */
-export function originNow(): Origin {
+export function traceNow(): Traced {
   const { ids = {} } = workNow() ?? {};
   const { interaction, trace } = ids;
   const active = activeTrace();

@@ -180,8 +180,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         tellAudit: (id, message) => tell("audit", id, message),
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       });
-      const { id, cause } = request.record;
-      if (cause) await running.afterRequest({ id, cause });
+      await running.afterRequest(request.record);
     },
   });
   const outages = createOutageStore(redis, key);

@@ -52,11 +52,6 @@ export interface StoredProposal {
   closed: ClosedChannels;
 }
 
-/** The interaction that makes its request. */
-export const onceOfProposal = (id: string) => `proposal:${id}`;
-export const proposalIn = (interactionId: string) =>
-  /^proposal:(p-\w{1,40})$/.exec(interactionId)?.[1];
-
 /** The place of a service in gatehouse.yml, or the ID of a person. */
 export const proposerName = (by: Proposer) =>
   "service" in by ? `services.${by.service}` : by.person.id;
@@ -67,7 +62,7 @@ export async function requestOf(
   store: Pick<Journal, "get" | "madeBy">,
 ) {
   if (request !== undefined) return store.get(request);
-  return state === "running" ? store.madeBy(onceOfProposal(record.id)) : undefined;
+  return state === "running" ? store.madeBy({ kind: "proposal", proposal: record.id }) : undefined;
 }
 
 /** Whoever was about to make its request has made it by then, or died (ms). */

@@ -121,7 +121,7 @@ async function keepSnapshot({ record, progress }: StoredRequest, to: Keeping): P
     ...(measurement ? { measurement } : {}),
     ...(attestation ? { attestation } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
-    ...(record.via === "safety" ? { isSafety: true } : {}),
+    ...(record.origin.kind === "safety" ? { isSafety: true } : {}),
     ...(progress.answer?.claimed ? { claimed: progress.answer.claimed } : {}),
   });
 }
@@ -220,7 +220,7 @@ export function createAttestationNote(by: {
 /** A change that was made, and not only in preparation of another. */
 export function isToldElsewhere({ record, state, final, progress }: StoredRequest): boolean {
   const wasMade = final && (state === "done" || state === "failed") && !progress.already;
-  return wasMade && record.via !== "safety";
+  return wasMade && record.origin.kind !== "safety";
 }
 
 const recentMs = 3600_000;

@@ -208,10 +208,8 @@ export async function submitTarget(
     target,
     person: { ...requester, kind: "member", groups: [] },
     channelId,
-    via: "roll",
-    rollout: record.id,
+    origin: { kind: "rollout", rollout: record.id, request: requestId },
     id: requestId,
-    interactionId: `roll-${requestId}`,
     ...(threadTs ? { threadTs } : {}),
   } as const;
   const by = { ...workerContext, policyVersion, staleAfterMs, ...held };

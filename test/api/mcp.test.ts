@@ -327,7 +327,10 @@ describe("Slackbot at the API", () => {
     expect(new Set(own.map(({ channelId }) => channelId)).size).toBe(1);
     await world.olivia.presses("Run", { in: mine?.ts ?? "" });
     const request = await world.ended("vm restart");
-    expect(request.record).toMatchObject({ requester: { id: "U0OLIVIA" }, cause: id });
+    expect(request.record).toMatchObject({
+      requester: { id: "U0OLIVIA" },
+      origin: { kind: "proposal", proposal: id },
+    });
     await expect
       .poll(async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent)
       .toMatchObject({ state: "done", final: true, by: "olivia" });

@@ -84,8 +84,7 @@ async function gather(world: World) {
           target: { kind: "vm", id, name, projectId, status },
           person: { ...person, kind: "member", groups: ["S01ONCALL"] },
           channelId: "C01OPS",
-          via: "command",
-          interactionId: `bench-${id}`,
+          origin: { kind: "typed", interaction: `bench-${id}` },
         },
         {
           store,

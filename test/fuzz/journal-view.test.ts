@@ -1,3 +1,4 @@
+import type { Origin } from "../../src/requests/journal/origin.ts";
 import { expect, it } from "vitest";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
@@ -23,7 +24,7 @@ const asked = projects.flatMap((project) => requesters.map((who) => ({ project, 
 
 interface Made {
   request: StoredRequest;
-  interactionId: string;
+  origin: Origin;
   project: (typeof projects)[number];
 }
 
@@ -33,15 +34,16 @@ async function makeAll(store: Journal): Promise<Made[]> {
   for (const [n, { project, who }] of asked.entries()) {
     const { projectName: _none, ...vm } = vmTarget(`vm-${n}`, { id: `vm-${n}` });
     const named = project.before === undefined ? {} : { projectName: project.before };
+    const origin: Origin = { kind: "typed", interaction: `ask-view-${n}` };
     const { approval, ...plain } = restartOf(
       { ...vm, projectId: project.id, ...named },
-      { person: member(who), interactionId: `ask-view-${n}` },
+      { person: member(who), origin },
     );
     const votes = n % 6 === 1 ? { votes: [{ from: ["U0B", "S0X"], required: 1 }] } : {};
     const submission =
       n % 2 === 0 || !approval ? plain : { ...plain, approval: { ...approval, ...votes } };
     const request = await interaction(store, submission);
-    made.push({ request, interactionId: `ask-view-${n}`, project });
+    made.push({ request, origin, project });
     if (n % 4 === 0)
       await store.openReview({
         request: request.record.id,
@@ -169,7 +171,7 @@ async function everythingIn(view: Journal, made: readonly Made[]) {
     open: sorted(await view.openIds()),
     openCount: await view.openCount(),
     between: sorted(await view.idsAskedBetween(0, Date.now() + 60_000, 100)),
-    madeBy: await each(({ interactionId }) => view.madeBy(interactionId)),
+    madeBy: await each(({ origin }) => view.madeBy(origin)),
     history: await each(async ({ request }) => (await view.history(idOf(request)))[0]),
     reviews: sorted((await view.openReviews()).map(({ request }) => request)),
   };

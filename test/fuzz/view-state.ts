@@ -67,7 +67,9 @@ export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzze
   await world.idle();
 
   const made = (await world.requests()).filter(({ record }) => !before.includes(record.id));
-  const interactions = await world.client.mget([...sent.keys()].map((id) => world.key("ask", id)));
+  const interactions = await world.client.mget(
+    [...sent.keys()].map((id) => world.key("ask", `form ${id}`)),
+  );
   const madeBy = new Map([...sent.values()].map((one, n) => [interactions[n] ?? "", one]));
   for (const request of made) {
     tally.accept();

@@ -30,7 +30,7 @@ function member(n: number): Member {
     target: vmTarget(nameOf(n)),
     requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
     channelId: "C01OPS",
-    via: "command" as const,
+    origin: { kind: "typed" as const, interaction: "1.1" },
     policyVersion: "v1",
     createdAt: at,
     runsUntil: at + 600_000,

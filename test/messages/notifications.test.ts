@@ -55,7 +55,7 @@ function recordOf({ who, vm, why }: About, over: Partial<RequestRecord> = {}): R
     target: vmTarget(vm),
     requester: { id: "U0OLIVIA", teamId: "T0OURS", name: who },
     channelId: "C01OPS",
-    via: "modal",
+    origin: { kind: "form", interaction: "1.1" },
     reason: why,
     policyVersion: "v1",
     approval: { required: 1, expiresAt: at, digest: "0".repeat(64), why: "a rule", evidence: [] },

@@ -33,7 +33,7 @@ function request(
       target: vmTarget(name),
       requester: { id: "U0OLIVIA", teamId: "T0", name: "olivia" },
       channelId: "C01OPS",
-      via: "command",
+      origin: { kind: "typed", interaction: "1.1" },
       policyVersion: "v1",
       createdAt: since,
       runsUntil: since + 600_000,

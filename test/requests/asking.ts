@@ -53,8 +53,7 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
     target,
     person: member("U0OLIVIA"),
     channelId: "C01OPS",
-    via: "command",
-    interactionId: `ask-${asked}`,
+    origin: { kind: "typed", interaction: `ask-${asked}` },
     approval: {
       required: 1,
       expiresMs: 60_000,

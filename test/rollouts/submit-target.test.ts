@@ -31,8 +31,7 @@ describe("a target of a roll", () => {
     const first = await here.by.store.get(wanted);
     if (!first) throw new Error("it is not there");
     expect(first.record).toMatchObject({
-      via: "roll",
-      roll: id,
+      origin: { kind: "rollout", rollout: id },
       threadTs: "1.1",
       input: { vms: [target.id] },
     });

@@ -221,7 +221,7 @@ describe("breaking the glass", () => {
     expect(world.compute.writes()).toHaveLength(3);
     // The review is the restore's: nobody could ever sign one of the snapshot
     const all = await world.store.getMany(await world.store.recentIds({}, 10));
-    const safety = all.find(({ record }) => record.via === "safety");
+    const safety = all.find(({ record }) => record.origin.kind === "safety");
     await world.ada.types("ops", `/gatehouse why ${safety?.record.id}`);
     const why = await hears(world.ada, "ops", /vm snapshot of db-1[^]*State: done/);
     expect(wordsOf(why)).not.toContain("review pending");
@@ -434,8 +434,8 @@ describe("restoring with a way back", () => {
     expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
     await world.ada.presses("Approve", { in: list.ts });
     await expect
-      .poll(async () => (await world.ended("vm restore")).record.undoes, { timeout: 8000 })
-      .toBe(restored.record.id);
+      .poll(async () => (await world.ended("vm restore")).record.origin, { timeout: 8000 })
+      .toMatchObject({ press: "undo", undoes: restored.record.id });
     expect(await world.ended("vm restore")).toMatchObject({
       state: "done",
       record: { requester: { id: "U0AMIR" }, labels: { snapshot: `before-${restored.record.id}` } },

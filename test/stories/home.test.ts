@@ -84,7 +84,10 @@ describe("the Home tab", () => {
     expect(JSON.stringify(world.olivia.sees().home?.blocks)).toContain("Restart train-7 in ml?");
     await world.olivia.presses("Restart", { in: "home" });
     const newest = async () => (await world.store.getMany(await world.store.recentIds({}, 1)))[0];
-    const wanted = { state: "draft", record: { target: { name: "train-7" }, via: "button" } };
+    const wanted = {
+      state: "draft",
+      record: { target: { name: "train-7" }, origin: { kind: "button" } },
+    };
     await expect.poll(newest).toMatchObject(wanted);
   });
 

@@ -37,7 +37,10 @@ describe("a deploy job that proposes", () => {
     const next = job.asks(body.id, "?wait=30&after=open");
     await world.olivia.presses("Run", { in: card.ts });
     const request = await world.ended("vm snapshot");
-    expect(request.record).toMatchObject({ requester: { id: "U0OLIVIA" }, cause: body.id });
+    expect(request.record).toMatchObject({
+      requester: { id: "U0OLIVIA" },
+      origin: { kind: "proposal", proposal: body.id },
+    });
     expect((await next).body.state).not.toBe("open");
     await expect.poll(async () => (await job.asks(body.id)).body.state).toBe("done");
     expect((await job.asks(body.id)).body).toMatchObject({
@@ -61,7 +64,11 @@ describe("a deploy job that proposes", () => {
       }),
     );
     expect(trail).toContainEqual(
-      expect.objectContaining({ what: "request", cause: body.id, who: "U0OLIVIA" }),
+      expect.objectContaining({
+        what: "request",
+        origin: { kind: "proposal", proposal: body.id },
+        who: "U0OLIVIA",
+      }),
     );
   });
 
@@ -184,7 +191,9 @@ describe("a deploy job that proposes", () => {
       await expect.poll(state).toMatch(/done|dismissed/);
       await world.settled();
       const requests = await world.store.getMany(await world.store.recentIds({}, 10));
-      const made = requests.filter(({ record }) => record.cause === id).length;
+      const made = requests.filter(
+        ({ record: { origin } }) => origin.kind === "proposal" && origin.proposal === id,
+      ).length;
       expect(made).toBe((await state()) === "done" ? 1 : 0);
       if (made === 1) await world.amir.closes({ all: true }).catch(() => undefined);
     }

@@ -132,7 +132,7 @@ function requestOf(
       target: targetOf(command, text),
       requester: { id: "U0OLIVIA", teamId: "T0OURS", name: text },
       channelId: "C01OPS",
-      via: "modal",
+      origin: { kind: "form", interaction: "1.1" },
       reason: text,
       policyVersion: "v1",
       approval: {

@@ -128,7 +128,8 @@ describe("a person of one team, with names and IDs of another", () => {
     for (const callback of forms)
       for (const secret of [vmId, draft, done, rollout])
         await expectAlike(`form ${callback} on ${secret}`, secret, (word) => {
-          const metadata = { request: word, roll: word, undoes: word, happened: true };
+          const origin = { kind: "request", request: word, press: "undo", undoes: word };
+          const metadata = { request: word, roll: word, origin, happened: true };
           const dialog = { command: "vm restore", targetId: word, channelId: "C01OPS" };
           return teams.submit(callback, { ...dialog, ...metadata }, filledIn(word));
         });

@@ -50,7 +50,9 @@ export const alerts = defineFeature({
           words: ["alert group", "alert groups"],
         }));
       },
-      afterRequest: ({ cause, id }) => groups.note(cause, id),
+      async afterRequest({ id, origin }) {
+        if (origin.kind === "alert") await groups.note(origin.alert, id);
+      },
       afterFreeze: groups.refresh,
       routes: (behind) => [alertRoute(groups, behind)],
     };

@@ -35,17 +35,23 @@ export const pressAlert =
     const action = isAsked ? interaction.action.slice(0, -asked.length) : interaction.action;
     const command = commandNamed(action.slice("alert:".length), gateway);
     const threadTs = place?.ts;
-    const id = `after:${alert.id}:${vm.id}:${command.name}:${n}`;
-    const there = { ...interaction, id, ...(threadTs ? { threadTs } : {}) };
+    const origin = {
+      kind: "alert",
+      alert: alert.id,
+      vm: vm.id,
+      command: command.name,
+      after: n,
+    } as const;
+    const there = { ...interaction, ...(threadTs ? { threadTs } : {}) };
     const invocation = parseInvocation(command, withTarget(command, {}, target));
     if (!isChange(command)) return run(invocation, { ...act, interaction: there });
     if (alert.state === "ended") throw outdated();
-    const first = await store.madeBy(id);
+    const first = await store.madeBy(origin);
     // Noted already, unless its process died right then
     if (first) await alerts.note(alert.id, first.record.id);
     const used = "This button was already used.";
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     if (mustAsk(command, target, policy) === "here" && !isAsked)
       return reply.privately(renderConfirm({ action, value }, command, target));
-    await run(invocation, { ...act, interaction: there });
+    await run(invocation, { ...act, interaction: there, origin });
   };

@@ -28,6 +28,7 @@ import {
   sameWithinMs,
   stepText,
 } from "./record.ts";
+import { asksForMore, originKey } from "./origin.ts";
 import { createReviews } from "./reviews.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
@@ -60,8 +61,6 @@ export type Moved =
 interface NewRequest {
   record: RequestRecord;
   state: "draft" | "authorized";
-  /** Delivered again, it makes no second request. */
-  interactionId: string;
   progress?: Progress;
   /** Whoever makes it ends it right away: no worker is woken for it. */
   isHeld?: boolean | undefined;
@@ -92,18 +91,18 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const steps = createPending(redis, key, scripts.pendingKinds.step);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
-    const { record, state, interactionId, progress = {} } = request;
-    const { requester, command, target, input } = record;
+    const { record, state, progress = {} } = request;
+    const { requester, command, target, input, origin } = record;
     const parts = [requester.id, command, target.id, target.name, input];
     const audit = auditRecord(
       record,
-      { team: requester.teamId, move: state, why: `asked by ${record.via}` },
+      { team: requester.teamId, move: state, why: "requested" },
       requester.id,
     );
     const [id, isNew] = (await runCreate(
       [
         requestKey(record.id),
-        key("ask", interactionId),
+        key("ask", originKey(origin)),
         key("same", hash("sha256", JSON.stringify(parts))),
         key("requests", "open"),
         key("requests", "recent"),
@@ -123,7 +122,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.approval?.expiresAt ?? 0,
         record.approval?.required ?? 0,
         requester.id,
-        isAgain(interactionId) ? 0 : sameWithinMs,
+        asksForMore(origin) ? 0 : sameWithinMs,
       ],
     )) as [string, number];
     outbox.wake(id);
@@ -289,9 +288,6 @@ export async function keepSignature(
   await store.outbox.mark(id, "review", "", JSON.stringify(signature));
   await redraw([id], store);
 }
-
-/** A press of its own (`once` in `slack/conversation/press.ts`) asks for what was just done. */
-const isAgain = (interactionId: string) => /^after:.*:again$/.test(interactionId);
 
 const finalStates: readonly State[] = [
   "done",

@@ -1,4 +1,5 @@
 import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { type Origin, originKey } from "./origin.ts";
 import { type HistoryStep, type StoredRequest, parseSteps } from "./record.ts";
 import type { Review } from "./reviews.ts";
 
@@ -9,9 +10,9 @@ export function createLists(
   get: (id: string) => Promise<StoredRequest | undefined>,
 ) {
   return {
-    /** The request that this interaction made, if any. */
-    async madeBy(interactionId: string): Promise<StoredRequest | undefined> {
-      const id = await redis.get(key("ask", interactionId));
+    /** The request of this origin, if it made one. */
+    async madeBy(origin: Origin): Promise<StoredRequest | undefined> {
+      const id = await redis.get(key("ask", originKey(origin)));
       return id ? get(id) : undefined;
     },
 

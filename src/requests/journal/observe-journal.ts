@@ -1,6 +1,6 @@
 import type { Log } from "../../log/log.ts";
 import type { LimitName, Telemetry } from "../../log/telemetry.ts";
-import { during, originNow, recordSpan, workNow, workOnRequest } from "../../log/traces.ts";
+import { during, traceNow, recordSpan, workNow, workOnRequest } from "../../log/traces.ts";
 import type { Journal } from "./journal.ts";
 import type { RequestRecord, State, StoredRequest } from "./record.ts";
 
@@ -26,8 +26,9 @@ export function observed(
   { log, telemetry }: { log: Log; telemetry: Telemetry },
 ): Journal {
   function moved(record: RequestRecord, { from, since, at, ...step }: Step): void {
-    const { command, target, requester, roll: rollout } = record;
+    const { command, target, requester, origin } = record;
     const work = workOnRequest(record);
+    const rollout = origin.kind === "rollout" ? origin.rollout : undefined;
     const of = { command, target: target.name, targetId: target.id, person: requester.id, rollout };
     log.info("request.moved", { ...work.ids, ...of, from: from ?? "", ...step });
     if (from === undefined) return;
@@ -64,12 +65,12 @@ export function observed(
     ...journal,
 
     async create(request) {
-      const record = { ...request.record, ...originNow() };
+      const record = { ...request.record, ...traceNow() };
       const created = await journal.create({ ...request, record });
       if (created.isNew) {
-        const { createdAt, requester, via } = record;
+        const { createdAt, requester } = record;
         const times = { since: createdAt, at: createdAt, by: requester.id };
-        moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
+        moved(record, { from: undefined, to: request.state, why: "requested", ...times });
       }
       return created;
     },

@@ -9,6 +9,7 @@ import {
   redisTimeLua,
   setBackMs,
 } from "../../redis/redis.ts";
+import type { Origin } from "./origin.ts";
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
@@ -47,10 +48,10 @@ export type Hourly = "destructivePerHour" | "breakGlassPerHour";
 /** The places that a request takes right before its send. */
 export function hourlyOf(
   command: { class: string },
-  record: { breakGlass?: boolean | undefined; approval?: unknown; via?: string },
+  record: { breakGlass?: boolean | undefined; approval?: unknown; origin: Pick<Origin, "kind"> },
 ): Hourly | undefined {
   if (record.breakGlass && !record.approval)
-    return record.via === "safety" ? undefined : "breakGlassPerHour";
+    return record.origin.kind === "safety" ? undefined : "breakGlassPerHour";
   return command.class === "destroy" ? "destructivePerHour" : undefined;
 }
 
@@ -110,19 +111,20 @@ export function createLimits(redis: RedisClient, key: Keys) {
     /** Counts what a person asks for, and looks for a place that its send would take. Over a limit, throws UserError. */
     async countAgainstLimits(asked: {
       personId: string;
-      interactionId: string;
+      /** Counts once: the key of an origin, or the ID of a rollout or an interaction. */
+      holder: string;
       hourly?: Hourly | undefined;
       limits: Limits;
     }): Promise<void> {
-      const { personId, interactionId, hourly, limits } = asked;
-      const hourWaitMs = hourly ? await waitForHourly(hourly, interactionId, limits, true) : 0;
+      const { personId, holder, hourly, limits } = asked;
+      const hourWaitMs = hourly ? await waitForHourly(hourly, holder, limits, true) : 0;
       if (hourly && hourWaitMs > 0) {
         const most = limits[hourly];
         throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourWaitMs));
       }
       const most = limits.requestsPerMinute;
       const own = key("rate", "person", personId);
-      const waitMs = await waitFor(own, interactionId, { windowMs: minuteMs, most });
+      const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most });
       const what = `You requested ${most} changes within a minute, the limit for one person`;
       if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
     },

@@ -1,13 +1,14 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
-import type { Origin } from "../../log/traces.ts";
+import type { Traced } from "../../log/traces.ts";
 import type { VoteNeed } from "../../policy/approval-rule.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
 import { placeIn, shownIn } from "../../redis/shown.ts";
 import type { Labels, Refusal, Seen, Target } from "../../registry/define.ts";
+import { type Origin, auditOrigin, undoneBy } from "./origin.ts";
 
-/** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
-export interface RequestRecord extends Origin {
+/** The part of a request that never changes. Anything different is another request. Nothing is decided by its trace. */
+export interface RequestRecord extends Traced {
   id: string;
   command: string;
   /** Arguments as words, parsed again by each worker. */
@@ -18,14 +19,7 @@ export interface RequestRecord extends Origin {
   threadTs?: string;
   /** The channel of the target's team, where it was requested elsewhere: there they decide, and hear of what is unknown. */
   teamChannel?: string;
-  /** `safety` and `roll`: made by Gatehouse, before a restore or for a rollout. */
-  via: "command" | "button" | "modal" | "mention" | "safety" | "roll";
-  /** ID of its rollout. */
-  roll?: string;
-  /** ID of the request whose safety snapshot it restores. */
-  undoes?: string;
-  /** ID of the proposal or the alert whose button made it. */
-  cause?: string;
+  origin: Origin;
   reason?: string;
   policyVersion: string;
   /** The VMs of a project to delete. */
@@ -44,8 +38,8 @@ export interface RequestRecord extends Origin {
 }
 
 /** Whether someone signs a review of it. A safety snapshot is part of the request that it was taken for. */
-export const isReviewed = ({ breakGlass, via }: RequestRecord): boolean =>
-  breakGlass === true && via !== "safety";
+export const isReviewed = ({ breakGlass, origin }: RequestRecord): boolean =>
+  breakGlass === true && origin.kind !== "safety";
 
 export interface Approval {
   /** Of all together. */
@@ -260,6 +254,7 @@ export function approvableOf(
   record: RequestRecord,
   approval: Pick<Approval, "required" | "votes" | "expiresAt"> & { evidence: unknown },
 ): Approvable {
+  const undoes = undoneBy(record);
   return {
     id: record.id,
     command: record.command,
@@ -268,7 +263,7 @@ export function approvableOf(
     ...(record.children ? { children: record.children } : {}),
     ...(record.labels ? { labels: record.labels } : {}),
     ...(record.snapshotAt ? { snapshotAt: record.snapshotAt } : {}),
-    ...(record.undoes ? { undoes: record.undoes } : {}),
+    ...(undoes ? { undoes } : {}),
     requesterId: record.requester.id,
     teamId: record.requester.teamId,
     channelId: record.channelId,
@@ -367,8 +362,7 @@ export function auditRecord(
     target: { kind: target.kind, id: target.id, name: target.name },
     requester: requester.id,
     digest: approval?.digest,
-    roll: record.roll,
-    cause: record.cause,
+    origin: auditOrigin(record.origin),
     who: actor,
     ...entry,
   });

@@ -10,8 +10,8 @@ export const keepStep = (step: string) => `
  * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
  */
 
-/** How long an interaction names the request that it made (ms). */
-const interactionMs = 24 * 3600_000;
+/** How long an origin names the request that it made (ms). */
+const originMs = 24 * 3600_000;
 /** Should who sends die, another polls so soon (ms). */
 const firstPollMs = 1000;
 
@@ -35,7 +35,7 @@ export const hasNoStep = (pending: string, id: string) =>
   `redis.call('ZREM', ${pending}, ${stepOf}${id})`;
 
 /**
- * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
+ * Creates a request unless its ID or its origin has one, or an equal one is open or was just done.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
  * ARGV id, record, state, progress, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
@@ -50,7 +50,7 @@ older = redis.call('GET', KEYS[3])
 if older then
   local found = redis.call('HMGET', ARGV[6] .. older, 'final', 'createdAt', 'state')
   if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[11])) then
-    redis.call('SET', KEYS[2], older, 'PX', ${interactionMs})
+    redis.call('SET', KEYS[2], older, 'PX', ${originMs})
     return {older, 0}
   end
 end
@@ -59,8 +59,8 @@ redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', '
 if ARGV[7] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[7], 'expiresAt', ARGV[8], 'required', ARGV[9], 'requester', ARGV[10])
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ${interactionMs})
-redis.call('SET', KEYS[3], ARGV[1], 'PX', ${interactionMs})
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ${originMs})
+redis.call('SET', KEYS[3], ARGV[1], 'PX', ${originMs})
 redis.call('ZADD', KEYS[4], now, ARGV[1])
 for i = 5, 7 do redis.call('ZADD', KEYS[i], now, ARGV[1]) end
 for i = 6, 7 do

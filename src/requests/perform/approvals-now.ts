@@ -27,7 +27,7 @@ export async function approvalProblem(
   // A request with approvals never becomes break-glass afterwards
   if (record.breakGlass && !record.approval) return undefined;
   // Made by Gatehouse for an approved request; a snapshot changes nothing
-  if (record.via === "safety" && command.on === "vm" && command.snapshot === "takes")
+  if (record.origin.kind === "safety" && command.on === "vm" && command.snapshot === "takes")
     return undefined;
   const { approval } = record;
   const asked = approvalRule(by.policy, { command, targets: [target], input });

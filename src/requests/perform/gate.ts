@@ -20,6 +20,7 @@ import {
 } from "./read-target.ts";
 import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
+import { undoneBy } from "../journal/origin.ts";
 
 /** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
 export async function gate(
@@ -73,7 +74,7 @@ export async function gate(
     channelId: record.channelId,
     vmNames: vms.map(({ name }) => name),
     breakGlass: record.breakGlass === true && !record.approval,
-    isSafety: record.via === "safety",
+    isSafety: record.origin.kind === "safety",
     isUndo: await isUndo(record, by.store),
   };
   if (refusal({ ...asked, person })) {
@@ -117,14 +118,19 @@ function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
 
 /** Whether it restores what the named request saved of this target, or is the safety snapshot right before that. */
 async function isUndo(
-  { undoes, target, input, via }: RequestRecord,
+  { origin, target, input }: RequestRecord,
   store: Pick<WorkerContext["store"], "get">,
 ): Promise<boolean> {
+  if (origin.kind === "safety") {
+    const next = await store.get(origin.request);
+    return next?.record.target.id === target.id && (await isUndo(next.record, store));
+  }
+  const undoes = undoneBy({ origin });
   if (undoes === undefined) return false;
   const undone = await store.get(undoes);
   const saved = undone?.progress.safety?.snapshotId;
   if (saved === undefined || undone?.record.target.id !== target.id) return false;
-  return via === "safety" || input["snapshot"] === saved;
+  return input["snapshot"] === saved;
 }
 
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";

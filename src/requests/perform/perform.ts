@@ -312,9 +312,7 @@ async function submitSnapshot(
       target: record.target,
       person: { id, teamId, name, kind: "member", groups: [] },
       channelId: record.channelId,
-      via: "safety",
-      ...(record.undoes ? { undoes: record.undoes } : {}),
-      interactionId: `safety-${record.id}`,
+      origin: { kind: "safety", request: record.id },
       // An emergency's snapshot runs with the emergency's right
       ...(record.breakGlass ? { breakGlass: true } : {}),
     },

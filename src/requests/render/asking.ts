@@ -26,6 +26,7 @@ import {
 import { namedNeeds } from "../journal/open-seats.ts";
 import type { Approval, RequestRecord, StoredRequest } from "../journal/record.ts";
 import type { Freeze } from "../journal/freeze.ts";
+import { undoneBy } from "../journal/origin.ts";
 
 /**
  * What an approver reads before a vote, the same on the card, on the Home tab, and in lists; the fingerprint covers it. What is
@@ -168,8 +169,8 @@ export function detailOf({ input, labels = {} }: Deed, { say }: ChangeCommand): 
 }
 
 /** `Restore`, or that it is an undo. */
-export function verbOf({ undoes }: Pick<RequestRecord, "undoes">, { say }: ChangeCommand): string {
-  return undoes === undefined ? say.verb : `Undo: ${say.verb}`;
+export function verbOf(record: Pick<RequestRecord, "origin">, { say }: ChangeCommand): string {
+  return undoneBy(record) === undefined ? say.verb : `Undo: ${say.verb}`;
 }
 
 export function targetName(target: Target): Markdown {

@@ -64,6 +64,7 @@ import {
   renderResult,
   symbolOf,
 } from "./render-result.ts";
+import { undoneBy } from "../journal/origin.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {
@@ -133,7 +134,8 @@ export function emergencyLine({ delivered: { review } }: StoredRequest): Markdow
 
 /** With what the outcome of an ended request leaves out: its project, and that it is an undo. */
 function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdown {
-  const { id, target, undoes, requester, createdAt, reason } = record;
+  const { id, target, requester, createdAt, reason } = record;
+  const undoes = undoneBy(record);
   const project = projectOf(target);
   const before = dotted(
     project !== undefined && md`in ${project}`,
@@ -175,7 +177,7 @@ function canBreakGlass(
   command: ChangeCommand,
   { access, teams = {} }: NonNullable<Place["policy"]>,
 ): boolean {
-  if (!access || !takesBreakGlass(command) || record.undoes !== undefined) return false;
+  if (!access || !takesBreakGlass(command) || undoneBy(record) !== undefined) return false;
   const over = rightsOver({ access, teams }, ownerOf(record.target));
   return over.every(({ rights }) => rights.breakGlass.length > 0);
 }

@@ -389,7 +389,8 @@ export function unknownNotices({ state, progress }: StoredRequest): string[] {
  * buttons, and keeps it.
  */
 export function hasNoCard({ record, state, delivered }: StoredRequest): boolean {
-  const hasParent = record.via === "roll" || record.via === "safety";
+  const { kind } = record.origin;
+  const hasParent = kind === "rollout" || kind === "safety";
   return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
 }
 

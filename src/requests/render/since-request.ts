@@ -87,8 +87,8 @@ function madeWords(
   command: ChangeCommand | undefined,
 ): Markdown | undefined {
   const { state, progress, changedAt } = other;
-  const { id, via, requester, target, breakGlass } = other.record;
-  if (id === record.id || via === "safety" || !command) return undefined;
+  const { id, origin, requester, target, breakGlass } = other.record;
+  if (id === record.id || origin.kind === "safety" || !command) return undefined;
   if (progress.sentAt === undefined || changedAt <= record.createdAt) return undefined;
   const what = target.id === record.target.id ? md`it` : name(calledName(target));
   const emergency = breakGlass ? " (🚨 break-glass)" : "";

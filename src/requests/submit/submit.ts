@@ -10,16 +10,12 @@ import { type Approval, type RequestRecord, approvableOf } from "../journal/reco
 /** An authorized command on one resolved target. */
 export interface Submission
   extends
-    Pick<RequestRecord, "input" | "target" | "channelId" | "via">,
+    Pick<RequestRecord, "input" | "target" | "channelId" | "origin">,
     Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
   command: ChangeCommand;
   person: Person;
-  /** With several targets, each has its own suffix. */
-  interactionId: string;
   /** Known beforehand in a rollout: a late second submission makes no second request. */
   id?: string;
-  /** ID of its rollout. */
-  rollout?: string;
   /** Without it, the request runs at once. */
   approval?: Omit<Approval, "digest" | "expiresAt" | "remindsAt"> & {
     expiresMs: number;
@@ -29,16 +25,7 @@ export interface Submission
 }
 
 /** What a record says as its submission does. */
-const asGiven = [
-  "threadTs",
-  "reason",
-  "children",
-  "breakGlass",
-  "labels",
-  "snapshotAt",
-  "undoes",
-  "cause",
-] as const;
+const asGiven = ["threadTs", "reason", "children", "breakGlass", "labels", "snapshotAt"] as const;
 
 /** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */
 export async function submit(
@@ -62,7 +49,7 @@ export async function submit(
     target: submission.target,
     requester: { id: person.id, teamId: person.teamId, name: person.name },
     channelId: submission.channelId,
-    via: submission.via,
+    origin: submission.origin,
     policyVersion: by.policyVersion,
     createdAt: now,
     runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
@@ -70,16 +57,10 @@ export async function submit(
       asGiven.flatMap((one) => (submission[one] ? [[one, submission[one]]] : [])),
     ),
     ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
-    ...(submission.rollout ? { roll: submission.rollout } : {}),
   };
   const record = approval ? withApproval(asked, approval, now) : asked;
   const state = record.approval ? "draft" : "authorized";
-  return by.store.create({
-    record,
-    state,
-    interactionId: submission.interactionId,
-    isHeld: by.isHeld,
-  });
+  return by.store.create({ record, state, isHeld: by.isHeld });
 }
 
 function withApproval(

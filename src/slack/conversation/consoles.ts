@@ -30,6 +30,7 @@ import { authorize, refuse } from "./authorize.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange, countAgainstLimits } from "./submit-change.ts";
 import { moveOr } from "./vote.ts";
+import { originOf } from "./act-origin.ts";
 
 /** When the compute service names no expiry. */
 const shownForMs = 60_000;
@@ -67,7 +68,7 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await countAgainstLimits(
-    { command: console, person, target: vm, interactionId: interaction.id },
+    { command: console, person, target: vm, origin: originOf(act) },
     gateway,
   );
   if (!(await gateway.store.useOnce(`console:${String(once)}`, rememberMs)))
@@ -117,8 +118,7 @@ export async function confirmFirst(
   // What the command itself refuses needs nobody's approval
   await answerOf({ command, args }, person, act);
   const named = { command: asRequest, input: withTarget(asRequest, input, target), target, person };
-  const via = interaction.kind === "button" ? ("button" as const) : ("command" as const);
-  await submitChange({ ...named, ...place, via, interactionId: interaction.id }, act);
+  await submitChange({ ...named, ...place, origin: originOf(act) }, act);
   return true;
 }
 

@@ -1,5 +1,6 @@
 import type { KnownVm } from "../../inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../../messages/message.ts";
+import type { RequestRecord } from "../../requests/journal/record.ts";
 
 /** What the Home tab shows between what waits for a person and what runs; nothing without lines. */
 export interface HomeSection {
@@ -15,9 +16,5 @@ export type HomePart = (seen: {
   seesAll: boolean;
 }) => Promise<HomeSection>;
 
-/** A request that was made because of something that a feature showed. */
-export interface CausedRequest {
-  id: string;
-  /** The ID of that. */
-  cause: string;
-}
+/** A request, and what made it. */
+export type MadeRequest = Pick<RequestRecord, "id" | "origin">;

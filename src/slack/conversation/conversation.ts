@@ -34,6 +34,7 @@ import {
   signReview,
 } from "./vote.ts";
 import { withoutRedis } from "./without-redis.ts";
+import { originOfInteraction } from "./act-origin.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
@@ -87,7 +88,7 @@ export function createConversation(
 
     async repeated(interaction: Interaction, reply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
-      const first = await gateway.store.madeBy(interaction.id);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
@@ -109,7 +110,7 @@ export function createConversation(
 
     async tooLate(interaction: Interaction, reply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
-      const first = await gateway.store.madeBy(interaction.id);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
       const what = md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`;
       const way = md`${"/gatehouse jobs"} shows what was requested. If it isn't there, try again.`;

@@ -27,6 +27,7 @@ import {
 import type { Input } from "../../registry/invocation.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { targetName } from "../../requests/render/asking.ts";
+import { buttonOrigin } from "../../requests/journal/origin.ts";
 import { vmOf } from "../../requests/submit/resolve-targets.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
 
@@ -44,10 +45,8 @@ export const formMeta = z.object({
     .exactOptional(),
   /** Of arguments that it doesn't show. */
   values: z.record(z.string(), z.unknown()).exactOptional(),
-  /** The request whose safety snapshot it restores. */
-  undoes: z.string().max(40).exactOptional(),
-  /** Of the button that opened it, where that makes one request, however often it is pressed. */
-  once: z.string().max(80).exactOptional(),
+  /** The button that opened it, where that makes one request, however often it is pressed. */
+  origin: buttonOrigin.exactOptional(),
   /** Why it can't wait for approvals. */
   breakGlass: z.string().max(300).exactOptional(),
 });

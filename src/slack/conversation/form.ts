@@ -61,8 +61,10 @@ import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gatew
 import { approversOf, neededApprovals } from "./needed-approvals.ts";
 import { planRollout } from "./plan-rollout.ts";
 import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
-import { makesOne, placeOf, submitChange } from "./submit-change.ts";
+import { placeOf, submitChange } from "./submit-change.ts";
 import { openReview } from "./vote.ts";
+import { undoneBy } from "../../requests/journal/origin.ts";
+import { originOf } from "./act-origin.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -70,20 +72,18 @@ export async function openForm(
   target: Target,
   input: Input,
   act: Act,
-  more: Pick<FormMeta, "undoes" | "breakGlass"> = {},
+  more: Pick<FormMeta, "breakGlass"> = {},
 ): Promise<boolean> {
-  const { interaction, gateway } = act;
-  // What the button of a card opened makes one request
-  const once = makesOne(interaction) ? { once: interaction.id } : {};
+  const { interaction, gateway, origin } = act;
   const meta = {
     command: command.name,
     targetId: target.id,
     ...placeOf(act.interaction),
-    ...once,
+    ...(origin ? { origin } : {}),
     ...more,
   };
   const make = async () => {
-    const undone = await undoneBy(meta, gateway);
+    const undone = await undoneByForm(meta, gateway);
     return viewOfOne({ command, target, input, meta, undone }, interaction.userId, gateway);
   };
   return openView(titleOf(command), make, act);
@@ -199,7 +199,7 @@ export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
 }
 
 async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<void> {
-  const { command, input, target, meta, undone } = form;
+  const { command, input, target, meta } = form;
   const { interaction, gateway } = act;
   const isEmergency = meta.breakGlass !== undefined;
   const person = await personOf(act, { fresh: isEmergency });
@@ -213,10 +213,9 @@ async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<voi
     target,
     person,
     channelId: meta.channelId || person.id,
-    via: "modal" as const,
-    interactionId: meta.once ?? interaction.id,
+    origin: meta.origin ?? originOf(act),
     ...(reason === "" ? {} : { reason }),
-    ...(isEmergency ? { breakGlass: true } : undone ? { undoes: undone.record.id } : {}),
+    ...(isEmergency ? { breakGlass: true } : {}),
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
   };
   const { id } = await submitChange(asked, act, facts);
@@ -234,7 +233,7 @@ async function submitPlanned(planned: PlannedForm, act: Act<ViewSubmission>): Pr
     await authorizePlan(planned, act);
     // Counts as one request, however many VMs: a person confirmed their number
     const personId = interaction.userId;
-    await gateway.store.countAgainstLimits({ personId, interactionId: interaction.id, limits });
+    await gateway.store.countAgainstLimits({ personId, holder: interaction.id, limits });
     const changed = { ...record, input, options };
     isStarted = await begin(rollout, changed, `confirmed: ${record.words}`, personId, gateway);
   }
@@ -286,7 +285,7 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
   if (!read.success || !command)
     throw new UserError("This dialog no longer works. Please run the command again.");
   const meta = read.data;
-  const undone = await undoneBy(meta, gateway);
+  const undone = await undoneByForm(meta, gateway);
   const written = inputOf(command, meta.values ?? {}, values);
   const input = undone ? { snapshot: undone.progress.safety?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
@@ -296,7 +295,8 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
 }
 
 /** The request that a form undoes, while that is offered. Throws UserError. */
-async function undoneBy({ undoes, targetId }: FormMeta, { store }: GatewayContext) {
+async function undoneByForm({ origin, targetId }: FormMeta, { store }: GatewayContext) {
+  const undoes = origin && undoneBy({ origin });
   if (undoes === undefined) return undefined;
   const undone = await store.get(undoes);
   if (undone?.record.target.id === targetId && mayUndo(undone, await store.now())) return undone;

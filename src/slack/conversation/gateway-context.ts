@@ -12,6 +12,7 @@ import {
 } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
+import type { ButtonOrigin } from "../../requests/journal/origin.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
@@ -23,7 +24,7 @@ import type {
   ViewSubmission,
 } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
-import type { CausedRequest, HomePart } from "./contributions.ts";
+import type { HomePart, MadeRequest } from "./contributions.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
@@ -58,6 +59,8 @@ export interface Act<I = Interaction> {
   interaction: I;
   reply: Reply;
   gateway: GatewayContext;
+  /** What a request is of that this act makes: a button of a request, an alert, or a proposal; undefined for everything else. */
+  origin?: ButtonOrigin;
 }
 
 /** Before the ack only the errors of a form answer it. */
@@ -79,8 +82,8 @@ export interface Contributions {
   /** By callback. */
   forms: Readonly<Record<string, FormHandler>>;
   home: readonly HomePart[];
-  /** Tells the features that one of their messages caused a request. */
-  requestMade(request: CausedRequest): Promise<void>;
+  /** Tells the features of a request that was just made: one of their messages may have made it. */
+  requestMade(request: MadeRequest): Promise<void>;
 }
 
 export function personOf(

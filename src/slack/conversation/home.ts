@@ -50,6 +50,7 @@ import {
 import { press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { targetButton } from "./run.ts";
+import { originOf } from "./act-origin.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
@@ -109,7 +110,7 @@ export async function pressedAtHome(act: Act<Press>): Promise<void> {
   const onHome = async (message: Message) => void (said = message);
   await replyWithError({ ...act, reply: { ...reply, privately: onHome, instead: onHome } }, press);
   const named = textAt(parseJson(interaction.value), "request");
-  const request = named || (await gateway.store.madeBy(interaction.id))?.record.id;
+  const request = named || (await gateway.store.madeBy(originOf(act)))?.record.id;
   const news = { said, request };
   const shown = request === undefined ? "" : await stateOf(request, gateway);
   await showHome(act, news);

@@ -1,6 +1,5 @@
 import { UserError } from "../../errors.ts";
 import { md, plain, section } from "../../messages/message.ts";
-import { onceOfProposal } from "../../proposals/proposals.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
@@ -32,8 +31,8 @@ async function pressed(
 /** An ordinary command of whoever presses: what is asked, typed, and approved is the same as if they had typed it. */
 export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
   const { proposal, command } = await pressed(act, value);
-  const interaction = { ...act.interaction, id: onceOfProposal(proposal.record.id) };
-  await run(parseInvocation(command, proposal.record.input), { ...act, interaction });
+  const origin = { kind: "proposal", proposal: proposal.record.id } as const;
+  await run(parseInvocation(command, proposal.record.input), { ...act, origin });
 }
 
 type FoundProposal = Awaited<ReturnType<typeof findProposal>>;

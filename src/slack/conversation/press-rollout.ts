@@ -140,7 +140,7 @@ export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>
   const id = restIdOf(record.id);
   if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
   const { id: personId, teamId, name: called } = await personOf(act);
-  await store.countAgainstLimits({ personId, interactionId: id, limits: policy.limits });
+  await store.countAgainstLimits({ personId, holder: id, limits: policy.limits });
   if (!(await store.useOnce(`rest:${record.id}`, keptMs)))
     return reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
   const rest = {

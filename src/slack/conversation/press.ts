@@ -10,6 +10,7 @@ import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
+import { type ButtonOrigin, undoneBy } from "../../requests/journal/origin.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { lookAt } from "../../requests/perform/poll.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
@@ -22,7 +23,6 @@ import {
 } from "../../requests/render/render-card.ts";
 import { isChannel, renderResult } from "../../requests/render/render-result.ts";
 import { say } from "../error-reply.ts";
-import { textAt } from "../json.ts";
 import { type Press, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
@@ -86,10 +86,10 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
   "request:not-happened": onRequest(byRight(askOutcome)),
-  "request:retry": onRequest(once(retry)),
-  "request:again": onRequest(once(again)),
-  "request:undo": onRequest(once(undo)),
-  "request:next": onRequest(once(runNext)),
+  "request:retry": onRequest(once("retry", retry)),
+  "request:again": onRequest(once("again", again)),
+  "request:undo": onRequest(once("undo", undo)),
+  "request:next": onRequest(once("next", runNext)),
   share: shareAnswer,
   /** An option of a menu names the action that it stands for. */
   menu: async (act, { do: action, ...of }) => {
@@ -228,16 +228,31 @@ function byRight(
   };
 }
 
+type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
+
+/** Where a request comes from that a button of this one makes. */
+function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
+  const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
+  return {
+    kind: "request",
+    request: record.id,
+    press: button,
+    ...(typeof next === "string" ? { command: next } : {}),
+    ...(undoes === undefined ? {} : { undoes }),
+  };
+}
+
 /** For what comes after a request: each button makes one request, however often and by whomever it is pressed. */
 function once(
+  button: RequestPress,
   handle: (pressed: Pressed) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, value, act } = pressed;
     const { interaction, reply, gateway } = act;
-    const { action, userId } = interaction;
-    const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
-    const first = await gateway.store.madeBy(id);
+    const { userId } = interaction;
+    const origin = buttonOf(request, button, value);
+    const first = await gateway.store.madeBy(origin);
     if (first) {
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
@@ -246,7 +261,10 @@ function once(
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
     // What was told in a direct message goes on where others see it, if it was requested there
     const place = isTold ? placeOf({ channelId, threadTs }) : {};
-    return handle({ ...pressed, act: { ...act, interaction: { ...interaction, ...place, id } } });
+    return handle({
+      ...pressed,
+      act: { ...act, interaction: { ...interaction, ...place }, origin },
+    });
   };
 }
 
@@ -271,10 +289,12 @@ async function runNext({ request, command, value, act }: Pressed): Promise<void>
 
 async function retry(pressed: Pressed): Promise<void> {
   const { request, act } = pressed;
-  const { undoes } = request.record;
+  const undoes = undoneBy(request.record);
   if (!mayRetry(request)) throw outdated();
-  const undone = undoes && (await act.gateway.store.get(undoes));
-  return undone ? undo({ ...pressed, request: undone }) : again(pressed);
+  if (undoes === undefined) return again(pressed);
+  const undone = await act.gateway.store.get(undoes);
+  if (!undone) throw noLongerUndone(request);
+  return undo({ ...pressed, request: undone });
 }
 
 /** The same once more, as a request of whoever presses, with its own checks. */
@@ -288,20 +308,22 @@ async function again({ request, command, act }: Pressed): Promise<void> {
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
   const snapshot = request.progress.safety?.snapshotId;
-  const { target, id } = request.record;
-  if (snapshot === undefined || !mayUndo(request, await gateway.store.now())) {
-    throw new UserError(
-      "This can no longer be undone from here.",
-      `\`/vm snapshots ${target.name}\` lists what can be restored.`,
-    );
-  }
+  const { target } = request.record;
+  if (snapshot === undefined || !mayUndo(request, await gateway.store.now()))
+    throw noLongerUndone(request);
   const person = await personOf(act);
   const { channelId } = act.interaction;
   const input = { vm: target.id, snapshot };
   const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
   await authorize(asked, gateway);
-  if (!(await openForm(restore, target, input, act, { undoes: id }))) throw tooSlow();
+  if (!(await openForm(restore, target, input, act))) throw tooSlow();
 }
+
+const noLongerUndone = ({ record: { target } }: StoredRequest) =>
+  new UserError(
+    "This can no longer be undone from here.",
+    `\`/vm snapshots ${target.name}\` lists what can be restored.`,
+  );
 
 async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
@@ -58,13 +57,14 @@ import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resol
 import { say } from "../error-reply.ts";
 import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
+import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
 import { authorize, emergency, frozenLine } from "./authorize.ts";
 import { confirmFirst } from "./consoles.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { type Act, personOf } from "./gateway-context.ts";
-import { makesOne, placeOf, submitChange } from "./submit-change.ts";
+import { placeOf, submitChange } from "./submit-change.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
 export async function runWords(text: string, act: Act): Promise<void> {
@@ -174,8 +174,7 @@ async function change(
   }
   const taken = takes ? await gateway.snapshots.of(target.id) : [];
   const submission = { command, input: withTarget(command, input, target), target, person };
-  const by = { ...place, via: viaOf(interaction), interactionId: onceOf(interaction) };
-  const submitted = await submitChange({ ...submission, ...by }, act);
+  const submitted = await submitChange({ ...submission, ...place, origin: originOf(act) }, act);
   if (!submitted.isNew) return;
   // In place of the message that only its reader saw: its buttons are used
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
@@ -186,22 +185,10 @@ async function change(
   await reply.privately(say(warning));
 }
 
-/** A second press of one button in one message, however late, is the first again. */
-function onceOf(interaction: Interaction): string {
-  if (interaction.kind !== "button" || interaction.messageTs === undefined) return interaction.id;
-  if (makesOne(interaction)) return interaction.id;
-  const { channelId, messageTs, action, value } = interaction;
-  return `press:${hash("sha256", JSON.stringify([channelId, messageTs, action, value]))}`;
-}
-
 /** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {
   if (interaction.kind === "submission") return true;
   return interaction.kind === "button" && interaction.action.endsWith(asked);
-}
-
-function viaOf({ kind }: Interaction): "button" | "modal" | "command" {
-  return kind === "button" ? "button" : kind === "submission" ? "modal" : "command";
 }
 
 /** A button that runs a command on a target: what interrupts asks, even where typed words don't. */

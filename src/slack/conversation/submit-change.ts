@@ -6,13 +6,13 @@ import type { Input } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/rate-limits.ts";
+import { originKey, undoneBy } from "../../requests/journal/origin.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
 import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
 import { type Submission, submit } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
-import type { Interaction } from "../receive/interaction.ts";
 import type { Place } from "../web.ts";
 import { authorize, emergency, noteRefusal } from "./authorize.ts";
 import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
@@ -30,8 +30,8 @@ export async function submitChange(
   { reply, gateway }: Pick<Act, "reply" | "gateway">,
   read?: DialogFacts,
 ): Promise<{ id: string; isNew: boolean }> {
-  const { command, input, target, person, channelId, undoes, breakGlass } = asked;
-  const how = breakGlass ? emergency : { isUndo: undoes !== undefined };
+  const { command, input, target, person, channelId, origin, breakGlass } = asked;
+  const how = breakGlass ? emergency : { isUndo: undoneBy(asked) !== undefined };
   await authorize({ command, input, targets: [target], person, channelId, ...how }, gateway);
   const known = read ?? unread(target, input);
   const isPlain = read !== undefined || neededApprovals(command, known, gateway).required === 0;
@@ -46,17 +46,16 @@ export async function submitChange(
   const id = newRequestId();
   await countAgainstLimits({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const isProposed = submission.interactionId.startsWith("proposal:");
-  const proposal = isProposed ? await takeProposal(submission, gateway) : undefined;
-  const alert = /^after:(a-[\w-]+):/.exec(submission.interactionId)?.[1];
-  const cause = proposal ?? alert;
-  const submitted = await submit({ ...submission, id, ...(cause && { cause }) }, by);
-  if (submitted.isNew && cause) await gateway.contributed.requestMade({ id: submitted.id, cause });
-  if (submitted.isNew) return submitted;
+  const isProposed = await takeProposal(submission, gateway);
+  const submitted = await submit({ ...submission, id }, by);
+  if (submitted.isNew) {
+    await gateway.contributed.requestMade({ id: submitted.id, origin });
+    return submitted;
+  }
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
   await reply.privately(
-    await (proposal
+    await (isProposed
       ? alreadyRequested(submitted.id, gateway, already)
       : notRepeated(submitted.id, gateway)),
   );
@@ -76,9 +75,6 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const again = { label: `${verb} again`, action: "request:again", value };
   return sentence(text, buttons([again]));
 }
-
-/** Whether it is named after what its button makes: one request, however often and by whomever it is pressed. */
-export const makesOne = ({ id }: Pick<Interaction, "id">) => /^(after|proposal):/.test(id);
 
 /** Where messages about the request go. */
 export function placeOf({ channelId, threadTs }: Place) {
@@ -133,19 +129,24 @@ async function withApprovals(
   };
 }
 
-type Counted = "person" | "target" | "interactionId" | "breakGlass" | "approval" | "id";
+type Counted = "person" | "target" | "origin" | "breakGlass" | "approval" | "id";
 
 /** What waits for approval takes one of its requester's places. Throws UserError over a limit of policy, and records it. */
 export async function countAgainstLimits(
   asked: Pick<Submission, Counted> & { command: Command },
   gateway: GatewayContext,
 ): Promise<void> {
-  const { command, person, target, interactionId, breakGlass, approval, id } = asked;
+  const { command, person, target, origin, breakGlass, approval, id } = asked;
   const { store, policy } = gateway;
   const { limits } = policy;
-  const hourly = hourlyOf(command, { breakGlass });
+  const hourly = hourlyOf(command, { breakGlass, origin });
   try {
-    await store.countAgainstLimits({ personId: person.id, interactionId, hourly, limits });
+    await store.countAgainstLimits({
+      personId: person.id,
+      holder: originKey(origin),
+      hourly,
+      limits,
+    });
     if (approval && id !== undefined) await store.takeDraftPlace(person.id, id, limits);
   } catch (error) {
     if (error instanceof UserError)

@@ -4,7 +4,6 @@ import {
   type ProposalRecord,
   decidedRefusal,
   mayPropose,
-  proposalIn,
   proposalRefusal,
 } from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
@@ -122,20 +121,19 @@ async function refuseOtherSnapshot(
 const mostTries = 5;
 
 /**
- * Right before a request is made of a proposal: from then on nobody dismisses it. Its ID, undefined for any other request. What was
+ * Right before a request is made of a proposal: from then on nobody dismisses it. False for any other request. What was
  * proposed must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
-  { interactionId, command, input, target, person }: Submission,
+  { origin, command, input, target, person }: Submission,
   gateway: GatewayContext,
-): Promise<string | undefined> {
-  const id = proposalIn(interactionId);
-  if (id === undefined) return undefined;
+): Promise<boolean> {
+  if (origin.kind !== "proposal") return false;
   const frozen = await frozenLine(gateway);
   if (frozen)
     throw new UserError(plainWords(frozen), "It stays open: press Run after `/gatehouse thaw`.");
   for (let tries = 0; tries < mostTries; tries++) {
-    const { proposal, today } = await findProposal(id, person.id, gateway);
+    const { proposal, today } = await findProposal(origin.proposal, person.id, gateway);
     const { record } = proposal;
     const way = "Leave what was proposed as it is, or run the command yourself.";
     const isSame = Object.entries(record.input).every(([key, value]) =>
@@ -152,7 +150,7 @@ export async function takeProposal(
         `gatehouse.yml doesn't let ${by.service} propose this with what was filled in. Nothing was done.`,
         way,
       );
-    if (await gateway.proposals.take(proposal)) return id;
+    if (await gateway.proposals.take(proposal)) return true;
   }
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }

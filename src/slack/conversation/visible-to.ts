@@ -106,7 +106,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     openIds: async () => idsSeen(await store.openIds()),
     openCount: async () => (await recentIds({ open: true }, maxRead)).length,
     idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
-    madeBy: async (interactionId) => ifSeen(await store.madeBy(interactionId)),
+    madeBy: async (origin) => ifSeen(await store.madeBy(origin)),
     history: async (id) => ((await get(id)) ? store.history(id) : []),
     openReviews: async () => {
       const reviews = await store.openReviews();

@@ -157,7 +157,7 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         command: string;
         target: { id: string; name: string };
         requester: { id: string };
-        via: string;
+        origin: { kind: string };
         channelId: string;
       };
       journal.push({
@@ -166,7 +166,7 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         target: record.target.id || record.target.name,
         targetName: record.target.name,
         requester: record.requester.id,
-        via: record.via,
+        origin: record.origin.kind,
         state: fields["state"] ?? "",
         isFinal: fields["final"] === "1",
         attempt: Number(fields["attempt"] ?? 0),
@@ -216,13 +216,21 @@ async function findLost(
     ...(await askSlack<Delivery[]>(slackControl, "deliveries", "command")).map(markOf),
     ...(await askSlack<Delivery[]>(slackControl, "deliveries", "interaction")).map(markOf),
   ]);
+  /** What a delivery made; a button that stays in its message has another key. */
+  async function requestOf(mark: string): Promise<string | undefined> {
+    const keys = ["typed", "mention", "form", "button"].map(
+      (kind) => `{${namespace}}:ask:${kind} ${mark}`,
+    );
+    return (await redis.mget(keys)).find((id) => id !== null) ?? undefined;
+  }
+
   const known = new Set(journal.map(({ id }) => id));
   const taken = new Set<string>();
   const unanswered: Asked[] = [];
   for (const ask of asked.filter(({ acked }) => acked)) {
     const mark = marks.get(ask.deliveryId ?? "");
-    const id = mark ? await redis.get(`{${namespace}}:ask:${mark}`) : null;
-    if (id !== null && known.has(id)) taken.add(id);
+    const id = mark && (await requestOf(mark));
+    if (id && known.has(id)) taken.add(id);
     else unanswered.push(ask);
   }
   // The marks of deliveries expire; what is left must be made up by requests of the same kind, or by words

@@ -5,8 +5,8 @@ export interface Journalled {
   target: string;
   targetName: string;
   requester: string;
-  /** How it was asked for. */
-  via: string;
+  /** Kind of its origin. */
+  origin: string;
   state: string;
   isFinal: boolean;
   attempt: number;

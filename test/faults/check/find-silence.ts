@@ -60,6 +60,8 @@ export function findSilence(
 const wordsOf = (words: unknown) => (typeof words === "string" ? words.split(" ") : []);
 
 /** What serves another request is told by that one's message, unless its outcome is unknown: then a person is asked. */
-function hasNoCard({ id, via, state }: Journalled, said: ReadonlyMap<string, unknown>): boolean {
-  return (via === "safety" || via === "roll") && state !== "unknown" && !said.has(`${id} card`);
+function hasNoCard({ id, origin, state }: Journalled, said: ReadonlyMap<string, unknown>): boolean {
+  return (
+    (origin === "safety" || origin === "rollout") && state !== "unknown" && !said.has(`${id} card`)
+  );
 }

@@ -202,9 +202,10 @@ describe("the message of a group", () => {
     const [request] = await world.store.getMany(await world.store.recentIds({}, 10));
     const trail = await auditOf(world.client, world.key("audit"));
     const cause = (trail.find(({ what }) => what === "alert") as { alert: string }).alert;
-    expect(request?.record.cause).toBe(cause);
+    const origin = expect.objectContaining({ kind: "alert", alert: cause }) as unknown;
+    expect(request?.record.origin).toEqual(origin);
     expect(trail).toContainEqual(
-      expect.objectContaining({ what: "request", cause, who: "U0OLIVIA" }),
+      expect.objectContaining({ what: "request", origin, who: "U0OLIVIA" }),
     );
   }, 40_000);
 

@@ -39,7 +39,10 @@ describe("writing a request down", () => {
     await using here = await journal();
     const ids = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
-        interaction(here.store, { ...atOnce("a"), interactionId: `ask-same-${n % 5}` }),
+        interaction(here.store, {
+          ...atOnce("a"),
+          origin: { kind: "typed", interaction: `ask-same-${n % 5}` },
+        }),
       ),
     );
     expect(new Set(ids.map(({ record }) => record.id)).size).toBe(1);

@@ -15,9 +15,9 @@ const limits = {
   destructivePerHour: 3,
   breakGlassPerHour: 1,
 };
-const turn = (personId: string, interactionId: string, hourly?: Hourly) => ({
+const turn = (personId: string, holder: string, hourly?: Hourly) => ({
   personId,
-  interactionId,
+  holder,
   hourly,
   limits,
 });
@@ -152,6 +152,6 @@ describe("asking for more changes than policy allows", () => {
     await expect(
       here.store.countAgainstLimits({ ...none, hourly: "destructivePerHour" }),
     ).rejects.toThrow("Destructive commands are disabled.");
-    await here.store.countAgainstLimits({ ...none, interactionId: "r" });
+    await here.store.countAgainstLimits({ ...none, holder: "r" });
   });
 });

@@ -241,7 +241,8 @@ describe("an undo, which an approver may request", () => {
       const { approval: __, ...submission } = restartOf(target, { person: member("U0AMIR") });
       const request = await interaction(store, submission);
       const { input } = request.record;
-      const record = { ...request.record, undoes, input: { ...input, snapshot } };
+      const origin = { kind: "request", request: undoes, press: "undo", undoes } as const;
+      const record = { ...request.record, origin, input: { ...input, snapshot } };
       return gate({ ...request, record }, asChange(restart, { vms: [target.id] }), here.by);
     };
     expect((await asked(web, undone.record.id, "snap-1")).is).toBe("open");

@@ -24,7 +24,7 @@ const record: RequestRecord = {
   target: vmTarget("db-1"),
   requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
   channelId: "C01OPS",
-  via: "modal",
+  origin: { kind: "form", interaction: "1.1" },
   reason: "corrupt index",
   policyVersion: "v1",
   approval: {
@@ -371,7 +371,13 @@ describe("a result says what changed", () => {
     const safety = { request: "r-safe", snapshotId: "snap-7" };
     const both = { before: vm("RUNNING", 2, 8), after: vm("RUNNING", 2, 8) };
     const { approval: _none, ...free } = record;
-    const undo = { ...free, undoes: "r-first" };
+    const origin = {
+      kind: "request",
+      request: "r-first",
+      press: "undo",
+      undoes: "r-first",
+    } as const;
+    const undo = { ...free, origin };
     const done = ended({ ...both, mark, lastLook, safety }, { record: undo });
     const time = (ms: number) => when(at + ms).value;
     expect(shownText(renderCard(done, restore)).split("\n").slice(0, 2)).toEqual([

@@ -21,7 +21,7 @@ function member(n: number, over: Partial<StoredRequest> = {}, note?: Member["not
       target: vmTarget(`web-${n}`),
       requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
       channelId: "C01OPS",
-      via: "command",
+      origin: { kind: "typed", interaction: "1.1" },
       policyVersion: "v1",
       createdAt: at,
       runsUntil: at + 600_000,

@@ -18,7 +18,7 @@ describe("the shortcut “Restart a VM…”", () => {
     await world.olivia.submits({ VM: "web-2 in payments", "Channel for the result": "status" });
     expect((await world.ended("vm restart")).record).toMatchObject({
       channelId: "C02STATUS",
-      via: "modal",
+      origin: { kind: "form" },
     });
     await hears(world.vera, "status", /Restarted web-2/);
     expect(world.compute.writes().map(({ path }) => path)).toEqual([

@@ -212,12 +212,18 @@ export async function begunAfterStop(stage: Stage, id: string): Promise<string[]
   const before = new Set(moves.slice(0, stopped).map(({ request }) => request));
   const sent = moves.slice(stopped).filter(({ move }) => move === "sending");
   const ours = (await stage.journal()).filter(
-    ({ fields }) => (JSON.parse(fields["record"] ?? "{}") as { roll?: string }).roll === id,
+    ({ fields }) => rolloutOf(fields["record"] ?? "{}") === id,
   );
   if (ours.length === 0) throw new Error(`the journal has no request of ${id}`);
   return ours
     .map((request) => request.id)
     .filter((one) => !before.has(one) && sent.some(({ request }) => request === one));
+}
+
+/** The rollout that made a request, as its record in the journal says. */
+function rolloutOf(record: string): string | undefined {
+  const { origin } = JSON.parse(record) as { origin?: { rollout?: string } };
+  return origin?.rollout;
 }
 
 /** Every text in blocks, in their order. */

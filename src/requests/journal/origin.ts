@@ -1,0 +1,113 @@
+import { hash } from "node:crypto";
+import * as z from "zod";
+
+/** Longer than any ID of Gatehouse, and than the name of a command. */
+const id = z.string().min(1).max(80);
+
+/** A button below the card of a request: each makes one request, however often and by whomever it is pressed. */
+const requestButton = z.object({
+  kind: z.literal("request"),
+  /** The request whose card has the button. */
+  request: id,
+  press: z.enum(["again", "retry", "undo", "next"]),
+  /** The command that "next" runs. */
+  command: id.exactOptional(),
+  /** The request whose safety snapshot it restores. */
+  undoes: id.exactOptional(),
+});
+
+const alertButton = z.object({
+  kind: z.literal("alert"),
+  /** ID of the alert. */
+  alert: id,
+  /** The VM and the command of the button. */
+  vm: id,
+  command: id,
+  /** How many requests the alert had made when its message showed the button. */
+  after: z.int().nonnegative(),
+});
+
+const proposalButton = z.object({
+  kind: z.literal("proposal"),
+  /** ID of the proposal. */
+  proposal: id,
+});
+
+/** A button that makes one request. A form that it opens carries this, and makes the same one. */
+export const buttonOrigin = z.discriminatedUnion("kind", [
+  requestButton,
+  alertButton,
+  proposalButton,
+]);
+export type ButtonOrigin = z.output<typeof buttonOrigin>;
+
+/** What made a request. */
+export type Origin =
+  /** A slash command, a mention, or a form that one of them opened. `interaction`: the ID of its delivery. */
+  | { kind: "typed" | "mention" | "form"; interaction: string }
+  /** A button that runs a command. `press`: of the button in its message, or of the delivery where it has none. */
+  | { kind: "button"; press: string }
+  | ButtonOrigin
+  /** One target of a rollout. `request`: the ID that was claimed for it. */
+  | { kind: "rollout"; rollout: string; request: string }
+  /** The snapshot that is taken before `request` replaces data. */
+  | { kind: "safety"; request: string };
+
+/** Two requests with the same key are one: the second finds the first. */
+export function originKey(origin: Origin): string {
+  switch (origin.kind) {
+    case "typed":
+    case "mention":
+    case "form":
+      return `${origin.kind} ${origin.interaction}`;
+    case "button":
+      return `button ${origin.press}`;
+    case "request": {
+      const { request, press, command = "", undoes = "" } = origin;
+      return ["request", request, press, command, undoes].join(" ");
+    }
+    case "alert":
+      return ["alert", origin.alert, origin.vm, origin.command, origin.after].join(" ");
+    case "proposal":
+      return `proposal ${origin.proposal}`;
+    case "rollout":
+      return `rollout ${origin.rollout} ${origin.request}`;
+    case "safety":
+      return `safety ${origin.request}`;
+    default:
+      return origin satisfies never;
+  }
+}
+
+/** The button in a message that stays: a second press of it, however late, is the first again. */
+export function pressOf(button: {
+  channelId: string;
+  messageTs: string;
+  action: string;
+  value: string;
+}): string {
+  const { channelId, messageTs, action, value } = button;
+  return hash("sha256", JSON.stringify([channelId, messageTs, action, value]));
+}
+
+/** The request whose safety snapshot it restores, if it is an undo. */
+export function undoneBy({ origin }: { origin: Origin }): string | undefined {
+  return origin.kind === "request" ? origin.undoes : undefined;
+}
+
+/** Its button asks for once more of what was just done, so an equal request that was done isn't the same one. */
+export const asksForMore = (origin: Origin): boolean =>
+  origin.kind === "request" && origin.press === "again";
+
+/** As the audit trail has it: without what only tells one delivery from another. */
+export function auditOrigin(origin: Origin): Record<string, unknown> {
+  switch (origin.kind) {
+    case "typed":
+    case "mention":
+    case "form":
+    case "button":
+      return { kind: origin.kind };
+    default:
+      return origin;
+  }
+}
