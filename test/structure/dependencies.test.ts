@@ -70,7 +70,7 @@ describe("what Gatehouse is built of", () => {
     expect(locked.filter(([, one]) => one.resolved !== undefined)).toEqual([]);
   });
 
-  it("has the sandbox as a workspace, which production leaves out", () => {
+  it("has the sandbox as a workspace, which the image leaves out", () => {
     expect(project.workspaces).toEqual(["sandbox"]);
     expect(lock.packages["node_modules/gatehouse-sandbox"]).toEqual({
       resolved: "sandbox",
