@@ -10,7 +10,7 @@ const computing = [
   "fuzz/one-answer",
   "stories/browser",
   "operate/examples",
-  "sandbox/page/weather",
+  "demo/weather",
   "operate/process-secrets",
 ];
 

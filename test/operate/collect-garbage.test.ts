@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 // In a process of its own: how much this one takes has other reasons
 const busyTwice = `
-  import { collectGarbage } from "./src/start/node-process.ts";
+  import { collectGarbage } from "./src/operate/node-process.ts";
   import { setTimeout as sleep } from "node:timers/promises";
   const heapMb = () => process.memoryUsage().heapTotal / 1024 / 1024;
   const busy = () => void Array.from({ length: 500_000 }, (_, n) => ({ n, text: "x" + n }));

@@ -1,7 +1,7 @@
 import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
 import { demoPace } from "./demo-world.ts";
-import { sandboxRoots } from "./evidence/vendors.ts";
+import { sandboxRoots } from "../sandbox/evidence/index.ts";
 import { start } from "../src/operate/start.ts";
 import { features, policyTerms } from "../src/features/index.ts";
 
