@@ -7,7 +7,7 @@ export const agentToken = "sandbox-agent-token";
 const hashOf = (token: string) => `sha256:${hash("sha256", token)}`;
 
 /** The variables and the sections of gatehouse.yml that let them in. */
-export const apiEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
+export const apiEnv = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: alertSecret };
 export const apiPolicy = `sources:
   prometheus: { format: alertmanager, vm: [vm] }
 services:
@@ -52,7 +52,7 @@ export async function sendAlert(
   });
   if (taken.ok) return;
   const { title, detail } = (await taken.json()) as { title: string; detail?: string };
-  throw new Error(`The door refused the alert: ${[title, detail].filter(Boolean).join(" ")}`);
+  throw new Error(`The API refused the alert: ${[title, detail].filter(Boolean).join(" ")}`);
 }
 
 const asDeploy = { "content-type": "application/json", authorization: `Bearer ${deployToken}` };

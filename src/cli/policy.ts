@@ -144,7 +144,7 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   ];
   write(`${path} has no problems: ${held.join(", ")}; ${approvers} may approve.\n`);
   if (withSecrets.length > 0 && secretProblem === undefined)
-    write("DOOR_PORT is not set here, so secrets of sources were not looked for.\n");
+    write("API_PORT is not set here, so secrets of sources were not looked for.\n");
   if (typeof slack === "string")
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,

@@ -82,7 +82,7 @@ export function programsFor({ terms, judgePolicy }: FromFeatures): Programs {
         }),
     },
     propose: {
-      what: "proposes a change through the door, as a service, and follows it",
+      what: "proposes a change through the API, as a service, and follows it",
       usage: proposeUsage,
       run: (words, write, aside) =>
         runPropose(words, { api, tokenSource: describeTokenSource(), write, ...aside }),

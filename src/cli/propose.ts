@@ -15,11 +15,11 @@ export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --rea
   proposes a change to people in Slack, as in propose "vm snapshot db-1 before-deploy" --reason "release 42"
   --wait <time>   prints each state on a line, for as long as 10m or until it has ended
   --key <key>     the same key is the same proposal; by default each run has its own
-  GATEHOUSE_URL is the address of the door, GATEHOUSE_TOKEN (or GATEHOUSE_TOKEN_FILE) the token of a service
+  GATEHOUSE_URL is the address of the API, GATEHOUSE_TOKEN (or GATEHOUSE_TOKEN_FILE) the token of a service
 
 exit codes
   0   done; without --wait: proposed
-  1   refused, or the door can't be reached
+  1   refused, or the API can't be reached
   4   denied, dismissed, or canceled
   5   expired
   6   failed, rejected, or not applied
@@ -195,7 +195,7 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
     if (answer && answer.status >= 300 && answer.status < 400)
       throw new UserError(
         `${at.url} answers with a redirect (${answer.status}), which isn't followed: it could lead the token elsewhere.`,
-        "Set GATEHOUSE_URL to the address of the door itself.",
+        "Set GATEHOUSE_URL to the address of the API itself.",
       );
     const toldMs = Math.max(0, Number(answer?.headers.get("retry-after")) * 1000 || 0);
     // 429 without a time isn't about pace: too many proposals are open
@@ -208,9 +208,9 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
           "`services.<name>.tokens` has the hash of each; `node gatehouse.mjs token` makes a new one.",
         );
       if (title) throw new UserError(title, onOneLine(textAt(body, "detail")));
-      throw new UserError(`No door answers at ${at.url}: ${why}.`, "Check GATEHOUSE_URL.");
+      throw new UserError(`No API answers at ${at.url}: ${why}.`, "Check GATEHOUSE_URL.");
     }
-    const what = title || `No door answers at ${at.url}: ${why}.`;
+    const what = title || `No API answers at ${at.url}: ${why}.`;
     if (tries === 1) complain(`${what} Trying again for up to ${secondsOf(leftMs())}.\n`);
     await sleep(Math.min(leftMs(), toldMs || pauseMs));
   }

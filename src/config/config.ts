@@ -61,7 +61,7 @@ export function loadConfig({
   const receiver = role === "worker" ? undefined : receiverOf(from);
   // In Socket Mode, too, Slackbot signs what it asks the API
   const isForApi = (name: VariableName) =>
-    name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
+    name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
     [...receivers, ...callerNames].some((one) => one === name);
   const isRead = (name: VariableName) =>
@@ -78,12 +78,12 @@ export function loadConfig({
   };
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
-  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: apiPort } = read;
+  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, API_PORT: apiPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
-    from.problems.push(`DOOR_PORT: must not be ${apiPort}, which another port of this process is`);
-  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
+    from.problems.push(`API_PORT: must not be ${apiPort}, which another port of this process is`);
+  from.problems.push(...tlsProblems(from, read), ...from.renamed(), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, terms, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
@@ -285,7 +285,7 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
 /** For a look at the policy: why the caller with this secret would be refused here; undefined where this process has no API. */
 export function loadCallerProblems(env: Env = process.env) {
   const from = new Environment(env);
-  if (!from.mentions("DOOR_PORT")) return undefined;
+  if (!from.mentions("API_PORT")) return undefined;
   return (variable: string) => from.secrets(variable).problem;
 }
 

@@ -157,7 +157,7 @@ export function createTelemetry({
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
     /** `outcome` is `ok` or the status of a problem; `route` is `none` where nothing is at the address. */
-    apiCalls: counter("door_calls_total", "Calls of the API", ["route", "outcome"]),
+    apiCalls: counter("api_calls_total", "Calls of the API", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
 

@@ -172,7 +172,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     const onAnswer = (code: number) =>
       on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
-    const where = { variable: "DOOR_PORT", port, host, log };
+    const where = { variable: "API_PORT", port, host, log };
     const server = opened(await startWebServer(where, api.listener));
     // Closed before the server, which waits for what runs
     opened({ close: async () => api.stop() });
@@ -201,7 +201,7 @@ function watchSecrets(config: Config, log: Log): void {
     file.onNews = (news) => {
       if (news.is === "kept") return log.warn("config.file-unusable", { variable, why: news.why });
       const isUrl = variable === "REDIS_URL";
-      for (const secret of variable.startsWith("DOOR_SECRET_")
+      for (const secret of variable.startsWith("SOURCE_SECRET_")
         ? news.text.split(/\s+/)
         : [news.text])
         hideSecret(isUrl ? (parseRedisUrl(secret).login.password ?? "") : secret);

@@ -344,7 +344,7 @@ describe("Slackbot at the API", () => {
       .replace('administer: ["U0ADA"]', 'administer: ["U0ADA", "U0VERA"]');
     await using world = await startWorld({
       policy: approves,
-      env: { DOOR_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
+      env: { API_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
     });
     const propose = (user: string, command: string) =>
       askAsSlackbot(world, "propose", { command, reason: "it hangs" }, { user });
@@ -366,7 +366,7 @@ describe("Slackbot at the API", () => {
   it("is told at once where `channels` forbids changes in direct messages, which alone have that person's cards", async () => {
     await using world = await startWorld({
       policy: `${apiPolicy}channels: [C01OPS]\n`,
-      env: { DOOR_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
+      env: { API_PORT: "0", SLACK_SIGNING_SECRET: signingSecret },
     });
     const asked = { command: "vm restart web-2", reason: "it hangs" };
     const { text } = await askAsSlackbot(world, "propose", asked, { user: "U0OLIVIA" });

@@ -84,7 +84,7 @@ describe("what a service reads through the API", () => {
   });
 
   /** What the inventory reads by itself isn't counted. */
-  const quiet = { env: { DOOR_PORT: "0" }, pace: { inventoryRefreshMs: 600_000 } };
+  const quiet = { env: { API_PORT: "0" }, pace: { inventoryRefreshMs: 600_000 } };
 
   it.concurrent.each<[what: string, ask: (world: TestWorld) => Promise<unknown>]>([
     ["lists", (world) => vmsOf(world, everythingToken)],

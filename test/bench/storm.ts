@@ -16,9 +16,9 @@ sources:
 ${sources.map((source) => `  ${source}: { format: alertmanager, channel: C01OPS }`).join("\n")}
 `;
 const env = {
-  DOOR_PORT: "0",
+  API_PORT: "0",
   ...Object.fromEntries(
-    sources.map((source) => [`DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`, secret]),
+    sources.map((source) => [`SOURCE_SECRET_${source.toUpperCase().replaceAll("-", "_")}`, secret]),
   ),
 };
 const key = createKeys();

@@ -43,7 +43,7 @@ function written(name: string, text: string): string {
 const onCall = ["--as", "U0OLIVIA", "--groups", "S01ONCALL"];
 
 describe("policy check of where alerts and proposals are told", () => {
-  const env = { DOOR_PORT: "3002", DOOR_SECRET_PROMETHEUS: "a-secret-of-enough-characters" };
+  const env = { API_PORT: "3002", SOURCE_SECRET_PROMETHEUS: "a-secret-of-enough-characters" };
   const source = "sources:\n  prometheus: { format: alertmanager";
   const check = (name: string, text: string) => typed(["check"], written(name, text), noToken, env);
 
@@ -191,18 +191,18 @@ describe("policy check", () => {
     const without = await typed(["check", file]);
     expect(without.code).toBe(0);
     expect(without.said).toContain(
-      "2 sources, 2 services; 0 people and 0 groups may approve.\nDOOR_PORT is not set here, so secrets of sources were not looked for.\n",
+      "2 sources, 2 services; 0 people and 0 groups may approve.\nAPI_PORT is not set here, so secrets of sources were not looked for.\n",
     );
-    const env = { DOOR_PORT: "3002", DOOR_SECRET_GRAFANA: "test-secret-one" };
+    const env = { API_PORT: "3002", SOURCE_SECRET_GRAFANA: "test-secret-one" };
     const here = await typed(["check", file], file, noToken, env);
     expect(here).toMatchObject({
       code: 1,
       said: expect.stringContaining(
-        "DOOR_SECRET_PROMETHEUS: is missing: set it, or DOOR_SECRET_PROMETHEUS_FILE\n  Until then Gatehouse answers 401",
+        "SOURCE_SECRET_PROMETHEUS: is missing: set it, or SOURCE_SECRET_PROMETHEUS_FILE\n  Until then Gatehouse answers 401",
       ),
     });
-    expect(here.said).not.toMatch(/DOOR_PORT|DOOR_SECRET_GRAFANA/);
-    const both = { ...env, DOOR_SECRET_PROMETHEUS: "test-secret-two test-secret-three" };
+    expect(here.said).not.toMatch(/API_PORT|SOURCE_SECRET_GRAFANA/);
+    const both = { ...env, SOURCE_SECRET_PROMETHEUS: "test-secret-two test-secret-three" };
     expect((await typed(["check", file], file, noToken, both)).code).toBe(0);
   });
 

@@ -217,7 +217,7 @@ describe.concurrent("propose in a terminal", () => {
     const dead = await timed(terminal(gone.url).proposes(waiting));
     expect(dead.ended).toEqual({
       code: 1,
-      said: expect.stringMatching(/^No door answers at /),
+      said: expect.stringMatching(/^No API answers at /),
     });
     let calls = 0;
     await using busy = await serving((_, response) => {
@@ -248,7 +248,7 @@ describe.concurrent("propose in a terminal", () => {
     expect(tookMs).toBeLessThan(4_000);
   });
 
-  it("follows what was proposed until its wait is over, however often the door is away", async () => {
+  it("follows what was proposed until its wait is over, however often the API is away", async () => {
     await using world = await startApi();
     const api = deployJob(world).url();
     let away = 0;
@@ -271,13 +271,13 @@ describe.concurrent("propose in a terminal", () => {
     const { ended, tookMs } = await timed(proposes([...words, "--wait", "3s"]));
     expect(ended).toEqual({
       code: 8,
-      said: expect.stringMatching(/^open: .*\nNo door answers at .*\n/),
+      said: expect.stringMatching(/^open: .*\nNo API answers at .*\n/),
     });
     expect(tookMs).toBeGreaterThan(2_900);
     expect(tookMs).toBeLessThan(6_000);
   }, 40_000);
 
-  it("ends with 8 where the door refuses to say more of what was proposed: it stands", async () => {
+  it("ends with 8 where the API refuses to say more of what was proposed: it stands", async () => {
     await using world = await startApi();
     const api = deployJob(world).url();
     await using proxy = await serving(async (request, response) => {
@@ -295,11 +295,11 @@ describe.concurrent("propose in a terminal", () => {
     ["a page", "<html>Welcome</html>"],
     ["null", "null"],
     ["another JSON", '{"title":"Blog","state":"ok"}'],
-  ])("says that it isn't the door where %s answers", async (_, body) => {
+  ])("says that it isn't the API where %s answers", async (_, body) => {
     await using elsewhere = await serving((_request, response) => void response.end(body));
     expect(await terminal(elsewhere.url).proposes(words)).toEqual({
       code: 1,
-      said: `No door answers at ${elsewhere.url}: what is there answered 200.\nCheck GATEHOUSE_URL.\n`,
+      said: `No API answers at ${elsewhere.url}: what is there answered 200.\nCheck GATEHOUSE_URL.\n`,
     });
   });
 
@@ -403,14 +403,14 @@ describe.concurrent("propose in a terminal", () => {
     expect(calls).toBeLessThan(6);
   }, 20_000);
 
-  it("takes no answer for the door's that isn't, or that has no end", async () => {
+  it("takes no answer for the API's that isn't, or that has no end", async () => {
     const page = "x".repeat(1024 * 1024);
     await using endless = await serving(async (_request, response) => {
       for (let n = 0; n < 64 && !response.destroyed; n++) response.write(page);
       response.end();
     });
     const { said, code } = await terminal(endless.url).proposes(words);
-    expect([code, said]).toEqual([1, expect.stringMatching(/^No door answers at /)]);
+    expect([code, said]).toEqual([1, expect.stringMatching(/^No API answers at /)]);
     await using odd = await serving(
       (_request, response) =>
         void response.end(
@@ -454,7 +454,7 @@ describe.concurrent("propose in a terminal", () => {
       expect(await unreached.ended).toEqual({
         code,
         out: "",
-        err: expect.stringMatching(/^No door answers at .*\nNothing was sent\.\n$/),
+        err: expect.stringMatching(/^No API answers at .*\nNothing was sent\.\n$/),
       });
 
       await using world = await startApi();
@@ -476,7 +476,7 @@ describe.concurrent("propose in a terminal", () => {
     60_000,
   );
 
-  it("says what stands when its wait is over, or when the door says no more of it", async () => {
+  it("says what stands when its wait is over, or when the API says no more of it", async () => {
     await using world = await startApi();
     const api = deployJob(world).url();
     const stands =
@@ -513,19 +513,19 @@ describe.concurrent("propose in a terminal", () => {
       expect((await terminal(url).proposes(waiting)).said).not.toContain("may have been");
   }, 30_000);
 
-  it("tells at once that no door answers, and why, and tries again", async () => {
+  it("tells at once that no API answers, and why, and tries again", async () => {
     const gone = await serving(() => undefined);
     await gone[Symbol.asyncDispose]();
     const { ended, said } = started(gone.url, ["--wait", "5s"]);
     await eventually(() =>
       expect(said.err).toMatch(
-        /^No door answers at http:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+\. Trying again for up to 5 s\.\n/,
+        /^No API answers at http:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+\. Trying again for up to 5 s\.\n/,
       ),
     );
     const { code, out, err } = await ended;
     // Once, however often it was tried
     expect([code, err.match(/Trying again/g)]).toEqual([1, ["Trying again"]]);
-    expect(out).toMatch(/^No door answers at .*\nCheck GATEHOUSE_URL\.\n$/);
+    expect(out).toMatch(/^No API answers at .*\nCheck GATEHOUSE_URL\.\n$/);
     expect(`${out}${err}`).not.toContain(tokens[0]);
 
     await using slow = await serving(() => undefined);
@@ -609,7 +609,7 @@ describe.concurrent("propose in a terminal", () => {
       );
   });
 
-  it("keeps the path of its address, for a proxy that has the door below one", async () => {
+  it("keeps the path of its address, for a proxy that has the API below one", async () => {
     await using world = await startApi();
     const api = deployJob(world).url();
     await using proxy = await serving(async (request, response) => {
@@ -670,7 +670,7 @@ describe("completion", () => {
     expect(await completes("words")).toBe("doctor\npropose\n");
     expect(await completes("words", "propose")).toBe("vm\nproject\ngatehouse\n");
     expect((await completes("words", "propose", "vm")).split("\n")).toContain("snapshot");
-    // No door: the flags alone
+    // No API: the flags alone
     expect(await completes("words", "propose", "vm", "restart")).toBe("--reason\n--wait\n--key\n");
     expect(await completes("words", "doctor")).toBe("");
   });

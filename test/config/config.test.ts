@@ -47,7 +47,7 @@ function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly s
 describe("a complete environment", () => {
   it("needs five variables and has defaults for the rest", () => {
     const { policy, policyVersion, policyFile, files, callerSecret, ...config } = load(complete);
-    expect(callerSecret("DOOR_SECRET_PROMETHEUS").secrets).toEqual([]);
+    expect(callerSecret("SOURCE_SECRET_PROMETHEUS").secrets).toEqual([]);
     expect([...files]).toEqual([]);
     expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
@@ -109,9 +109,9 @@ describe("a complete environment", () => {
     const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
     expect(load(both).slack.receive).toEqual({ mode: "socket", secret: "xapp-1" });
     // With an API Slackbot's calls are signed with it, however Slack delivers
-    expect(load({ ...both, DOOR_PORT: "0" }).api?.signingSecret()).toBe("s3cret");
-    expect(load({ ...both, DOOR_PORT: "0" }).secrets).toContain("s3cret");
-    expect(load({ ...complete, DOOR_PORT: "0" }).api?.signingSecret()).toBeUndefined();
+    expect(load({ ...both, API_PORT: "0" }).api?.signingSecret()).toBe("s3cret");
+    expect(load({ ...both, API_PORT: "0" }).secrets).toContain("s3cret");
+    expect(load({ ...complete, API_PORT: "0" }).api?.signingSecret()).toBeUndefined();
   });
 
   it("keeps probes off the port that Slack reaches; where it reaches none, PORT is theirs as before", () => {
@@ -168,7 +168,7 @@ describe("a secret in a file", () => {
     const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
     const { files, callerSecret, ...config } = load(env, { cwd: dir.path });
     expect([...files.keys()]).toEqual([name]);
-    expect(callerSecret("DOOR_SECRET_PROMETHEUS").secrets).toEqual([]);
+    expect(callerSecret("SOURCE_SECRET_PROMETHEUS").secrets).toEqual([]);
     const plain = load(base, { cwd: dir.path });
     const compute = { ...plain.compute, tls: expect.any(Function) };
     const others = { files: undefined, callerSecret: undefined };
@@ -260,7 +260,7 @@ describe("an address that gets secrets", () => {
 });
 
 describe("a program that proposes", () => {
-  it("needs the address of the door and a token, which may come from a file, and is told of both", () => {
+  it("needs the address of the API and a token, which may come from a file, and is told of both", () => {
     using at = folder();
     const url = "https://gatehouse.example";
     const token = "token-of-service";

@@ -38,7 +38,7 @@ const endorsements = "/var/lib/gatehouse/endorsements";
 const plainName = (name: string) => name.replace(/_FILE$/, "");
 /** The secrets of sources are named by gatehouse.yml. */
 const isKnown = (name: string) =>
-  known.has(name) || known.has(plainName(name)) || name.startsWith("DOOR_SECRET_");
+  known.has(name) || known.has(plainName(name)) || name.startsWith("SOURCE_SECRET_");
 
 interface Volume {
   name: string;
@@ -69,7 +69,7 @@ interface StatefulSet {
 }
 
 /** A CronJob has its pod one level deeper. */
-const kubernetes = ["base", "http", "door"].flatMap((folder) =>
+const kubernetes = ["base", "http", "api"].flatMap((folder) =>
   foldersFiles(`deploy/kubernetes/${folder}`),
 );
 const manifests = kubernetes
@@ -94,7 +94,7 @@ const chartValues: Values = {
 const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
 const withApi = {
   ...overHttp,
-  door: { enabled: true, sources: { PROMETHEUS: "door-prometheus" }, namespaces: ["monitoring"] },
+  api: { enabled: true, sources: { PROMETHEUS: "source-prometheus" }, namespaces: ["monitoring"] },
 };
 const everything = {
   ...withApi,
@@ -124,7 +124,7 @@ const setsIn = (values: Values) =>
 describe("deploy/kubernetes", () => {
   it("holds whole manifests, and names each of them where kustomize looks", () => {
     expect(manifests.length).toBeGreaterThan(10);
-    for (const folder of ["base", "http", "door"]) {
+    for (const folder of ["base", "http", "api"]) {
       const kustomization = parse(fileOf(`deploy/kubernetes/${folder}/kustomization.yaml`)) as {
         resources: string[];
         patches?: { path: string }[];
@@ -150,8 +150,8 @@ describe("deploy/kubernetes", () => {
     ["worker", "chart", setsIn(chartValues)],
     ["gateway", "chart over HTTP", setsIn(overHttp)],
     ["worker", "chart over HTTP", setsIn(overHttp)],
-    ["gateway", "chart with the door", setsIn(withApi)],
-    ["worker", "chart with the door", setsIn(withApi)],
+    ["gateway", "chart with the API", setsIn(withApi)],
+    ["worker", "chart with the API", setsIn(withApi)],
   ] as const)(
     "runs a %s as the image does, unprivileged, with a disk of its own (%s)",
     (role, _, from) => {
@@ -202,12 +202,13 @@ describe("deploy/kubernetes", () => {
       );
       const held = gatewayOnly.filter((name) => variables.has(`${name}_FILE`));
       expect(held.length > 0).toBe(role === "gateway");
-      if (role === "worker") expect(JSON.stringify(set)).not.toMatch(/door/i);
+      if (role === "worker")
+        expect(JSON.stringify(set)).not.toMatch(/API_PORT|SOURCE_SECRET|"api"|source-/);
     },
   );
 
-  it("opens the door in an overlay and in the chart alike, to the namespaces that are named", () => {
-    const patch = parse(fileOf("deploy/kubernetes/door/gateway-patch.yaml")) as StatefulSet;
+  it("opens the API in an overlay and in the chart alike, to the namespaces that are named", () => {
+    const patch = parse(fileOf("deploy/kubernetes/api/gateway-patch.yaml")) as StatefulSet;
     const { containers, volumes } = patch.spec.template.spec;
     const chosen = setsIn({ ...withApi, http: {} })[0]?.spec.template.spec;
     for (const variable of containers[0].env)
@@ -221,12 +222,12 @@ describe("deploy/kubernetes", () => {
     expect(keys(chosen?.volumes)).toEqual(keys(volumes));
     const policyIn = (all: readonly { kind: string; metadata?: { name: string } }[]) =>
       all.find(
-        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata?.name === "gatehouse-door",
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata?.name === "gatehouse-api",
       );
     const from = [
       { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } },
     ];
-    const ingress = [{ from, ports: [{ port: "door" }] }];
+    const ingress = [{ from, ports: [{ port: "api" }] }];
     for (const all of [manifests.map(({ manifest }) => manifest), rendered(withApi)])
       expect(policyIn(all)).toMatchObject({ spec: { ingress } });
     expect(policyIn(rendered(overHttp))).toBeUndefined();
@@ -246,14 +247,14 @@ describe("deploy/kubernetes", () => {
   });
 });
 
-describe("deploy/kubernetes over HTTP and with the door", () => {
-  const folder = "deploy/kubernetes/http-and-door";
+describe("deploy/kubernetes over HTTP and with the API", () => {
+  const folder = "deploy/kubernetes/http-and-api";
 
   it("is both overlays, whose files kustomize doesn't share", () => {
-    expect(fileOf(`${folder}/door.yaml`)).toBe(fileOf("deploy/kubernetes/door/door.yaml"));
+    expect(fileOf(`${folder}/api.yaml`)).toBe(fileOf("deploy/kubernetes/api/api.yaml"));
     const patch = (name: string) => fileOf(`deploy/kubernetes/${name}/gateway-patch.yaml`);
-    expect(patch("http-and-door")).toBe(
-      patch("door").replaceAll("slack-app-token", "slack-signing-secret"),
+    expect(patch("http-and-api")).toBe(
+      patch("api").replaceAll("slack-app-token", "slack-signing-secret"),
     );
   });
 
@@ -272,7 +273,7 @@ describe("deploy/kubernetes over HTTP and with the door", () => {
       await writeFile(base, `${before}${patches?.replaceAll(/^# /gm, "")}`);
       const { status, stdout, stderr } = spawnSync(
         kubectl,
-        ["kustomize", path.join(copy, "http-and-door")],
+        ["kustomize", path.join(copy, "http-and-api")],
         { encoding: "utf8" },
       );
       expect(status, stderr).toBe(0);
@@ -429,7 +430,7 @@ describe("deploy/helm", () => {
       expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
     // Everything that a secret may come from by a file
     const secrets = ["SLACK_BOT_TOKEN", ...gatewayOnly, "COMPUTE_API_KEY", "REDIS_URL"];
-    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS", "DOOR_SECRET_PROMETHEUS"])
+    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS", "SOURCE_SECRET_PROMETHEUS"])
       expect(problems({ ...chartValues, settings: { ...settings, [name]: "x" } })).toHaveLength(1);
   });
 
@@ -510,13 +511,13 @@ describe("deploy/systemd", () => {
     ]);
   });
 
-  it("opens the door with a file beside the unit, whose secrets only gateways can read", () => {
-    const lines = fileOf("deploy/systemd/door.conf").split("\n");
+  it("opens the API with a file beside the unit, whose secrets only gateways can read", () => {
+    const lines = fileOf("deploy/systemd/api.conf").split("\n");
     expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
       "[Service]",
       "Environment=HOST=127.0.0.1",
-      "Environment=DOOR_PORT=3002",
-      "Environment=DOOR_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/door-prometheus",
+      "Environment=API_PORT=3002",
+      "Environment=SOURCE_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/source-prometheus",
     ]);
   });
 
@@ -639,9 +640,9 @@ describe("compose.yaml", () => {
       expect(Object.keys(environment).filter((variable) => !isKnown(variable))).toEqual([]);
       const missing = given.filter((variable) => !(variable in environment));
       expect(missing.toSorted(), name).toEqual(
-        role === "gateway" ? [] : ["DOOR_PORT", "PORT", ...gatewayOnly],
+        role === "gateway" ? [] : ["API_PORT", "PORT", ...gatewayOnly],
       );
-      expect("DOOR_SECRET_PROMETHEUS" in environment, name).toBe(role === "gateway");
+      expect("SOURCE_SECRET_PROMETHEUS" in environment, name).toBe(role === "gateway");
     }
   });
 

@@ -295,14 +295,14 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     expect(away.output()).toMatch(/\n {2}HOST: this machine doesn't have that address/);
   });
 
-  it("opens PORT and DOOR_PORT on HOST alone", async () => {
+  it("opens PORT and API_PORT on HOST alone", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s".repeat(32), PORT: "0" };
     await using main = startMain(["gateway"], {
       ...world.env,
       ...http,
-      DOOR_PORT: "0",
+      API_PORT: "0",
       // Loopback, too, and not what others of this machine use
       HOST: "127.0.0.2",
     });

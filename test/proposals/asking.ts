@@ -28,7 +28,7 @@ services:
 `;
 
 export const startApiWorld = (env: Record<string, string> = {}) =>
-  startWorld({ policy: apiPolicy, env: { DOOR_PORT: "0", ...env } });
+  startWorld({ policy: apiPolicy, env: { API_PORT: "0", ...env } });
 
 export const addressOf = (world: TestWorld, path: string) =>
   `http://127.0.0.1:${world.processes[0]?.apiPort}${path}`;

@@ -6,7 +6,7 @@ import { testPolicy, type TestWorld } from "../support/start-world.ts";
 export const tokens = ["fake-token-one", "fake-token-two"] as const;
 const hashes = tokens.map((token) => `"sha256:${hash("sha256", token)}"`).join(", ");
 
-export const apiEnv = { DOOR_PORT: "0" };
+export const apiEnv = { API_PORT: "0" };
 
 /** What the job may do, beside what people may. */
 export const deployPolicy = (more = "") => `${testPolicy}services:

@@ -109,7 +109,7 @@ describe("the documents", () => {
     const ours = [...read].filter((name) => /^[A-Z]/.test(name) && !files.includes(name));
     const table = firstCells(sectionOf(textOf("docs/install.md"), "Variables"));
     // It is named beside HTTPS_PROXY, which it stands in for
-    const ofSources = "DOOR_SECRET_<NAME>";
+    const ofSources = "SOURCE_SECRET_<NAME>";
     expect([...table, "HTTP_PROXY"].toSorted()).toEqual([...ours, ofSources].toSorted());
     // Read by `propose` in a pipeline, not by Gatehouse
     const callers = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN", "GATEHOUSE_TOKEN_FILE"];
@@ -121,7 +121,7 @@ describe("the documents", () => {
       [...textOf(document).matchAll(/\b([A-Z]{2,})_[A-Z0-9_]+\b/g)]
         .filter(
           ([name, family = ""]) =>
-            families.has(family) && !known.has(name) && !name.startsWith("DOOR_SECRET_"),
+            families.has(family) && !known.has(name) && !name.startsWith("SOURCE_SECRET_"),
         )
         .map(([name]) => `${document}: ${name}`),
     );

@@ -18,7 +18,7 @@ const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
 
 const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
 
-/** Sends alerts to the API, at `/alerts/<its name>`; its secret is DOOR_SECRET_<NAME>. */
+/** Sends alerts to the API, at `/alerts/<its name>`; its secret is SOURCE_SECRET_<NAME>. */
 const source = section({
   format: oneOf(alertFormats),
   /** Labels that name a VM: the first that an alert has counts. */
@@ -41,9 +41,9 @@ const source = section({
 export type AlertSource = Readonly<z.output<typeof source>>;
 export type AlertSources = Readonly<Record<string, AlertSource>>;
 
-/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
+/** `SOURCE_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
 export const secretVariable = (name: string) =>
-  `DOOR_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
+  `SOURCE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
 /** `sources` in gatehouse.yml. */
 export const sourcesSection = defineSection({

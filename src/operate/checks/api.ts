@@ -22,7 +22,7 @@ export async function judgeApi(
     { port: api.port, host, path: "/" },
     ({ headers }) => headers["content-type"] === "application/problem+json",
   );
-  const port = judgePort("DOOR_PORT", api.port, await found);
+  const port = judgePort("API_PORT", api.port, await found);
   const secrets = secretFindings(policy, (variable) => config.callerSecret(variable).problem);
   const places = [...judgePolicy(policy), ...serviceFindings(policy)];
   return [port, ...secrets, ...places, ...(await callFindings(config))];
@@ -68,7 +68,7 @@ export function offFinding(policy: Policy): Finding {
   const callers = [...callersIn(policy).map(({ name }) => name), ...Object.keys(policy.services)];
   if (callers.length === 0) return well("off");
   const what = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
-  return note(what, "Set DOOR_PORT where they should come in.");
+  return note(what, "Set API_PORT where they should come in.");
 }
 
 /** Who came in last, and when. `calls` is by `<route> <caller>`. */

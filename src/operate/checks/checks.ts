@@ -226,7 +226,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: "Door",
+    name: "API",
     fromOutside: (config, _now, judge) => judgeApi(config, judge),
     async forPeople(on) {
       const { config, store, proposals } = on;

@@ -49,7 +49,7 @@ export function judgePort(
   found: Awaited<ReturnType<typeof lookAtPort>>,
 ) {
   if (port === 0) return well(`${variable} 0: any free port`);
-  const name = variable === "DOOR_PORT" ? `port ${port}` : `${variable} ${port}`;
+  const name = variable === "API_PORT" ? `port ${port}` : `${variable} ${port}`;
   if (found === "free" || found === "Gatehouse")
     return well(`${name}: ${found === "free" ? "free" : "Gatehouse answers"}`);
   if (found === "forbidden")

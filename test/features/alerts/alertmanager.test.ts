@@ -17,7 +17,7 @@ const seed = Number(process.env["ALERTMANAGER_SEED"] ?? "1");
 describe.skipIf(program === undefined)("the real Alertmanager, two peers", () => {
   it("fires, groups, ends, and tells what happened while the gateway was down; nothing is lost, nothing is told twice", async () => {
     const apiPort = await freePort();
-    await using world = await startAlertWorld({ env: { DOOR_PORT: String(apiPort) } });
+    await using world = await startAlertWorld({ env: { API_PORT: String(apiPort) } });
     const url = `http://127.0.0.1:${apiPort}/alerts/prometheus`;
     await using peers = await startPeers(program ?? "", { name: "gatehouse", url });
     const began = new Date(Date.now() - 60_000);
@@ -54,7 +54,7 @@ describe.skipIf(program === undefined)("the real Alertmanager, two peers", () =>
       const apiPort = await freePort();
       await using world = await startAlertWorld({
         policy: `${testPolicy}${sources}  limited: { format: alertmanager, channel: C01OPS }\n`,
-        env: { DOOR_PORT: String(apiPort), DOOR_SECRET_LIMITED: testSecret },
+        env: { API_PORT: String(apiPort), SOURCE_SECRET_LIMITED: testSecret },
       });
       await using wire = await startWire(apiPort, createRandom(seed + 1));
       await using peers = await startPeers(

@@ -164,7 +164,7 @@ describe("a secret in a file that is rotated while deliveries come", () => {
     const file = join(await mkdtemp(join(tmpdir(), "alerts-")), "secret");
     await writeFile(file, "test-secret-old");
     await using world = await startAlertWorld({
-      env: { DOOR_SECRET_PROMETHEUS: "", DOOR_SECRET_PROMETHEUS_FILE: file },
+      env: { SOURCE_SECRET_PROMETHEUS: "", SOURCE_SECRET_PROMETHEUS_FILE: file },
     });
     const body = alertmanagerBody([{}]);
     const status = async (secret: string) =>

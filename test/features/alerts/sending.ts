@@ -98,13 +98,13 @@ export const sources = `sources:
 `;
 
 export const sourceSecrets = {
-  DOOR_PORT: "0",
-  DOOR_SECRET_PROMETHEUS: testSecret,
-  DOOR_SECRET_GRAFANA: "test-secret-grafana",
-  DOOR_SECRET_GRAFANA_PLAIN: "test-secret-grafana",
-  DOOR_SECRET_PAGERDUTY: "test-secret-old test-secret-new",
-  DOOR_SECRET_CRON: testSecret,
-  DOOR_SECRET_BY_TEAM: testSecret,
+  API_PORT: "0",
+  SOURCE_SECRET_PROMETHEUS: testSecret,
+  SOURCE_SECRET_GRAFANA: "test-secret-grafana",
+  SOURCE_SECRET_GRAFANA_PLAIN: "test-secret-grafana",
+  SOURCE_SECRET_PAGERDUTY: "test-secret-old test-secret-new",
+  SOURCE_SECRET_CRON: testSecret,
+  SOURCE_SECRET_BY_TEAM: testSecret,
 };
 
 export const startAlertWorld = (options: Parameters<typeof startWorld>[0] = {}) =>

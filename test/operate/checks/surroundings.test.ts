@@ -19,7 +19,7 @@ let redis: Awaited<ReturnType<typeof privateRedis>>;
 let world: TestWorld;
 beforeAll(async () => {
   redis = await privateRedis();
-  const env = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: "test-secret-one" };
+  const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
   world = await startWorld({
     redisUrl: redis.url,
     policy: usualPolicy + sources,
@@ -72,13 +72,13 @@ async function anotherProgram(status = 200) {
 }
 
 describe("doctor looks at ports", () => {
-  it.for(["PORT", "OPS_PORT", "DOOR_PORT"])("%s is another program's", async (name) => {
+  it.for(["PORT", "OPS_PORT", "API_PORT"])("%s is another program's", async (name) => {
     await using other = await anotherProgram();
     const { ills } = await doctor({ [name]: other.port });
     expect(ills).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^${name === "DOOR_PORT" ? "port" : name} ${other.port}: another program has it$`,
+          `^${name === "API_PORT" ? "port" : name} ${other.port}: another program has it$`,
         ),
       ),
     ]);
@@ -89,7 +89,7 @@ describe("doctor looks at ports", () => {
     const { said, ills } = await doctor({
       PORT: String(running?.port),
       OPS_PORT: String(running?.opsPort),
-      DOOR_PORT: String(running?.apiPort),
+      API_PORT: String(running?.apiPort),
     });
     expect(ills).toEqual([]);
     for (const words of [
@@ -105,8 +105,8 @@ describe("doctor looks at ports", () => {
     expect(ills).toEqual(["OPS_PORT 39123: this machine doesn't have that address"]);
   });
 
-  it("at HOST, where PORT and DOOR_PORT will be", async () => {
-    const { ills } = await doctor({ HOST: "192.0.2.1", PORT: "39124", DOOR_PORT: "39125" });
+  it("at HOST, where PORT and API_PORT will be", async () => {
+    const { ills } = await doctor({ HOST: "192.0.2.1", PORT: "39124", API_PORT: "39125" });
     expect(ills).toEqual([
       "port 39125: this machine doesn't have that address",
       "PORT 39124: this machine doesn't have that address",
@@ -137,7 +137,7 @@ describe("doctor looks at the collector of traces", () => {
 });
 
 describe("doctor looks at who may write files that decide", () => {
-  it.for(["COMPUTE_API_KEY", "DOOR_SECRET_PROMETHEUS"])("%s", async (name) => {
+  it.for(["COMPUTE_API_KEY", "SOURCE_SECRET_PROMETHEUS"])("%s", async (name) => {
     const file = fileWith(`${name}-secret`, world.env[name] ?? "");
     const env = { [name]: "", [`${name}_FILE`]: file };
     expect((await doctor(env)).ills).toEqual([]);
@@ -171,11 +171,14 @@ describe("doctor looks at secrets", () => {
   it("a source's secret that is short is none, wherever it is", async () => {
     const short =
       /: has a secret of 5 characters, and 12 are the least: make one with openssl rand -hex 32$/;
-    const { ills, said } = await doctor({ DOOR_SECRET_PROMETHEUS: "test-secret-one hunt2" });
+    const { ills, said } = await doctor({ SOURCE_SECRET_PROMETHEUS: "test-secret-one hunt2" });
     expect(ills).toEqual([expect.stringMatching(short)]);
     expect(said).not.toContain("hunt2");
     const file = fileWith("short", "hunt2\n");
-    const named = await doctor({ DOOR_SECRET_PROMETHEUS: "", DOOR_SECRET_PROMETHEUS_FILE: file });
+    const named = await doctor({
+      SOURCE_SECRET_PROMETHEUS: "",
+      SOURCE_SECRET_PROMETHEUS_FILE: file,
+    });
     expect(named.ills).toEqual([expect.stringMatching(short)]);
   });
 
@@ -203,8 +206,8 @@ describe("doctor looks at secrets", () => {
     expect((await doctor({ COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: file })).ills).toEqual([
       "COMPUTE_API_KEY: is in quotes, which are taken as part of it: remove them",
     ]);
-    expect((await doctor({ DOOR_SECRET_PROMETHEUS: '"test-secret-one"' })).ills).toEqual([
-      "DOOR_SECRET_PROMETHEUS: is in quotes, which are taken as part of it: remove them",
+    expect((await doctor({ SOURCE_SECRET_PROMETHEUS: '"test-secret-one"' })).ills).toEqual([
+      "SOURCE_SECRET_PROMETHEUS: is in quotes, which are taken as part of it: remove them",
     ]);
   });
 });
