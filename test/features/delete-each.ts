@@ -21,9 +21,8 @@ const remainingTests = [
   "test/slack",
 ];
 
-const copied = ["src", "test", "sandbox", "scripts", "docs", "deploy"];
-const files =
-  /^(package\.json|tsconfig\.json|vitest\.config\.ts|.*\.(md|yml|yaml|mjs)|\.env\.example)$/;
+/** Of no use to tests, or linked. */
+const isLeftOut = (name: string) => name === "node_modules" || name === ".git";
 
 const featuresIn = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(path.join(folder, "src/features"), { withFileTypes: true });
@@ -32,10 +31,9 @@ const featuresIn = async (folder: string): Promise<readonly string[]> => {
 
 async function copyWithout(feature: string) {
   const folder = await mkdtemp(path.join(tmpdir(), `gatehouse-without-${feature}-`));
-  for (const part of copied)
-    await cp(path.join(root, part), path.join(folder, part), { recursive: true });
   for (const name of await readdir(root))
-    if (files.test(name)) await cp(path.join(root, name), path.join(folder, name));
+    if (!isLeftOut(name))
+      await cp(path.join(root, name), path.join(folder, name), { recursive: true });
   await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
   for (const part of ["src/features", "test/features"])
     await rm(path.join(folder, part, feature), { recursive: true, force: true });

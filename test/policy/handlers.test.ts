@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { apiPolicy } from "../../demo/programs.ts";
+import { servicesPolicy } from "../../demo/programs.ts";
 import { createProposals } from "../../src/proposals/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
@@ -87,7 +87,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     world = await startFuzzWorld(tally, {
       approved,
       mayDeliveriesFail: false,
-      sections: apiPolicy,
+      sections: servicesPolicy,
     });
     const proposals = createProposals(world.client, world.key);
     const target = {
