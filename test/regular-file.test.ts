@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { ChangingFile } from "../src/config/changing-file.ts";
 import { readRegular, readRegularSync } from "../src/regular-file.ts";
 import { runPolicy } from "../src/cli/policy.ts";
-import { aboutPolicy } from "../src/features/index.ts";
+import { handedToPrograms } from "../src/features/index.ts";
 
 it("a file from outside is a regular one of bounded size, or is refused without waiting for anything", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gatehouse-regular-"));
@@ -39,7 +39,7 @@ it("a file from outside is a regular one of bounded size, or is refused without 
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(
       await runPolicy(["check", path], {
-        ...aboutPolicy,
+        ...handedToPrograms,
         file: path,
         write,
         slack: "it is not asked",

@@ -1,6 +1,5 @@
-import { commands } from "../commands/index.ts";
 import type { ApiAccess } from "../config/config.ts";
-import { isChange, verbsOf } from "../registry/define.ts";
+import { type Command, isChange, verbsOf } from "../registry/define.ts";
 import { rootsOf } from "../registry/help.ts";
 import { listAt, textAt } from "../slack/json.ts";
 import { UsageError, runProgram } from "../text/terminal.ts";
@@ -11,6 +10,7 @@ export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
   GATEHOUSE_TOKEN are set, it knows the VMs that the service sees`;
 
 interface Terminal {
+  commands: readonly Command[];
   /** Where the API is. Throws ConfigError. */
   api: () => ApiAccess;
   write: (text: string) => void;
@@ -38,7 +38,7 @@ compdef _gatehouse gatehouse
 /** The script of a shell; and for that script, by \`words\`, what may follow on the words typed so far. */
 export function runCompletion(
   words: readonly string[],
-  { api, write, main, programs }: Terminal,
+  { commands, api, write, main, programs }: Terminal,
 ): Promise<number> {
   const program = { usage: completionUsage, options: {}, failed: 1, write };
   const [shell = "", ...typed] = words;

@@ -1,6 +1,5 @@
 import type { Config } from "../config/config.ts";
 import { countChart, usageCharts } from "../charts/chart.ts";
-import { commands } from "../commands/index.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -14,6 +13,7 @@ import {
   section,
   table,
 } from "../messages/message.ts";
+import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
 import { modal, reasonInput, textInput } from "../slack/conversation/form-view.ts";
 import { type Rendered, validateBlocks } from "../slack/validate-blocks.ts";
@@ -29,7 +29,9 @@ const confirm = { title: "Restart web-2?", text: "It is interrupted.", confirm: 
 const samples = [{ timestamp: "2026-01-01T00:00:00Z", value: 1 }];
 
 /** One of each kind that Gatehouse makes. */
-function kinds(): readonly (readonly [called: string, rendered: Rendered])[] {
+function kinds(
+  commands: readonly Command[],
+): readonly (readonly [called: string, rendered: Rendered])[] {
   const text = md`*web-2* is RUNNING`;
   const posted = (...parts: Parameters<typeof message>[1][]) => ({
     message: { blocks: message("example", ...parts).blocks },
@@ -67,8 +69,11 @@ const chosen = {
 };
 
 /** Whether Slack takes each kind of message that Gatehouse makes, without posting any. */
-export async function askAboutMessages({ slack }: Config): Promise<readonly Finding[]> {
-  const asked = kinds().map(async ([called, rendered]): Promise<Finding> => {
+export async function askAboutMessages(
+  { slack }: Config,
+  commands: readonly Command[],
+): Promise<readonly Finding[]> {
+  const asked = kinds(commands).map(async ([called, rendered]): Promise<Finding> => {
     const said = await validateBlocks(slack.apiUrl, rendered);
     if (said.is === "valid") return well(`${called}: Slack takes them`);
     if (said.is === "invalid") {

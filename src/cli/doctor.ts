@@ -7,6 +7,7 @@ import { messageOf } from "../errors.ts";
 import { policyName } from "../operate/adopt-policy.ts";
 import type { JudgePolicy } from "../operate/checks/api.ts";
 import { checks } from "../operate/checks/checks.ts";
+import type { Command } from "../registry/define.ts";
 import { roleIn } from "./command-line.ts";
 import { useProxies } from "../operate/use-proxies.ts";
 import { askAboutMessages } from "./doctor-messages.ts";
@@ -24,6 +25,7 @@ export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [-
 const messagesFlag = "--messages";
 
 interface DoctorOptions {
+  commands: readonly Command[];
   /** What gatehouse.yml can speak about. */
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
@@ -34,7 +36,7 @@ interface DoctorOptions {
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
-  { terms, judgePolicy, env, write }: DoctorOptions,
+  { write, ...options }: DoctorOptions,
 ): Promise<0 | 1 | 64> {
   const isAboutMessages = words.includes(messagesFlag);
   const [word = "all", ...more] = words.filter((one) => one !== messagesFlag);
@@ -43,7 +45,7 @@ export async function runDoctor(
     write(`${doctorUsage}\n`);
     return 64;
   }
-  const { sections, secrets } = await examine(role, { terms, judgePolicy, env, isAboutMessages });
+  const { sections, secrets } = await examine(role, { ...options, isAboutMessages });
   // No line is made of a secret; what others say in an error might be
   write(secrets.reduce((text, secret) => text.replaceAll(secret, "[removed]"), render(sections)));
   return exitCodeOf(sections);
@@ -52,6 +54,7 @@ export async function runDoctor(
 async function examine(
   role: Role,
   {
+    commands,
     terms,
     judgePolicy,
     env,
@@ -82,7 +85,7 @@ async function examine(
     const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
     const messages = isAboutMessages
-      ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config) }]
+      ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config, commands) }]
       : [];
     const first = { name, findings: [well(said), ...unread] };
     return { sections: [first, ...found, ...messages], secrets: config.secrets };

@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
-import { commands } from "../commands/index.ts";
 import { trustAuthorities } from "../config/authorities.ts";
 import type { SlackAccess } from "../config/config.ts";
 import {
@@ -54,6 +53,7 @@ interface Terminal {
   write: (text: string) => void;
   /** How Slack is asked, or why it isn't. */
   slack: SlackAccess | string;
+  commands: readonly Command[];
   /** What gatehouse.yml can speak about. */
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
@@ -81,7 +81,7 @@ export function runPolicy(words: readonly string[], terminal: Terminal): Promise
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
-    const read = readPolicy(file, terminal.terms);
+    const read = readPolicy(file, terminal);
     if (verb === "check") return check(read, terminal);
     const { as: who, in: channel = "", name: newName } = values;
     const [first, target] = rest;
@@ -98,18 +98,22 @@ export function runPolicy(words: readonly string[], terminal: Terminal): Promise
 
 interface PolicyFile extends ReadPolicy {
   path: string;
+  commands: readonly Command[];
   /** `(gatehouse.yml line 3)`, without a line where the file has nothing there. */
   line(at: readonly PropertyKey[]): string;
 }
 
-function readPolicy(path: string, terms: PolicyTerms): PolicyFile {
+function readPolicy(
+  path: string,
+  { commands, terms }: Pick<Terminal, "commands" | "terms">,
+): PolicyFile {
   const read = parsePolicy(readText(path), path, terms);
   if ("problems" in read) throw new UserError(read.problems.join("\n"));
   const line = (at: readonly PropertyKey[]) => {
     const found = read.lineOf(at);
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
-  return { path, line, ...read };
+  return { path, commands, line, ...read };
 }
 
 const readText = (path: string) =>
@@ -219,7 +223,7 @@ interface Question {
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
 function decide(asked: Question, file: PolicyFile) {
   const { policy, line } = file;
-  const command = commandNamed(asked.command);
+  const command = commandNamed(asked.command, file);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
   const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
   const input = newName === undefined ? {} : { name: newName };
@@ -310,7 +314,7 @@ function approversOf({ from, required }: VoteNeed, needs: number, who: string): 
     : `${start}Approvers: ${others.join(", ")}.`;
 }
 
-function commandNamed(dotted: string) {
+function commandNamed(dotted: string, { commands }: Pick<PolicyFile, "commands">) {
   const name = dotted.replace(/^\//, "").replaceAll(" ", ".");
   const found = commands.find((command) => dottedName(command) === name);
   if (found) return found;

@@ -8,6 +8,7 @@ import {
   loadSlackAccess,
   policyPath,
 } from "../config/config.ts";
+import type { Command } from "../registry/define.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import type { JudgePolicy } from "../operate/checks/api.ts";
 import { orExit } from "../operate/exit-config.ts";
@@ -20,8 +21,10 @@ import { policyUsage, runPolicy } from "./policy.ts";
 import { proposeUsage, runPropose } from "./propose.ts";
 import { runToken, tokenUsage } from "./token.ts";
 
-/** What features say of gatehouse.yml. */
+/** What `main.ts` hands over: programs know no feature. */
 interface FromFeatures {
+  /** In the order of help. */
+  commands: readonly Command[];
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
 }
@@ -36,12 +39,13 @@ const api = () => loadTrusting(() => orExit(loadApiAccess));
 const audit = () => loadTrusting(() => orExit(loadAuditConfig));
 
 /** What runs in a terminal beside Gatehouse itself. */
-export function programsFor({ terms, judgePolicy }: FromFeatures): Programs {
+export function programsFor(handed: FromFeatures): Programs {
+  const { commands, terms } = handed;
   const programs: Programs = {
     doctor: {
       what: "checks Slack, Redis, the compute service, the policy, and the data directory",
       usage: doctorUsage,
-      run: (words, write) => runDoctor(words, { terms, judgePolicy, write }),
+      run: (words, write) => runDoctor(words, { ...handed, write }),
     },
     audit: {
       what: "verifies or exports the audit trail, or erases records: verify, export, head, erase",
@@ -66,8 +70,7 @@ export function programsFor({ terms, judgePolicy }: FromFeatures): Programs {
         runPolicy(words, {
           file: policyPath(),
           write,
-          terms,
-          judgePolicy,
+          ...handed,
           slack: loadSlackAccess(),
           secretProblem: loadCallerProblems(),
         }),
@@ -97,6 +100,7 @@ export function programsFor({ terms, judgePolicy }: FromFeatures): Programs {
       usage: completionUsage,
       run: (words, write) =>
         runCompletion(words, {
+          commands,
           api: () => loadTrusting(loadApiAccess),
           write,
           main: process.argv[1] ?? "gatehouse.mjs",

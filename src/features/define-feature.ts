@@ -1,5 +1,7 @@
 import type { Behind } from "../api/api-context.ts";
 import type { Route } from "../api/server.ts";
+import type { ReadContext } from "../commands/context.ts";
+import { commands } from "../commands/index.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
@@ -12,6 +14,7 @@ import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
+import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
@@ -25,6 +28,8 @@ import type { Web } from "../slack/web.ts";
  */
 export interface Feature {
   name: string;
+  /** Its commands, which find the feature's service by a key (`defineService`). */
+  commands?: readonly Command<ReadContext>[];
   /** Its sections of gatehouse.yml. */
   policy?: readonly PolicySection[];
   /** What `doctor` and `policy check` find in what gatehouse.yml says of it. */
@@ -35,6 +40,8 @@ export interface Feature {
 
 /** A feature in a process: what it contributes, closed over its own state. */
 export interface RunningFeature {
+  /** What its commands answer from. */
+  services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
   /** What its buttons do: by action, or by the word before its colon for all actions that begin so. */
   presses?: Readonly<Record<string, PressHandler>>;
   /** What its forms do, by callback. */
@@ -86,6 +93,13 @@ export interface Layers {
   editMs: number;
   /** Failpoint for crash tests. */
   at: ((point: string, what: string) => Promise<void>) | undefined;
+}
+
+/** All commands, in the order of help: those of features come last among those of their first word. */
+export function commandsWith(features: readonly Feature[]): readonly Command<ReadContext>[] {
+  const all = [...commands, ...features.flatMap((feature) => feature.commands ?? [])];
+  const rootOf = ({ name }: Pick<Command, "name">) => name.split(" ")[0] ?? "";
+  return [...Map.groupBy(all, rootOf).values()].flat();
 }
 
 /** Declares a feature. `needs` names the layers that `start` gets, and it gets no other. */

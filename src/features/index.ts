@@ -1,12 +1,14 @@
-import { commands } from "../commands/index.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
-import type { Feature } from "./define-feature.ts";
+import { type Feature, commandsWith } from "./define-feature.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
 export const features: readonly Feature[] = [alerts];
+
+/** Those of features, too, in the order of help. */
+export const commands = commandsWith(features);
 
 /** What gatehouse.yml can speak about. */
 export const policyTerms: PolicyTerms = {
@@ -18,5 +20,5 @@ export const policyTerms: PolicyTerms = {
 const judgePolicy = (policy: Policy) =>
   features.flatMap((feature) => feature.judgePolicy?.(policy) ?? []);
 
-/** What programs of a terminal know of features. */
-export const aboutPolicy = { terms: policyTerms, judgePolicy };
+/** What programs of a terminal are handed: they know no feature. */
+export const handedToPrograms = { commands, terms: policyTerms, judgePolicy };

@@ -1,10 +1,10 @@
 import { attestationInWords } from "../attestation/appraiser.ts";
-import { commands } from "../commands/index.ts";
+import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAlarms } from "../digests/alarms.ts";
 import { createDriftRecords } from "../digests/drift-facts.ts";
 import { renderFeed } from "../digests/render-feed.ts";
-import { createSubscriptions } from "../digests/subscriptions.ts";
+import { createSubscriptions, subscriptionsOf } from "../digests/subscriptions.ts";
 import { tellElsewhere } from "../digests/tell-elsewhere.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -19,7 +19,7 @@ import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
 import { createQueues } from "../queue/queues.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import { requestable } from "../registry/define.ts";
+import { type Command, requestable } from "../registry/define.ts";
 import { createAttestationNote, recordResults } from "../requests/after-result.ts";
 import { createJournal } from "../requests/journal/journal.ts";
 import { observeTold, observed } from "../requests/journal/observe-journal.ts";
@@ -67,13 +67,15 @@ export interface Overrides {
 
 interface ServicesOptions extends Overrides {
   features: readonly Feature[];
+  /** Those of features, too. */
+  commands: readonly Command<ReadContext>[];
   telemetry: Telemetry;
   opened: Opened;
 }
 
 /** The composition root: opens what every process has, whatever its role, each thing with those above it that it needs. */
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
-  const { opened, at, telemetry, namespace } = options;
+  const { opened, at, telemetry, namespace, commands } = options;
   // What is built here keeps this until the process starts anew
   const { timing } = config.policy;
   const { connected, ...stored } = await openRedis(config, { log, opened, namespace });
@@ -255,6 +257,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     sources,
     features: running,
     subscriptions,
+    commands,
+    services: new Map<symbol, unknown>([
+      subscriptionsOf.providedBy(subscriptions),
+      ...running.services,
+    ]),
     tell,
     tellBusy,
     announce,

@@ -19,6 +19,7 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
   };
   return {
     contributed,
+    services: all(({ services }) => services),
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
     schedules: all(({ schedules }) => schedules),

@@ -1,6 +1,5 @@
-import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
-import type { Feature } from "../features/define-feature.ts";
+import { type Feature, commandsWith } from "../features/define-feature.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
 import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
@@ -63,6 +62,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     return thing;
   };
   const { host = config.host } = options;
+  const commands = commandsWith(options.features);
   const telemetry = createTelemetry({
     role: config.role,
     version,
@@ -114,7 +114,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         why: "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no SDK of OpenTelemetry is loaded",
         hint: "Load one with --import, as docs/operate.md says under Traces",
       });
-    const on = await openServices(config, log, { ...options, opened, telemetry });
+    const on = await openServices(config, log, { ...options, commands, opened, telemetry });
     // Another source may have come with another secret
     on.policyKeeper.onChanged(() => watchSecrets(config, log));
     measure = createMeasure(on);
@@ -137,7 +137,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
           digestParts: on.features.digestParts,
           identity,
           receive,
-          commands,
           status: lines,
           standstill: on.policyKeeper.standstill,
         }),

@@ -1,4 +1,3 @@
-import { commands } from "../commands/index.ts";
 import { createAlarms } from "../digests/alarms.ts";
 import { createDigests, createPostDue } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
@@ -29,7 +28,7 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
   const { redis, key, config, opened, announce, inventory, log } = on;
   const { timing } = config.policy;
   const now = Date.now;
-  const requests = requestsForDigest(on.store, redis, key, requestable(commands));
+  const requests = requestsForDigest(on.store, redis, key, requestable(on.commands));
   const personName = async (id: string) =>
     (await on.people.person(id, on.identity.known().teamId)).name;
   const digests = createDigests({

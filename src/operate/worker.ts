@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { commands } from "../commands/index.ts";
 import type { Message } from "../messages/message.ts";
 import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
 import { repeatHere } from "../redis/repeat.ts";
@@ -57,7 +56,7 @@ export async function startWorker(on: Services): Promise<void> {
   const lasting = {
     ...on,
     ledger,
-    commands: requestable(commands),
+    commands: requestable(on.commands),
     standstill: on.policyKeeper.standstill,
     person: on.people.person,
     workerId,

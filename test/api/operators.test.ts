@@ -9,7 +9,7 @@ import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
-import { aboutPolicy, policyTerms } from "../../src/features/index.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 
 const callers = `
 sources:
@@ -30,7 +30,7 @@ const secrets = {
 async function doctor(world: TestWorld, env: Record<string, string> = {}, role = "gateway") {
   let said = "";
   const code = await runDoctor([role], {
-    ...aboutPolicy,
+    ...handedToPrograms,
     env: { ...world.env, ...env },
     write: (text) => void (said += text),
   });

@@ -4,9 +4,9 @@ import { runCommandLine, usageOfPrograms } from "../../src/cli/command-line.ts";
 import { programsFor } from "../../src/cli/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { root } from "../structure/sources.ts";
-import { aboutPolicy } from "../../src/features/index.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
-const programs = programsFor(aboutPolicy);
+const programs = programsFor(handedToPrograms);
 
 /** A terminal that remembers; none of its programs runs. */
 function terminal() {

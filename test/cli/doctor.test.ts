@@ -17,7 +17,7 @@ import { mintAuthority, type MintedCertificate } from "../support/mint-authority
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { privateRedis } from "../support/with-redis.ts";
-import { aboutPolicy } from "../../src/features/index.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
 const certificates = mkdtempSync(path.join(tmpdir(), "gatehouse-doctor-"));
 afterAll(() => rmSync(certificates, { recursive: true }));
@@ -35,7 +35,7 @@ afterAll(async () => {
 async function doctor(env: Record<string, string> = {}, words: readonly string[] = []) {
   let said = "";
   const code = await runDoctor(words, {
-    ...aboutPolicy,
+    ...handedToPrograms,
     env: { ...world.env, ...env },
     write: (text) => void (said += text),
   });
@@ -273,9 +273,9 @@ audit: { channel: C06SECRET }
     const { SLACK_APP_TOKEN: _, ...env } = world.env;
     let said = "";
     const write = (text: string) => void (said += text);
-    expect(await runDoctor(["worker"], { ...aboutPolicy, env, write })).toBe(0);
+    expect(await runDoctor(["worker"], { ...handedToPrograms, env, write })).toBe(0);
     expect(said).not.toContain("SLACK_APP_TOKEN");
-    expect(await runDoctor(["everything"], { ...aboutPolicy, env, write })).toBe(64);
+    expect(await runDoctor(["everything"], { ...handedToPrograms, env, write })).toBe(64);
   });
 });
 

@@ -6,7 +6,7 @@ import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
 import { loadSlackAccess, loadCallerProblems, type SlackAccess } from "../../src/config/config.ts";
 import type { Env } from "../../src/config/environment.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
-import { aboutPolicy } from "../../src/features/index.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -25,7 +25,7 @@ async function typed(
 ) {
   let said = "";
   const code = await runPolicy(words, {
-    ...aboutPolicy,
+    ...handedToPrograms,
     file,
     slack,
     secretProblem: loadCallerProblems(env),

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { loadApiAccess } from "../../src/config/config.ts";
+import { commands } from "../../src/features/index.ts";
 import { runCompletion } from "../../src/cli/completion.ts";
 import { proposeExitCodes, proposeUsage, runPropose } from "../../src/cli/propose.ts";
 import { runToken } from "../../src/cli/token.ts";
@@ -34,7 +35,7 @@ function terminal(url: string, token: string = tokens[0]) {
     },
     async completes(...words: string[]) {
       const programs = ["doctor", "propose"];
-      await runCompletion(words, { ...at, main: "/opt/o'clock/gatehouse.mjs", programs });
+      await runCompletion(words, { ...at, commands, main: "/opt/o'clock/gatehouse.mjs", programs });
       return said.splice(0).join("");
     },
   };
@@ -696,7 +697,7 @@ describe("completion", () => {
     let script = "";
     const write = (text: string) => void (script += text);
     const api = () => ({ url: "", token: "" });
-    await runCompletion([shell], { api, write, main, programs: [] });
+    await runCompletion([shell], { commands, api, write, main, programs: [] });
     using here = folder();
     const lines = `compdef() { :; }\n${script}${tab(typed)}`;
     const how = { cwd: here.path, env: { ...process.env, ...env } };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Layers, defineFeature } from "../../src/features/define-feature.ts";
+import { commands } from "../../src/commands/index.ts";
+import { type Layers, commandsWith, defineFeature } from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 
@@ -22,6 +23,19 @@ describe("a feature", () => {
   it("has a name, which is that of its folder", () => {
     const names = features.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("brings commands, each behind those of its first word", () => {
+    const restart = commands.find(({ name }) => name === "vm restart");
+    if (!restart) throw new Error("there is no vm restart");
+    const parcels = defineFeature({
+      name: "parcels",
+      commands: [{ ...restart, name: "vm parcel" }],
+    });
+    const names = commandsWith([parcels]).map(({ name }) => name);
+    const lastOfVms = commands.map(({ name }) => name).findLast((name) => name.startsWith("vm "));
+    expect(names[names.indexOf("vm parcel") - 1]).toBe(lastOfVms);
+    expect(names).toHaveLength(commandsWith([]).length + 1);
   });
 
   it("hears of requests and freezes, and contributes to whoever asks", async () => {

@@ -27,7 +27,7 @@ import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
-import { aboutPolicy, policyTerms } from "../../src/features/index.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -395,7 +395,7 @@ async function explain(
       ...(target ? [whole(target)] : []),
       ...(isNamed ? ["--name", newName] : []),
     ],
-    { ...aboutPolicy, file: path, slack: "not asked", write: (text) => void (said += text) },
+    { ...handedToPrograms, file: path, slack: "not asked", write: (text) => void (said += text) },
   );
   return { may: code === 0, said };
 }

@@ -10,9 +10,9 @@ import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
-import { aboutPolicy } from "../../src/features/index.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
-const programs = programsFor(aboutPolicy);
+const programs = programsFor(handedToPrograms);
 
 /** What can't run here, and what it takes. */
 const elsewhere: [command: RegExp, needs: string][] = [

@@ -10,7 +10,7 @@ import { runDoctor } from "../../src/cli/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";
-import { aboutPolicy } from "../../src/features/index.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -76,7 +76,7 @@ describe("blocks.validate", () => {
     await using world = await startWorld({ policy: usualPolicy });
     let said = "";
     await runDoctor(["--messages"], {
-      ...aboutPolicy,
+      ...handedToPrograms,
       env: world.env,
       write: (text) => void (said += text),
     });
@@ -84,7 +84,7 @@ describe("blocks.validate", () => {
       expect(said).toContain(`✓ ${kind}: Slack takes them`);
     world.slack.weather.add({ method: "blocks.validate", kind: "error", error: "unknown_method" });
     await runDoctor(["--messages"], {
-      ...aboutPolicy,
+      ...handedToPrograms,
       env: world.env,
       write: (text) => void (said += text),
     });

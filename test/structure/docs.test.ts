@@ -9,9 +9,9 @@ import { createTelemetry } from "../../src/log/telemetry.ts";
 import { usageOfPrograms } from "../../src/cli/command-line.ts";
 import { programsFor } from "../../src/cli/programs.ts";
 import { readSources, root } from "./sources.ts";
-import { aboutPolicy, policyTerms } from "../../src/features/index.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 
-const programs = programsFor(aboutPolicy);
+const programs = programsFor(handedToPrograms);
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const documents = [

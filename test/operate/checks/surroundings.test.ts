@@ -12,7 +12,7 @@ import { runDoctor } from "../../../src/cli/doctor.ts";
 import { connectProxy } from "../../support/connect-proxy.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
 import { privateRedis } from "../../support/with-redis.ts";
-import { aboutPolicy } from "../../../src/features/index.ts";
+import { handedToPrograms } from "../../../src/features/index.ts";
 
 const sources = "sources: { prometheus: { format: alertmanager } }\n";
 let redis: Awaited<ReturnType<typeof privateRedis>>;
@@ -36,7 +36,7 @@ afterAll(async () => {
 async function doctor(env: Record<string, string> = {}) {
   let said = "";
   const code = await runDoctor([], {
-    ...aboutPolicy,
+    ...handedToPrograms,
     env: { ...world.env, ...env },
     write: (text) => void (said += text),
   });
