@@ -10,6 +10,7 @@ import type { DigestPart } from "../digests/digest-part.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
+import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -56,6 +57,8 @@ export interface RunningFeature {
   home?: HomePart;
   /** What it tells in digests and handovers. */
   digest?: DigestPart;
+  /** Its lines of `/gatehouse status`. */
+  status?: readonly StatusPart[];
   /** What has waited for a channel for longer than a message takes, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
   /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
@@ -64,6 +67,13 @@ export interface RunningFeature {
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
   routes?(behind: Behind): readonly Route[];
+}
+
+/** A line of `/gatehouse status`. */
+export interface StatusPart {
+  name: string;
+  /** Rejects where it can't be read. */
+  find(): Promise<Finding>;
 }
 
 /** A message that no channel shows. */
@@ -89,6 +99,12 @@ export interface Layers {
   web: Web;
   announce: Announce;
   attestationNote: ReturnType<typeof createAttestationNote>;
+  /** What this process sees of Slack, Redis, and the compute service. */
+  watch: DependencyProbe;
+  /** Why Redis takes no writes now, in words. */
+  redisProblem(): Promise<string | undefined>;
+  /** Repeats a task in this process until it stops. */
+  repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
   /** Between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

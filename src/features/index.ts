@@ -3,9 +3,10 @@ import type { PolicyTerms } from "../config/policy-section.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
+import { outages } from "./outages/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
-export const features: readonly Feature[] = [alerts];
+export const features: readonly Feature[] = [alerts, outages];
 
 /** Those of features, too, in the order of help. */
 export const commands = commandsWith(features);

@@ -13,8 +13,6 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
 import { rememberVerdicts } from "../monitor/drift-probe.ts";
-import { createOutageStore } from "../outages/outages.ts";
-import { recapWork, reportEveryMs } from "../outages/post-recaps.ts";
 import { proposalSource } from "../proposals/proposal-source.ts";
 import { createProposals } from "../proposals/proposals.ts";
 import { createQueues } from "../queue/queues.ts";
@@ -39,6 +37,7 @@ import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { createAnnouncements, withFreezesAnnounced } from "./announcements.ts";
+import { redisProblem } from "./checks/redis.ts";
 import { createClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { observeCalls } from "./observe-calls.ts";
@@ -145,6 +144,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     web,
     announce,
     attestationNote,
+    watch,
+    redisProblem: () => redisProblem(redis, key),
+    repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
     editMs: timing.editMs,
   });
   const seenAround = { journal: store, inventory, commands: changes };
@@ -185,9 +187,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       await running.afterRequest(request.record);
     },
   });
-  const outages = createOutageStore(redis, key);
-  const report = () => watch.report(outages).catch(() => undefined); // it is told once Redis is back
-  opened(repeatHere("outages", reportEveryMs(timing.outageMs), report, log));
   const sources = [
     requests,
     sharedCardSource(posting),
@@ -204,12 +203,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: store.now,
     us: identity.known,
   });
-  const recaps = recapWork({ ...posting, outages, announce, outageMs: timing.outageMs });
   const delivering = await startDelivery({
     ...on,
     connected,
     queues,
-    messages: [...delivery, recaps, ...running.pending],
+    messages: [...delivery, ...running.pending],
     steps: [store.steps, rollouts.steps],
     polls: [polls.pending, store.lates],
   });
@@ -238,7 +236,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     presence,
     policyKeeper,
     watch,
-    outages,
     web,
     identity,
     people,

@@ -23,6 +23,7 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
     schedules: all(({ schedules }) => schedules),
+    status: all(({ status }) => status),
     digestParts: all(({ digest }) => digest && [digest]),
     afterRequest,
     afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),

@@ -34,7 +34,6 @@ const layers = [
   "digests",
   "monitor",
   "rollouts",
-  "outages",
   "commands",
   "slack/json.ts",
   "slack/web-answer.ts",

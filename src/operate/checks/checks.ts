@@ -7,7 +7,6 @@ import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../../messages/message.ts";
-import { partNames } from "../../monitor/dependency-probe.ts";
 import { proposerName } from "../../proposals/proposals.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
@@ -19,7 +18,7 @@ import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
 import { judgePolicy, lookAtPolicy } from "./policy.ts";
 import { judgePorts } from "./ports.ts";
-import { judgeRedis, lookAtRedis, problemOfWriting } from "./redis.ts";
+import { judgeRedis, lookAtRedis, redisProblem } from "./redis.ts";
 import { judgeFiles } from "./secrets.ts";
 import { judgeService, lookAtService } from "./service.ts";
 import { judgeStoredPolicy } from "./stored-policy.ts";
@@ -49,16 +48,6 @@ type Checked = Services & {
   slackProblem(): Promise<string | undefined>;
   computeProblem(): Promise<string | undefined>;
 };
-
-async function redisProblem({ redis, key }: Services): Promise<string | undefined> {
-  const error = await problemOfWriting(redis, key);
-  if (error === undefined) return undefined;
-  return redisTrouble(error) ?? `Redis refuses to write: ${messageOf(error)}`;
-}
-
-/** What Redis does while it is in this trouble. */
-const redisIsAway = (problem: string) =>
-  /is down|answers slowly/.test(problem) ? "has been away" : "has taken no writes";
 
 /** A finding about calls of the last minute, of which at least half failed; else undefined. */
 async function callsProblem(of: Called, { presence, tallies }: Services) {
@@ -126,7 +115,7 @@ function judgeClocks(known: readonly KnownProcess[]): Finding {
   );
 }
 
-/** All checks, in the order in which they are shown. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
+/** What everybody is shown first, in this order; then what features say, and the version. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
 export const checks: readonly Check[] = [
   {
     name: "Slack",
@@ -141,7 +130,7 @@ export const checks: readonly Check[] = [
     name: "Redis",
     fromOutside: async (config, now) => judgeRedis(await lookAtRedis(config, now)),
     async forPeople(on) {
-      const problem = await redisProblem(on);
+      const problem = await redisProblem(on.redis, on.key);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
       const { redisCheck } = on;
       if (redisCheck.kind !== "ok") {
@@ -158,7 +147,7 @@ export const checks: readonly Check[] = [
       return others.length > 0 ? { ...finding, advice: others.join("; ") } : finding;
     },
     async forReadiness(on) {
-      const problem = await redisProblem(on);
+      const problem = await redisProblem(on.redis, on.key);
       return problem;
     },
   },
@@ -295,35 +284,15 @@ export const checks: readonly Check[] = [
       return clockProblem(clock);
     },
   },
-  {
-    name: "Outages",
-    async forPeople(on) {
-      const { watch, outages, store } = on;
-      const awayMs = watch.redisAwayMs();
-      const problem = await redisProblem(on);
-      if (awayMs !== undefined && problem !== undefined) {
-        const what = `Redis ${redisIsAway(problem)} for ${duration(awayMs)}`;
-        const since = Date.now() - awayMs;
-        return { ...ill(what, "Refused requests are reported when it is back."), since };
-      }
-      const [{ open, last }, now] = await Promise.all([outages.state(), store.now()]);
-      const away = open.map(
-        ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
-      );
-      if (away.length > 0) return ill(away.join("; "), "Each channel gets a recap afterwards.");
-      if (last === undefined) return well("none");
-      const [lasted, ago] = [last.until - last.since, now - last.until].map(duration);
-      return well(`none now; ${partNames[last.part]} was away for ${lasted}, until ${ago} ago`);
-    },
-  },
-  {
-    name: "Version",
-    async forPeople() {
-      const started = duration(performance.now());
-      return well(`${version}, Node.js ${process.version}; started ${started} ago`);
-    },
-  },
 ];
+
+const ofVersion: Check = {
+  name: "Version",
+  async forPeople() {
+    const started = duration(performance.now());
+    return well(`${version}, Node.js ${process.version}; started ${started} ago`);
+  },
+};
 
 /** Longer than this after it, a check of Slack or of the compute service isn't reused. */
 const checkMs = 15_000;
@@ -383,7 +352,11 @@ export function createStatus(on: Services) {
     /** Counts the VMs and projects of this inventory: of what the asker sees. */
     async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
       const unknown: string[] = [];
-      const found = checks.map(async ({ name, forPeople }) => {
+      const ofFeatures = on.features.status.map(({ name, find }): Check => ({
+        name,
+        forPeople: find,
+      }));
+      const found = [...checks, ...ofFeatures, ofVersion].map(async ({ name, forPeople }) => {
         const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) => {
           if (redisTrouble(error) === undefined) return trouble(messageOf(error));
           unknown.push(name);
@@ -400,7 +373,7 @@ export function createStatus(on: Services) {
         return { name, ok: is !== "ill", detail, advice, since };
       });
     },
-    redisProblem: () => redisProblem(on),
+    redisProblem: () => redisProblem(on.redis, on.key),
     /** Why this process can't work now; empty where it can. */
     async unready(): Promise<readonly Unready[]> {
       const all = checks.map(async ({ name, forReadiness }) => {

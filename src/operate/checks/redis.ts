@@ -50,6 +50,13 @@ export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<u
   }
 }
 
+/** Why Redis takes no writes now, in words. */
+export async function redisProblem(redis: RedisClient, key: Keys): Promise<string | undefined> {
+  const error = await problemOfWriting(redis, key);
+  if (error === undefined) return undefined;
+  return redisTrouble(error) ?? `Redis refuses to write: ${messageOf(error)}`;
+}
+
 interface Tls {
   /** What the first address in REDIS_URL shows; undefined where no handshake came to an end. */
   certificate: CertificateFacts | undefined;

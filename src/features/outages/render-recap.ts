@@ -1,4 +1,4 @@
-import { type RefusedInteraction, partNames } from "../monitor/dependency-probe.ts";
+import { type RefusedInteraction, partNames } from "../../monitor/dependency-probe.ts";
 import {
   news,
   counted,
@@ -12,10 +12,14 @@ import {
   type Message,
   message,
   section,
-} from "../messages/message.ts";
-import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
-import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
-import { decidedLine, headline, signs, symbolOf } from "../requests/render/render-result.ts";
+} from "../../messages/message.ts";
+import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
+import {
+  type StoredRequest,
+  type RequestRecord,
+  stateWords,
+} from "../../requests/journal/record.ts";
+import { decidedLine, headline, signs, symbolOf } from "../../requests/render/render-result.ts";
 import type { Past } from "./outages.ts";
 
 /** The rest is counted. */

@@ -3,9 +3,9 @@ import {
   type RefusedInteraction,
   type Sighting,
   parts,
-} from "../monitor/dependency-probe.ts";
-import { createPending } from "../redis/pending.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+} from "../../monitor/dependency-probe.ts";
+import { createPending } from "../../redis/pending.ts";
+import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 
 /** A time in which one part was unavailable (Redis, ms). */
 interface Outage {

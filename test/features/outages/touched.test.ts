@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { touchedBy } from "../../src/outages/post-recaps.ts";
-import { createJournal } from "../../src/requests/journal/journal.ts";
-import { interaction, restartOf, vmTarget } from "../requests/asking.ts";
-import { testRedis } from "../support/with-redis.ts";
+import { touchedBy } from "../../../src/features/outages/post-recaps.ts";
+import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { interaction, restartOf, vmTarget } from "../../requests/asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
 
 /** Resolves once Redis' clock has moved on, so that what comes next is later. */
 async function later(store: ReturnType<typeof createJournal>): Promise<number> {

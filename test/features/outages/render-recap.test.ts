@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
-import { signOfService } from "../../src/compute/compute.ts";
-import type { Past } from "../../src/outages/outages.ts";
-import { renderRecap, retype } from "../../src/outages/render-recap.ts";
-import type { Progress, StoredRequest } from "../../src/requests/journal/record.ts";
-import { signOfSlack } from "../../src/slack/web.ts";
-import { isChange } from "../../src/registry/define.ts";
-import { shownText } from "../commands/shown-text.ts";
-import { vmTarget } from "../requests/asking.ts";
+import { commands } from "../../../src/commands/index.ts";
+import { signOfService } from "../../../src/compute/compute.ts";
+import type { Past } from "../../../src/features/outages/outages.ts";
+import { renderRecap, retype } from "../../../src/features/outages/render-recap.ts";
+import type { Progress, StoredRequest } from "../../../src/requests/journal/record.ts";
+import { signOfSlack } from "../../../src/slack/web.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { shownText } from "../../commands/shown-text.ts";
+import { vmTarget } from "../../requests/asking.ts";
 
 const changes = commands.filter(isChange);
 const since = Date.UTC(2026, 10, 21, 2, 10);

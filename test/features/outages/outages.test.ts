@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { readPending } from "../../src/redis/pending.ts";
-import { createDependencyProbe, type Part, parts } from "../../src/monitor/dependency-probe.ts";
-import { createOutageStore, type Past } from "../../src/outages/outages.ts";
-import { testRedis } from "../support/with-redis.ts";
+import { readPending } from "../../../src/redis/pending.ts";
+import { createDependencyProbe, type Part, parts } from "../../../src/monitor/dependency-probe.ts";
+import { createOutageStore, type Past } from "../../../src/features/outages/outages.ts";
+import { testRedis } from "../../support/with-redis.ts";
 
 const minute = 60_000;
 /** Half a minute and up is an outage; ten seconds without a failure end it. */
