@@ -32,7 +32,7 @@ const waiting = [
   "stories/refused-by-slack",
   "operate/status",
   "api/server",
-  "api/reads",
+  "features/reads/reads",
   "features/alerts/alertmanager",
 ];
 

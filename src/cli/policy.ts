@@ -10,13 +10,13 @@ import {
   parsePolicy,
 } from "../config/policy-file.ts";
 import { type PolicyTerms, callersIn, countedSections } from "../config/policy-section.ts";
-import { mayPropose } from "../proposals/proposals.ts";
-import { withJson } from "../api/describe.ts";
+import { withJson } from "../api/schemas.ts";
 import { UserError, messageOf } from "../errors.ts";
 import { counted } from "../messages/message.ts";
 import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
 import { type VoteNeed, decide as decideAsked, mayNeedApproval } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/refusal.ts";
+import { mayPropose } from "../policy/service-rights.ts";
 import {
   type Command,
   type Target,
@@ -29,7 +29,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { nearest } from "../text/nearest.ts";
 import { UsageError, runProgram } from "../text/terminal.ts";
-import { type JudgePolicy, secretFindings, serviceFindings } from "../operate/checks/api.ts";
+import { type JudgePolicy, secretFindings } from "../operate/checks/api.ts";
 import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
 import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
@@ -156,8 +156,9 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   const secrets = secretFindings(policy, (variable) => secretProblem?.(variable));
   const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
-  const places = [...terminal.judgePolicy(policy), ...serviceFindings(policy)];
-  const here = [...folder, ...secrets, ...places].filter(({ is }) => is !== "well");
+  const here = [...folder, ...secrets, ...terminal.judgePolicy(policy)].filter(
+    ({ is }) => is !== "well",
+  );
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
   // Another machine may have the folder

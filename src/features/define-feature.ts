@@ -1,4 +1,4 @@
-import type { Behind } from "../api/api-context.ts";
+import type { AgentTool, Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Route } from "../api/server.ts";
 import type { ReadContext } from "../commands/context.ts";
 import { commands } from "../commands/index.ts";
@@ -19,7 +19,11 @@ import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
-import type { FormHandler, PressHandler } from "../slack/conversation/gateway-context.ts";
+import type {
+  Contributions,
+  FormHandler,
+  PressHandler,
+} from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
 
@@ -61,12 +65,20 @@ export interface RunningFeature {
   status?: readonly StatusPart[];
   /** What has waited for a channel for longer than a message takes, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
+  /**
+   * A request is about to be made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be made.
+   */
+  beforeRequest?: Contributions["beforeRequest"];
   /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
   afterRequest?(request: MadeRequest): Promise<unknown>;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
   routes?(behind: Behind): readonly Route[];
+  /** Those of its routes that OpenAPI describes. */
+  paths?: OpenApiPaths;
+  /** What agents can call. */
+  tools?: readonly AgentTool[];
 }
 
 /** A line of `/gatehouse status`. */

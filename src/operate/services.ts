@@ -13,8 +13,6 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
 import { rememberVerdicts } from "../monitor/drift-probe.ts";
-import { proposalSource } from "../proposals/proposal-source.ts";
-import { createProposals } from "../proposals/proposals.ts";
 import { createQueues } from "../queue/queues.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
@@ -112,12 +110,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { announce } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
-  const store = withFreezesAnnounced(journal, tellBusy, () =>
-    Promise.all([running.afterFreeze(), proposals.refresh()]),
-  );
+  const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
   const rollouts = createRollouts(redis, key);
-  const proposals = createProposals(redis, key, at);
 
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
@@ -192,7 +187,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     sharedCardSource(posting),
     rolloutSource({ ...posting, rollouts }),
     ...running.messages,
-    proposalSource({ ...posting, proposals }),
     notices.source,
     feeds.source,
   ];
@@ -250,7 +244,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     store,
     polls,
     rollouts,
-    proposals,
     sources,
     features: running,
     subscriptions,

@@ -1,4 +1,4 @@
-import type { Behind } from "../api/api-context.ts";
+import type { Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
 import type { Contributions } from "../slack/conversation/gateway-context.ts";
 
@@ -15,6 +15,9 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
     home: all(({ home }) => home && [home]),
+    async beforeRequest(submission, gateway) {
+      for (const feature of running) await feature.beforeRequest?.(submission, gateway);
+    },
     requestMade: afterRequest,
   };
   return {
@@ -30,6 +33,8 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     untold: async (): Promise<readonly Untold[]> =>
       (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),
     routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),
+    paths: Object.assign({}, ...running.map(({ paths }) => paths ?? {})) as OpenApiPaths,
+    tools: all(({ tools }) => tools),
   };
 }
 

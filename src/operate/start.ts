@@ -160,13 +160,14 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   }
 
   async function openApi({ port }: { port: number }, on: Services, to: Gateway) {
-    const { createApi, apiRoutes } = await import("../api/routes.ts");
+    const { createApi } = await import("../api/server.ts");
     const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);
       await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
-    const behind = { ...on, onLimit, gatewayNow: to.contextNow };
-    const routes = [...on.features.routes(behind), ...apiRoutes(behind)];
+    const { paths, tools } = on.features;
+    const behind = { ...on, paths, tools, onLimit, gatewayNow: to.contextNow };
+    const routes = on.features.routes(behind);
     for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
     const onAnswer = (code: number) =>
       on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);

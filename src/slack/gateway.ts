@@ -27,7 +27,7 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 const drainMs = 5000;
 
-type Records = "store" | "rollouts" | "proposals" | "inventory" | "snapshots" | "services";
+type Records = "store" | "rollouts" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
 type Words = "status" | "standstill" | "attestationNote";
 type Told = "tell" | "tellBusy" | "announce" | "answerNotices";

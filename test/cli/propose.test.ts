@@ -18,7 +18,7 @@ import { eventually } from "../support/looking.ts";
 import { hears } from "../stories/words.ts";
 import { programOf } from "../support/programs.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
-import { deployJob, deployPolicy, apiEnv, tokens } from "../proposals/deploy-job.ts";
+import { deployJob, deployPolicy, apiEnv, tokens } from "../features/proposals/deploy-job.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
 

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
-import { createProposals } from "../../src/proposals/proposals.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { decide } from "../../src/policy/approval-rule.ts";
@@ -339,8 +338,13 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
-    contributed: { presses: {}, forms: {}, home: [], requestMade: async () => undefined },
-    proposals: createProposals(redis, key),
+    contributed: {
+      beforeRequest: async () => undefined,
+      presses: {},
+      forms: {},
+      home: [],
+      requestMade: async () => undefined,
+    },
     attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
     apiUrl: "",

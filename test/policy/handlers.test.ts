@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { servicesPolicy } from "../../demo/programs.ts";
-import { createProposals } from "../../src/proposals/proposals.ts";
+import { createProposals } from "../../src/features/proposals/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";

@@ -43,7 +43,6 @@ const layers = [
   "slack/error-reply.ts",
   "slack/people",
   "slack/deliver",
-  "proposals",
   "slack/receive",
   "slack/conversation",
   "slack",

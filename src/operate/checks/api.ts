@@ -3,7 +3,6 @@ import type { Policy } from "../../config/policy-file.ts";
 import { callersIn } from "../../config/policy-section.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
 import { withRedis } from "../../redis/redis.ts";
-import { placeFindings } from "../../policy/place-findings.ts";
 import { createJournal } from "../../requests/journal/journal.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { judgePort, lookAtPort } from "./ports.ts";
@@ -24,8 +23,7 @@ export async function judgeApi(
   );
   const port = judgePort("API_PORT", api.port, await found);
   const secrets = secretFindings(policy, (variable) => config.callerSecret(variable).problem);
-  const places = [...judgePolicy(policy), ...serviceFindings(policy)];
-  return [port, ...secrets, ...places, ...(await callFindings(config))];
+  return [port, ...secrets, ...judgePolicy(policy), ...(await callFindings(config))];
 }
 
 /** What features find in what gatehouse.yml says of them. */
@@ -43,18 +41,6 @@ export function secretFindings(
   const mend = "Until then Gatehouse answers 401 to what this source sends.";
   if (problems.length > 0) return problems.map((problem) => ill(problem, mend));
   return [well(`secrets: there for ${counted(callers.length, "source")} of ${first.brings}s`)];
-}
-
-/** Where proposals of services would be shown. */
-export function serviceFindings(policy: Policy): readonly Finding[] {
-  const all = Object.entries(policy.services);
-  const proposers = Object.fromEntries(all.filter(([, { propose }]) => propose.length > 0));
-  return placeFindings(policy, proposers, {
-    section: "services",
-    what: "proposals",
-    closed: (service, place) =>
-      `${service}: \`channels\` lets nobody change anything in ${place}, so its proposals are posted elsewhere or refused`,
-  });
 }
 
 /** None where Redis can't be asked, which is a finding of its own. */

@@ -7,7 +7,6 @@ import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../../messages/message.ts";
-import { proposerName } from "../../proposals/proposals.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { clockProblem, isClockOff, offInWords } from "../clock.ts";
@@ -218,18 +217,12 @@ export const checks: readonly Check[] = [
     name: "API",
     fromOutside: (config, _now, judge) => judgeApi(config, judge),
     async forPeople(on) {
-      const { config, store, proposals } = on;
+      const { config, store } = on;
       const { api, policy, callerProblems } = config;
       if (!api) return offFinding(policy);
       if (callerProblems.length > 0)
         return ill(callerProblems.join("; "), "Until then Gatehouse refuses what it sends.");
-      const untold = [
-        ...(await on.features.untold()),
-        ...(await proposals.untold()).map(({ record: { by } }) => ({
-          by: proposerName(by),
-          words: ["proposal", "proposals"] as const,
-        })),
-      ];
+      const untold = await on.features.untold();
       if (untold.length > 0) {
         const counts = [...Map.groupBy(untold, ({ words: [one] }) => one).values()].map((some) => {
           const from = firstFew([...new Set(some.map(({ by }) => by))], 3);

@@ -18,7 +18,6 @@ import { dialogCallback, rolloutCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { pressedAtHome, showHome } from "./home.ts";
-import { dismissProposal, dismissalCallback } from "./press-proposal.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
@@ -43,7 +42,6 @@ const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],
   [reviewCallback, { check: signReview }],
-  [dismissalCallback, { check: dismissProposal }],
 ];
 
 const formsOf = ({ forms }: Pick<Contributions, "forms">) =>

@@ -1,6 +1,5 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
-import type { Proposals } from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -14,6 +13,7 @@ import type { Input, Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { ButtonOrigin } from "../../requests/journal/origin.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { Submission } from "../../requests/submit/submit.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import type {
@@ -33,7 +33,6 @@ export interface GatewayContext extends Surroundings {
   standstill(): string | undefined;
   store: Journal;
   rollouts: Rollouts;
-  proposals: Proposals;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;
@@ -82,6 +81,11 @@ export interface Contributions {
   /** By callback. */
   forms: Readonly<Record<string, FormHandler>>;
   home: readonly HomePart[];
+  /**
+   * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be
+   * made.
+   */
+  beforeRequest(submission: Submission, gateway: GatewayContext): Promise<void>;
   /** Tells the features of a request that was just made: one of their messages may have made it. */
   requestMade(request: MadeRequest): Promise<void>;
 }

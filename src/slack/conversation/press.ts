@@ -38,7 +38,6 @@ import {
   outdated,
   personOf,
 } from "./gateway-context.ts";
-import { askDismissal, runProposal } from "./press-proposal.ts";
 import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
@@ -76,8 +75,6 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "roll:pause": onRollout(steer("pause")),
   "roll:resume": onRollout(steer("resume")),
   "roll:stop": onRollout(steer("stop")),
-  "proposal:run": runProposal,
-  "proposal:dismiss": askDismissal,
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRight(cancel, { isStop: true })),

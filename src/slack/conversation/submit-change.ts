@@ -19,7 +19,6 @@ import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts
 import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
 import { approversOf, neededApprovals } from "./needed-approvals.ts";
 import { channelForApproval, channelToTell } from "./request-channel.ts";
-import { takeProposal } from "./take-proposal.ts";
 
 /**
  * Stores the request of someone who may make it, with the approvals that policy requires; in an emergency it waits for none. A
@@ -46,7 +45,7 @@ export async function submitChange(
   const id = newRequestId();
   await countAgainstLimits({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const isProposed = await takeProposal(submission, gateway);
+  await gateway.contributed.beforeRequest(submission, gateway);
   const submitted = await submit({ ...submission, id }, by);
   if (submitted.isNew) {
     await gateway.contributed.requestMade({ id: submitted.id, origin });
@@ -55,7 +54,7 @@ export async function submitChange(
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
   await reply.privately(
-    await (isProposed
+    await (origin.kind === "proposal"
       ? alreadyRequested(submitted.id, gateway, already)
       : notRepeated(submitted.id, gateway)),
   );

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 
 export const token = "test-token-deploy";
 export const otherToken = "test-token-deploy-next";

@@ -3,14 +3,15 @@ import { md, plain, section } from "../../messages/message.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../requests/render/asking.ts";
-import { textAt } from "../json.ts";
-import type { Press, ViewSubmission } from "../receive/interaction.ts";
+import { textAt } from "../../slack/json.ts";
+import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { authorize } from "./authorize.ts";
-import { modal, reasonInput } from "./form-view.ts";
-import { type Act, type BeforeAck, personOf } from "./gateway-context.ts";
-import { openOr } from "./reply-with-error.ts";
-import { run } from "./run.ts";
+import { authorize } from "../../slack/conversation/authorize.ts";
+import { modal, reasonInput } from "../../slack/conversation/form-view.ts";
+import { type Act, type BeforeAck, personOf } from "../../slack/conversation/gateway-context.ts";
+import { openOr } from "../../slack/conversation/reply-with-error.ts";
+import { run } from "../../slack/conversation/run.ts";
+import { proposalsOf } from "./proposals.ts";
 import { findProposal } from "./take-proposal.ts";
 
 export const dismissalCallback = "proposal-dismissal";
@@ -69,6 +70,6 @@ export async function dismissProposal(act: BeforeAck<ViewSubmission>) {
   const id = textAt(parseJson(interaction.privateMetadata), "proposal");
   const found = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
   const person = await authorizeDismissal(found, act);
-  if (await gateway.proposals.dismiss(found.proposal, person, reason)) return undefined;
+  if (await proposalsOf(gateway).dismiss(found.proposal, person, reason)) return undefined;
   throw new UserError("This proposal just changed. Check its message.");
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import {
-  type CallToolResult,
   ProtocolError,
   ProtocolErrorCode,
   Server,
@@ -10,29 +9,24 @@ import {
   isLegacyRequest,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { version } from "../config/version.ts";
-import { UserError } from "../errors.ts";
-import { plain } from "../messages/message.ts";
-import { mayRun } from "../policy/refusal.ts";
-import { isChange, usageOf } from "../registry/define.ts";
-import type { Input } from "../registry/invocation.ts";
-import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { at, textAt } from "../slack/json.ts";
-import { parseJson } from "../text/parse-json.ts";
-import { mayPropose } from "../proposals/proposals.ts";
-import type { Behind } from "./api-context.ts";
-import { type Caller, serviceOf } from "./callers.ts";
+import { version } from "../../config/version.ts";
+import { UserError } from "../../errors.ts";
+import { plain } from "../../messages/message.ts";
+import type { Input } from "../../registry/invocation.ts";
+import { at, textAt } from "../../slack/json.ts";
+import { parseJson } from "../../text/parse-json.ts";
+import type { AgentTool, Behind } from "../../api/api-context.ts";
+import { type Caller, serviceOf } from "../../api/callers.ts";
+import { inputSchema, outputSchema, programSummary, toolName } from "../../api/schemas.ts";
 import {
-  inputSchema,
-  outputSchema,
-  programSummary,
-  proposed,
-  stateShape,
-  toolName,
-} from "./describe.ts";
-import { type Call, type Handle, ApiProblem, type Route, jsonOf, unauthorized } from "./server.ts";
-import { propose, stateOf } from "./propose.ts";
-import { readFor, readsOf, wordsOf } from "./reads.ts";
+  type Answered,
+  type Call,
+  type Handle,
+  ApiProblem,
+  jsonOf,
+  unauthorized,
+} from "../../api/server.ts";
+import { readFor, readsOf, wordsOf } from "../../api/read-for.ts";
 import { isSignedBy, readSignature } from "./slack-signature.ts";
 
 /** Slackbot makes a few calls for each question. */
@@ -43,31 +37,27 @@ const perSlackbotMinute = 3_000;
  * Model Context Protocol, in its revision of 2026-07-28 and by the handshake of 2025 before it
  * (https://modelcontextprotocol.io/specification/2026-07-28): each call stands alone, with the rights of its caller.
  */
-export function mcpRoute(behind: Behind): Route {
-  return {
-    name: "mcp",
-    path: /^\/mcp$/,
-    methods: ["POST"],
-    async handle(call, named) {
-      const { origin, host } = call.headers;
-      if (origin !== undefined && URL.parse(origin)?.host !== host)
-        throw new ApiProblem(403, "A page of another origin may not call this.");
-      const caller = await callerOf(call, named, behind);
-      const message = jsonOf(call.body);
-      // Those of before 2025-06-18 would count as one call, and wait for a call that is taken back in the same one
-      if (Array.isArray(message))
-        throw new ApiProblem(400, "A batch isn't taken.", "Send each alone.");
-      const request = webRequest(call);
-      const server = serverFor(caller, behind, call);
-      // Without subscriptions: there is nothing to listen to, and a stream has no end
-      const modern = createMcpHandler(() => server, { legacy: "reject", maxSubscriptions: 0 });
-      if (!(await isLegacyRequest(request, message)))
-        return answered(await modern.fetch(request, { parsedBody: message }));
-      const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      await server.connect(transport);
-      return answered(await transport.handleRequest(request, { parsedBody: message }));
-    },
-  };
+export async function answerAgent(
+  behind: Behind,
+  call: Call,
+  named: Parameters<Handle>[1],
+): Promise<Answered> {
+  const { origin, host } = call.headers;
+  if (origin !== undefined && URL.parse(origin)?.host !== host)
+    throw new ApiProblem(403, "A page of another origin may not call this.");
+  const caller = await callerOf(call, named, behind);
+  const message = jsonOf(call.body);
+  // Those of before 2025-06-18 would count as one call, and wait for a call that is taken back in the same one
+  if (Array.isArray(message)) throw new ApiProblem(400, "A batch isn't taken.", "Send each alone.");
+  const request = webRequest(call);
+  const server = serverFor(caller, behind, call);
+  // Without subscriptions: there is nothing to listen to, and a stream has no end
+  const modern = createMcpHandler(() => server, { legacy: "reject", maxSubscriptions: 0 });
+  if (!(await isLegacyRequest(request, message)))
+    return answered(await modern.fetch(request, { parsedBody: message }));
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  return answered(await transport.handleRequest(request, { parsedBody: message }));
 }
 
 function webRequest({ headers, body, signal }: Call): Request {
@@ -137,17 +127,24 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
     annotations: { readOnlyHint: true, openWorldHint: false },
   }));
   server.setRequestHandler("tools/list", () => ({
-    tools: [...tools, proposeTool(caller, gateway), requestTool],
+    tools: [...tools, ...behind.tools.map(describedTool)],
   }));
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }) => {
     const command = callable.find((one) => toolName(one) === name);
-    if (!command && name !== "propose" && name !== requestTool.name)
+    const tool = command ? undefined : behind.tools.find((one) => one.name === name);
+    if (!command && !tool)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such tool.");
     try {
       if (!caller)
         throw new UserError("This call doesn't say who in Slack asks. Nothing was done.");
       if (command) return await resultOf(caller, command, input);
-      return await proposalResult(caller, name, input);
+      // What is signed twice was sent twice
+      const key = headers["x-slack-signature"]?.toString();
+      const found = await tool?.call(caller, input, behind, { key });
+      return {
+        content: [asData(found?.text ?? "")],
+        structuredContent: withoutUnseen(found?.data ?? {}),
+      };
     } catch (error) {
       const [title, detail] = wordsOf(error, behind.log);
       return { content: [asData([title, detail].filter(Boolean).join("\n"))], isError: true };
@@ -161,55 +158,20 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
     return { content: [asData(text)], ...(data ? { structuredContent: withoutUnseen(data) } : {}) };
   }
 
-  async function proposalResult(by: Caller, name: string, input: Input): Promise<CallToolResult> {
-    // What is signed twice was sent twice
-    const key = headers["x-slack-signature"]?.toString();
-    const stood =
-      name === "propose"
-        ? await propose(by, { key, ...parsed(proposedByTool, input) }, behind)
-        : await stateOf(by, parsed(named, input).id, behind);
-    const structuredContent = withoutUnseen(stood);
-    return { content: [asData(`${stood.id}: ${stood.state}`)], structuredContent };
+  function describedTool({ name, describe }: AgentTool): Tool {
+    const { isReadOnly, description, ...schemas } = describe(caller, gateway);
+    return {
+      name,
+      description: isReadOnly ? `${description} ${areData}` : description,
+      ...schemas,
+      annotations: {
+        readOnlyHint: isReadOnly,
+        ...(isReadOnly ? {} : { destructiveHint: false }),
+        openWorldHint: false,
+      },
+    };
   }
 }
-
-function parsed<T>(schema: z.ZodType<T>, input: Input): T {
-  const read = schema.safeParse(input);
-  if (read.success) return read.data;
-  throw new UserError(`That can't be read: ${z.prettifyError(read.error)}`);
-}
-
-const proposedByTool = proposed.extend({
-  key: z.string().min(1).max(200).optional().describe("a call with the same key can be repeated"),
-});
-const named = z.strictObject({ id: z.string().min(1).max(60) });
-
-function proposeTool(
-  caller: Caller | undefined,
-  { commands, policy, ourTeamId }: GatewayContext,
-): Tool {
-  const isOffered = (command: (typeof commands)[number]) => {
-    if (!isChange(command) || !caller) return isChange(command);
-    if ("person" in caller) return mayRun({ policy, ourTeamId, person: caller.person, command });
-    return mayPropose(caller.rule, command);
-  };
-  const usages = commands.filter(isOffered).map((command) => usageOf(command).slice(1));
-  return {
-    name: "propose",
-    description: `Propose a change. It runs only if a person with the right presses Run in Gatehouse's own message in Slack; get_request tells what became of it. A proposal is for one target, also where a command takes several (<vm…>). Commands: ${usages.join("; ") || "none"}.`,
-    inputSchema: outputSchema(proposedByTool),
-    outputSchema: outputSchema(stateShape),
-    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
-  };
-}
-
-const requestTool: Tool = {
-  name: "get_request",
-  description: `Show where a proposal, or the request that was made of it, stands. ${areData}`,
-  inputSchema: outputSchema(named),
-  outputSchema: outputSchema(stateShape),
-  annotations: { readOnlyHint: true, openWorldHint: false },
-};
 
 /** Between two marks that no name can know. */
 function asData(text: string) {

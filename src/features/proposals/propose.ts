@@ -1,41 +1,54 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { UserError } from "../errors.ts";
-import { plain, plainWords } from "../messages/message.ts";
-import { channelOfProject, scopeOfChannel } from "../policy/access.ts";
-import { isRunIn, ownerOf, renamed } from "../policy/refusal.ts";
-import { type Unrunnable, forbiddenToAll, withoutPeople } from "../policy/unrunnable.ts";
-import { type ChangeCommand, type Target, restoresSnapshot } from "../registry/define.ts";
+import { UserError } from "../../errors.ts";
+import { plain, plainWords } from "../../messages/message.ts";
+import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
+import { isRunIn, ownerOf, renamed } from "../../policy/refusal.ts";
+import { mayPropose } from "../../policy/service-rights.ts";
+import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../policy/unrunnable.ts";
+import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import {
   type ChangeInvocation,
   type Input,
   asksForChange,
   withTarget,
-} from "../registry/invocation.ts";
-import { parseCommand } from "../registry/parse.ts";
-import { noteOutcome } from "../requests/after-result.ts";
-import { newRequestId } from "../requests/journal/journal.ts";
-import { headline } from "../requests/render/render-result.ts";
-import { withSnapshotId } from "../requests/submit/resolve-snapshot.ts";
-import { resolveOne, resolveSeveral } from "../requests/submit/resolve-targets.ts";
-import { authorize, noteRefusal } from "../slack/conversation/authorize.ts";
-import { labelsOf, unread } from "../slack/conversation/dialog-facts.ts";
-import { type GatewayContext, changeNamed } from "../slack/conversation/gateway-context.ts";
-import { neededApprovals } from "../slack/conversation/needed-approvals.ts";
+} from "../../registry/invocation.ts";
+import { parseCommand } from "../../registry/parse.ts";
+import { noteOutcome } from "../../requests/after-result.ts";
+import { newRequestId } from "../../requests/journal/journal.ts";
+import { headline } from "../../requests/render/render-result.ts";
+import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
+import { resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
+import { authorize, noteRefusal } from "../../slack/conversation/authorize.ts";
+import { labelsOf, unread } from "../../slack/conversation/dialog-facts.ts";
+import { type GatewayContext, changeNamed } from "../../slack/conversation/gateway-context.ts";
+import { neededApprovals } from "../../slack/conversation/needed-approvals.ts";
 import {
   type ProposalRecord,
   type Proposer,
   type StoredProposal,
   hasExpired,
-  mayPropose,
-  proposerName,
+  proposalsOf,
   requestOf,
-} from "../proposals/proposals.ts";
-import type { Behind } from "./api-context.ts";
-import { type Caller, type ServiceCaller, seenFrom, serviceOf } from "./callers.ts";
-import { type Call, type Handle, ApiProblem, type Route, jsonOf, unauthorized } from "./server.ts";
-import { asPerson, wordsOf } from "./reads.ts";
+} from "./proposals.ts";
+import type { Behind } from "../../api/api-context.ts";
+import {
+  type Caller,
+  type ServiceCaller,
+  callerName,
+  seenFrom,
+  serviceOf,
+} from "../../api/callers.ts";
+import {
+  type Call,
+  type Handle,
+  ApiProblem,
+  type Route,
+  jsonOf,
+  unauthorized,
+} from "../../api/server.ts";
+import { asPerson, wordsOf } from "../../api/read-for.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
@@ -75,10 +88,11 @@ export async function propose(
   { command: typed, reason, key }: Wanted,
   behind: Behind,
 ): Promise<ProposalState> {
-  const { proposals, store, gatewayNow, at } = behind;
+  const { store, gatewayNow, at } = behind;
   const gateway = gatewayNow();
+  const proposals = proposalsOf(gateway);
   const { by, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
-  const proposer = proposerName(by);
+  const proposer = callerName(by);
   const words = typed.trim().replace(/^\/+/, "");
   const keyed = hash("sha256", JSON.stringify([proposer, key])).slice(0, 16);
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
@@ -188,7 +202,7 @@ async function refuseUnlessListed(
 ): Promise<void> {
   const [target] = targets;
   if ("person" in caller || mayPropose(caller.rule, command, target, input)) return;
-  const rule = `${proposerName(caller)}.propose`;
+  const rule = `${callerName(caller)}.propose`;
   const [newly] = mayPropose(caller.rule, command, target)
     ? renamed({ command, targets, input })
     : [];
@@ -240,7 +254,7 @@ async function channelFor(
   if (told.length === 0) {
     const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
     const why = wrong("No channel can be told of this target.", way);
-    return refuseNoted(caller, asked, `${proposerName(caller)}.channel`, gateway, why);
+    return refuseNoted(caller, asked, `${callerName(caller)}.channel`, gateway, why);
   }
   const title = `\`channels\` in gatehouse.yml lets nobody run /${command.name} where its card would be.`;
   const way = "It must list the `channel` of the service, or of the target's team.";
@@ -277,16 +291,17 @@ export async function stateOf(
   behind: Behind,
   how: { waitMs?: number; after?: string | undefined; signal?: AbortSignal } = {},
 ): Promise<ProposalState> {
-  const { proposals, gatewayNow } = behind;
+  const { gatewayNow } = behind;
+  const proposals = proposalsOf(gatewayNow());
   const { signal, waitMs = 0 } = how;
   const until = performance.now() + waitMs;
-  const proposer = proposerName(caller);
+  const proposer = callerName(caller);
   for (let { after } = how; ;) {
     // It may be gone from gatehouse.yml since it began to wait
     if ("service" in caller && !Object.hasOwn(gatewayNow().policy.services, caller.service))
       throw unauthorized();
     const proposal = await proposals.get(id);
-    if (!proposal || proposerName(proposal.record.by) !== proposer)
+    if (!proposal || callerName(proposal.record.by) !== proposer)
       throw new ApiProblem(404, "There is no such request.");
     const now = await described(proposal, behind);
     after ??= now.state;
@@ -298,8 +313,9 @@ export async function stateOf(
 
 async function described(
   proposal: StoredProposal,
-  { store, proposals, gatewayNow }: Behind,
+  { store, gatewayNow }: Behind,
 ): Promise<ProposalState> {
+  const proposals = proposalsOf(gatewayNow());
   const { record, state, dismissal } = proposal;
   const { id, words: command, reason } = record;
   const told = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };

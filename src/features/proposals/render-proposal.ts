@@ -1,4 +1,4 @@
-import type { Policy } from "../config/policy-file.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import {
   buttons,
   channelLink,
@@ -12,12 +12,12 @@ import {
   news,
   section,
   when,
-} from "../messages/message.ts";
-import { askOnce } from "../policy/refusal.ts";
-import type { ChangeCommand } from "../registry/define.ts";
-import type { Freeze } from "../requests/journal/freeze.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
-import { deedOf, frozenWords, linked, parametersOf } from "../requests/render/asking.ts";
+} from "../../messages/message.ts";
+import { askOnce } from "../../policy/refusal.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Freeze } from "../../requests/journal/freeze.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { deedOf, frozenWords, linked, parametersOf } from "../../requests/render/asking.ts";
 import type { StoredProposal } from "./proposals.ts";
 
 interface Beside {

@@ -1,6 +1,4 @@
 import { plainTextOf } from "../charts/in-words.ts";
-import { ComputeError } from "../compute/compute.ts";
-import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { mayRun } from "../policy/refusal.ts";
 import type { ReadCommand } from "../registry/define.ts";
@@ -12,11 +10,10 @@ import { authorize } from "../slack/conversation/authorize.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { errorReply } from "../slack/error-reply.ts";
 import { isGlob } from "../text/glob.ts";
-import { proposerName } from "../proposals/proposals.ts";
 import type { Behind } from "./api-context.ts";
-import { type Caller, seenFrom, serviceOf } from "./callers.ts";
-import { describeApi, programArguments, withJson } from "./describe.ts";
-import { type Call, ApiProblem, type Route } from "./server.ts";
+import { type Caller, callerName, seenFrom } from "./callers.ts";
+import { programArguments } from "./schemas.ts";
+import { ApiProblem } from "./server.ts";
 
 /**
  * The plain reads that this caller may run: others change Gatehouse, or are for the eyes of whoever asks. A service has those
@@ -84,64 +81,12 @@ export const asPerson = (caller: Caller): Person =>
   "person" in caller
     ? caller.person
     : {
-        id: proposerName(caller),
+        id: callerName(caller),
         teamId: "",
         name: caller.service,
         kind: "bot",
         groups: [],
       };
-
-/** `GET /v1/vms` and so on, each at the address that its command says, and what describes them. */
-export function readRoutes(behind: Behind): readonly Route[] {
-  const { commands } = behind.gatewayNow();
-  const description = describeApi(commands);
-  const route = { name: "reads", methods: ["GET"] };
-  const describe = async () => ({ status: 200, body: description });
-  return [
-    { ...route, path: /^\/v1\/openapi\.json$/, handle: describe },
-    ...withJson(commands).map(({ command, data: { at } }): Route => {
-      const path = new RegExp(`^${at.replace(/\{\w+\}/, "([^/]+)")}$`);
-      const [, key] = /\{(\w+)\}/.exec(at) ?? [];
-      return {
-        ...route,
-        path,
-        async handle(call, named) {
-          const caller = await serviceOf(call, named, behind.gatewayNow());
-          const input = { ...Object.fromEntries(call.query), ...inPath(call, path, key) };
-          try {
-            const body = await (await readFor(caller, command, input, behind)).data();
-            return { status: 200, body };
-          } catch (error) {
-            throw asProblem(error, behind.log, key);
-          }
-        },
-      };
-    }),
-  ];
-}
-
-function inPath({ path }: Call, pattern: RegExp, key: string | undefined): Input {
-  const [, words] = pattern.exec(path) ?? [];
-  if (key === undefined || words === undefined) return {};
-  try {
-    return { [key]: decodeURIComponent(words) };
-  } catch {
-    throw new ApiProblem(400, "The address is not valid.", "Encode the name in it.", {
-      field: key,
-    });
-  }
-}
-
-/** Once its arguments are right, a read refuses only what isn't there for its caller. */
-function asProblem(error: unknown, log: Log, field?: string): unknown {
-  if (error instanceof PickOne)
-    return new ApiProblem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });
-  if (error instanceof UserError) return new ApiProblem(404, error.message, undefined, { field });
-  if (!(error instanceof ComputeError)) return error;
-  const isTheirs = error.status === 400 || error.status === 422;
-  const status = error.kind === "not-found" ? 404 : isTheirs ? 422 : 502;
-  return new ApiProblem(status, ...wordsOf(error, log), status === 502 ? {} : { field });
-}
 
 /** What went wrong, in a sentence and what may help. */
 export function wordsOf(error: unknown, log: Log): [title: string, detail: string | undefined] {

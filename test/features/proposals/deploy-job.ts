@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { ProposalState } from "../../src/api/propose.ts";
-import { testPolicy, type TestWorld } from "../support/start-world.ts";
+import type { ProposalState } from "../../../src/features/proposals/propose.ts";
+import { testPolicy, type TestWorld } from "../../support/start-world.ts";
 
 /** What a deploy job of these tests is known by; not a secret of anyone. */
 export const tokens = ["fake-token-one", "fake-token-two"] as const;

@@ -1,15 +1,18 @@
-import type { Policy, ServiceRule } from "../config/policy-file.ts";
-import { scopeOfView } from "../policy/access.ts";
-import { matchesAny, matchingTarget, ownerOf, renamed } from "../policy/refusal.ts";
-import { createOutbox } from "../redis/outbox.ts";
-import { type RecordMove, createRecords } from "../redis/record.ts";
-import { type Fields, type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
-import { shownIn } from "../redis/shown.ts";
-import { type Command, type Labels, type Target, dottedName } from "../registry/define.ts";
-import type { Input, Person } from "../registry/invocation.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import { keepFinalMs } from "../requests/journal/record.ts";
-import { type ClosedChannels, closedField, closedIn } from "../slack/deliver/open-place.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { callerName } from "../../api/callers.ts";
+import { scopeOfView } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import { mayPropose } from "../../policy/service-rights.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { type RecordMove, createRecords } from "../../redis/record.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { shownIn } from "../../redis/shown.ts";
+import { type Command, type Labels, type Target } from "../../registry/define.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
+import { defineService } from "../../registry/service-key.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { keepFinalMs } from "../../requests/journal/record.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
 
 /** A service of gatehouse.yml, or a person in whose name an agent asks. */
 export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };
@@ -52,10 +55,6 @@ export interface StoredProposal {
   closed: ClosedChannels;
 }
 
-/** The place of a service in gatehouse.yml, or the ID of a person. */
-export const proposerName = (by: Proposer) =>
-  "service" in by ? `services.${by.service}` : by.person.id;
-
 /** The request made of it, if any. */
 export async function requestOf(
   { record, state, request }: StoredProposal,
@@ -72,32 +71,6 @@ const takenForMs = 60_000;
 export function hasExpired({ record, state, changedAt }: StoredProposal, now: number): boolean {
   if (state !== "open" && state !== "running") return state === "expired";
   return now >= record.expiresAt && (state === "open" || now >= changedAt + takenForMs);
-}
-
-/**
- * Whether a service may propose a command: on some target, or on this one. A project counts under the name that it would get, too,
- * so that no rename leads out of `targets`, or where those are left out, of `view`.
- */
-export function mayPropose(
-  { propose, view }: ServiceRule,
-  command: Command,
-  target?: Target,
-  input: Input = {},
-): boolean {
-  const own = propose.filter(({ operations }) => matchesAny(operations, dottedName(command)));
-  if (!target) return own.length > 0;
-  const scope = scopeOfView(view);
-  const isSeen = ({ id, name = "" }: ReturnType<typeof ownerOf>) =>
-    scope?.sees({ id, name }) ?? true;
-  const afterwards = renamed({ command, targets: [target], input }).map(({ after }) => after);
-  return (
-    own.some(({ targets }) => !targets || matchingTarget(targets, target)) &&
-    afterwards.every((one) =>
-      own.some(({ targets }) =>
-        targets ? matchingTarget(targets, one) !== undefined : isSeen(ownerOf(one)),
-      ),
-    )
-  );
 }
 
 /** Why this person can't decide it any more, by running or by dismissing it. */
@@ -136,6 +109,8 @@ export function proposalRefusal(
 const untoldMs = 30_000;
 
 export type Proposals = ReturnType<typeof createProposals>;
+
+export const proposalsOf = defineService<Proposals>("proposals");
 
 /** Changes that programs propose, and people run. Moves resolve with false, and nothing is written, when it changed meanwhile. */
 export function createProposals(
@@ -210,7 +185,7 @@ export function createProposals(
 
 /** IDs, not names, for people. */
 function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {
-  const who = { who: proposerName(by), ...("person" in by ? { team: by.person.teamId } : {}) };
+  const who = { who: callerName(by), ...("person" in by ? { team: by.person.teamId } : {}) };
   return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
 }
 

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import { ComputeError } from "../../compute/compute.ts";
-import {
-  type ProposalRecord,
-  decidedRefusal,
-  mayPropose,
-  proposalRefusal,
-} from "../../proposals/proposals.ts";
+import { type ProposalRecord, decidedRefusal, proposalRefusal, proposalsOf } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
+import { mayPropose } from "../../policy/service-rights.ts";
 import { asNamedNow } from "../../requests/perform/read-target.ts";
 import type { Submission } from "../../requests/submit/submit.ts";
-import { frozenLine } from "./authorize.ts";
-import { type GatewayContext, changeNamed, outdated } from "./gateway-context.ts";
-import { seenByService } from "./visible-to.ts";
+import { frozenLine } from "../../slack/conversation/authorize.ts";
+import {
+  type GatewayContext,
+  changeNamed,
+  outdated,
+} from "../../slack/conversation/gateway-context.ts";
+import { seenByService } from "../../slack/conversation/visible-to.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(
@@ -22,7 +22,8 @@ export async function findProposal(
   gateway: GatewayContext,
   { isToDismiss = false } = {},
 ) {
-  const { proposals, policy } = gateway;
+  const { policy } = gateway;
+  const proposals = proposalsOf(gateway);
   const proposal = await proposals.get(id);
   const command = changeNamed(proposal?.record.command, gateway);
   if (!proposal || !command) throw outdated();
@@ -121,14 +122,14 @@ async function refuseOtherSnapshot(
 const mostTries = 5;
 
 /**
- * Right before a request is made of a proposal: from then on nobody dismisses it. False for any other request. What was
+ * Right before a request is made of a proposal: from then on nobody dismisses it. What was
  * proposed must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
   { origin, command, input, target, person }: Submission,
   gateway: GatewayContext,
-): Promise<boolean> {
-  if (origin.kind !== "proposal") return false;
+): Promise<void> {
+  if (origin.kind !== "proposal") return;
   const frozen = await frozenLine(gateway);
   if (frozen)
     throw new UserError(plainWords(frozen), "It stays open: press Run after `/gatehouse thaw`.");
@@ -150,7 +151,7 @@ export async function takeProposal(
         `gatehouse.yml doesn't let ${by.service} propose this with what was filled in. Nothing was done.`,
         way,
       );
-    if (await gateway.proposals.take(proposal)) return true;
+    if (await proposalsOf(gateway).take(proposal)) return;
   }
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }

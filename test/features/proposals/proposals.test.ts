@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { snapshot } from "../../src/commands/vm/snapshot.ts";
-import { proposalRefusal, type StoredProposal } from "../../src/proposals/proposals.ts";
-import { hears } from "../stories/words.ts";
-import { auditOf } from "../requests/asking.ts";
-import { startWorld, type TestWorld } from "../support/start-world.ts";
-import { vmTarget } from "../requests/asking.ts";
-import { policyOf } from "../policy/sample.ts";
-import { channelNamed } from "../features/alerts/sending.ts";
+import { snapshot } from "../../../src/commands/vm/snapshot.ts";
+import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
+import { hears } from "../../stories/words.ts";
+import { auditOf } from "../../requests/asking.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { vmTarget } from "../../requests/asking.ts";
+import { policyOf } from "../../policy/sample.ts";
+import { channelNamed } from "../alerts/sending.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
