@@ -90,6 +90,7 @@ for (const feature of asked.length > 0 ? asked : all) {
     passes(copy.folder, `tests: ${remainingTests.join(" ")}`, [
       path.join(modules, "vitest/vitest.mjs"),
       "run",
+      "--reporter=dot",
       ...remainingTests,
     ]);
   isWell &&= isTyped && isTested;

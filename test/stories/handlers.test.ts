@@ -11,7 +11,7 @@ import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally } from "../fuzz/fuzzed.ts";
 import { outcomeOf } from "../fuzz/outcome.ts";
 import { readSources } from "../structure/sources.ts";
-import { buttonOn, pressPayload } from "../stories/forge.ts";
+import { buttonOn, pressPayload } from "./forge.ts";
 import { handlersInCode } from "./handlers-in-code.ts";
 
 /**
