@@ -206,6 +206,8 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
+  // The API adds those of its routes
+  gateway.apiCalls.inc({ route: "none", outcome: "404" }, 0);
 
   return {
     ...own,
