@@ -17,7 +17,7 @@ import {
 } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { recentRequests } from "../requests/journal/lists.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import { refusedInError } from "../requests/render/render-result.ts";
 import { targetOf } from "../requests/submit/resolve-targets.ts";
 import type { Source } from "../slack/deliver/deliver.ts";

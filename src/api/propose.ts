@@ -36,6 +36,7 @@ import type { Behind } from "./api-context.ts";
 import { type Caller, type ServiceCaller, seenFrom, serviceOf } from "./callers.ts";
 import { type Call, type Handle, ApiProblem, type Route, jsonOf, unauthorized } from "./server.ts";
 import { asPerson, wordsOf } from "./reads.ts";
+import { whyOf } from "../requests/journal/stage.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
@@ -305,7 +306,8 @@ async function described(
   const told = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };
   const request = await requestOf(proposal, store);
   if (request) {
-    const { final, progress, record: made } = request;
+    const { final, stage, record: made } = request;
+    const why = whyOf(stage);
     const its = changeNamed(made.command, gatewayNow());
     // Whoever is told that it ended reads what that changed from here on, though a worker records it only in a moment
     const isRecorded = request.delivered.said["afterwards"] !== undefined;
@@ -316,7 +318,7 @@ async function described(
       final,
       request: made.id,
       by: made.requester.name,
-      ...(progress.why ? { why: plain(progress.why, 500) } : {}),
+      ...(why ? { why: plain(why, 500) } : {}),
       ...(final && its ? { result: plainWords(headline(request, its)) } : {}),
     };
   }

@@ -8,7 +8,7 @@ import { UserError, codeOf, messageOf, rootCause } from "../errors.ts";
 import { duration, plain } from "../messages/message.ts";
 import { isChange, verbsOf } from "../registry/define.ts";
 import { rootsOf } from "../registry/help.ts";
-import { stateWords } from "../requests/journal/record.ts";
+import { stateWords } from "../requests/journal/stage.ts";
 import { listAt, textAt } from "../slack/json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";

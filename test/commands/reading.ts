@@ -19,7 +19,7 @@ import type { Message } from "../../src/messages/message.ts";
 import { type Target, isChange } from "../../src/registry/define.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { type Endpoint, endpoints } from "../../src/compute/compute.ts";
 import type { AnswerShape } from "../../sandbox/compute/weather.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { wordsOf } from "../stories/words.ts";
 

@@ -1,7 +1,7 @@
 import type { Origin } from "../../src/requests/journal/origin.ts";
 import { expect, it } from "vitest";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
 import { seenBy } from "../../src/slack/conversation/visible-to.ts";
 import { interaction, member, restartOf, vmTarget } from "../requests/asking.ts";

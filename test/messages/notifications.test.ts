@@ -12,7 +12,8 @@ import { type Message, md, mention, name, news } from "../../src/messages/messag
 import { renderRecap } from "../../src/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
-import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
+import type { RequestRecord } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { renderLateEffect } from "../../src/requests/perform/late-look.ts";
 import {
   renderAsked,

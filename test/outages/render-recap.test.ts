@@ -3,7 +3,8 @@ import { commands } from "../../src/commands/index.ts";
 import { signOfService } from "../../src/compute/compute.ts";
 import type { Past } from "../../src/outages/outages.ts";
 import { renderRecap, retype } from "../../src/outages/render-recap.ts";
-import type { Progress, StoredRequest } from "../../src/requests/journal/record.ts";
+
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { signOfSlack } from "../../src/slack/web.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { shownText } from "../commands/shown-text.ts";

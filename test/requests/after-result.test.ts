@@ -3,7 +3,7 @@ import { restart } from "../../src/commands/vm/restart.ts";
 import type { Appraiser } from "../../src/attestation/appraiser.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createAttestationNote } from "../../src/requests/after-result.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { policyOf } from "../policy/sample.ts";
 import { vmTarget } from "./asking.ts";
 

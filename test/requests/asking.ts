@@ -3,7 +3,7 @@ import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 import type { Target } from "../../src/registry/define.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { type Journal, newNonce } from "../../src/requests/journal/journal.ts";
 import { submit, type Submission } from "../../src/requests/submit/submit.ts";
 import { policyOf } from "../policy/sample.ts";

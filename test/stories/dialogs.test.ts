@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import type { SeenView } from "../../sandbox/slack/seen.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";

@@ -6,7 +6,8 @@ import {
   type Target,
   argumentsOf,
 } from "../../src/registry/define.ts";
-import type { StoredRequest, State } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
+import type { State } from "../../src/requests/journal/stage.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
 import { renderResult } from "../../src/requests/render/render-result.ts";
 import { defaultAppSettings } from "../../sandbox/slack/state/app-settings.ts";

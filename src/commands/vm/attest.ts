@@ -31,7 +31,7 @@ import {
   targetOrSeveral,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { vmsNamed } from "../../requests/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";

@@ -31,7 +31,8 @@ import {
   targetArgument,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
 import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";

@@ -4,7 +4,8 @@ import type { Vm } from "../../compute/compute.ts";
 import { approvalRule, covers, needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { type RequestRecord, type StoredRequest, approvableOf } from "../journal/record.ts";
+import { type RequestRecord, approvableOf } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import type { ClosedStop } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 

@@ -3,13 +3,10 @@ import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfPerson, teamsOf } from "../../policy/access.ts";
 import { ownerOf, refusal } from "../../policy/refusal.ts";
 import type { Refusal, Seen, Target } from "../../registry/define.ts";
-import {
-  type RequestRecord,
-  type StoredRequest,
-  isAnotherOne,
-  isList,
-  statusOf,
-} from "../journal/record.ts";
+import type { RequestRecord } from "../journal/record.ts";
+import { callOf } from "../journal/stage.ts";
+import type { RequestIn } from "../journal/stored-request.ts";
+import { isAnotherOne, isList, statusOf } from "../journal/seen.ts";
 import { approvalProblem } from "./approvals-now.ts";
 import {
   type TargetReading,
@@ -24,7 +21,7 @@ import { undoneBy } from "../journal/origin.ts";
 
 /** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
 export async function gate(
-  request: StoredRequest,
+  request: RequestIn<"authorized">,
   { command, args, effect }: Change,
   by: WorkerContext,
 ): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
@@ -51,7 +48,7 @@ export async function gate(
   } catch (error) {
     const decision = whenUnreadable(error);
     // Only the second time in a row: one failed handshake may be a hiccup
-    if (decision.why === untrusted && request.progress.why === untrusted) {
+    if (decision.why === untrusted && request.stage.why === untrusted) {
       const reason = `${certificate}: another server may be answering`;
       await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
     }
@@ -128,7 +125,7 @@ async function isUndo(
   const undoes = undoneBy({ origin });
   if (undoes === undefined) return false;
   const undone = await store.get(undoes);
-  const saved = undone?.progress.safety?.snapshotId;
+  const saved = undone && callOf(undone.stage)?.safety?.snapshotId;
   if (saved === undefined || undone?.record.target.id !== target.id) return false;
   return input["snapshot"] === saved;
 }

@@ -14,10 +14,11 @@ import {
   when,
 } from "../../messages/message.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
-import type { Target } from "../../registry/define.ts";
+import type { Seen, Target } from "../../registry/define.ts";
 import { type Input, type Invocation, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
+import { stateWords, type Call, noReads } from "../../requests/journal/stage.ts";
 import { approvalProblem } from "../../requests/perform/approvals-now.ts";
 import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
 import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
@@ -29,7 +30,7 @@ import { answerOf, postIn } from "./answer.ts";
 import { authorize, refuse } from "./authorize.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange, countAgainstLimits } from "./submit-change.ts";
-import { moveOr } from "./vote.ts";
+import { orJustChanged } from "./vote.ts";
 import { originOf } from "./act-origin.ts";
 
 /** When the compute service names no expiry. */
@@ -151,13 +152,19 @@ export async function offerApproved(
   await reply.privately(offer.message);
 }
 
+interface Approved {
+  request: RequestIn<"authorized">;
+  /** The VM as read just now. */
+  before: Seen | undefined;
+}
+
 /** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
 async function approvedRequest(
   { request: id, insist }: Input,
   vm: Target,
   person: Person,
   gateway: GatewayContext,
-): Promise<StoredRequest | undefined> {
+): Promise<Approved | undefined> {
   const { asRequest } = console;
   const needed = approvalRule(gateway.policy, { command: console, targets: [vm] });
   if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
@@ -182,7 +189,7 @@ async function approvedRequest(
   if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
   const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
   if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
-  return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
+  return { request, before: seen };
 }
 
 function noLonger(request: StoredRequest): UserError {
@@ -196,19 +203,29 @@ function noLonger(request: StoredRequest): UserError {
 async function openOnce(
   vm: Target,
   person: Person,
-  approved: StoredRequest | undefined,
+  approved: Approved | undefined,
   gateway: GatewayContext,
 ): Promise<ConsoleSession> {
   if (!approved) return gateway.compute.vms.console(vm.id);
   const { store } = gateway;
-  const progress = { ...approved.progress, sentAt: await store.now() };
+  const { request, before } = approved;
+  const { setbacks } = request.stage;
+  const read = before === undefined ? {} : { before };
+  const call: Call = { sentAt: await store.now(), ...read };
   const actor = person.id;
   // The claim: from here on no vote counts, and nobody opens it a second time
-  const claim = { state: "sending", attempt: approved.attempt + 1, progress, actor } as const;
-  const claimed = await moveOr(approved, { ...claim, why: "opened by its requester" }, gateway);
+  const claimed = await orJustChanged(
+    store.move(request, {
+      to: { state: "sending", call, reads: noReads, setbacks },
+      attempt: request.attempt + 1,
+      why: "opened by its requester",
+      actor,
+    }),
+  );
   const end = async (state: "done" | "rejected" | "unclear", why: string) => {
-    const after = state === "done" && progress.before ? { after: progress.before } : {};
-    await store.move(claimed, { state, progress: { ...progress, ...after, why }, why, actor });
+    const after = state === "done" && before ? { after: before } : {};
+    const to = { state, why, call, reads: noReads, setbacks, ...after };
+    await store.move(claimed, { to, why, actor });
   };
   try {
     const session = await gateway.compute.vms.console(vm.id);

@@ -33,7 +33,7 @@ import {
   withoutRolling,
 } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
 import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
@@ -65,6 +65,7 @@ import { placeOf, submitChange } from "./submit-change.ts";
 import { openReview } from "./vote.ts";
 import { undoneBy } from "../../requests/journal/origin.ts";
 import { originOf } from "./act-origin.ts";
+import { callOf } from "../../requests/journal/stage.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -287,7 +288,7 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
   const meta = read.data;
   const undone = await undoneByForm(meta, gateway);
   const written = inputOf(command, meta.values ?? {}, values);
-  const input = undone ? { snapshot: undone.progress.safety?.snapshotId } : written;
+  const input = undone ? { snapshot: callOf(undone.stage)?.safety?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
   const target = await resolveOne({ command, input: named }, gateway);
   const exact = await withSnapshotId(command, input, target, gateway);

@@ -14,7 +14,7 @@ import {
 import type { Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { ButtonOrigin } from "../../requests/journal/origin.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";

@@ -25,7 +25,8 @@ import { mayRun } from "../../policy/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { waitsFor } from "../../requests/journal/open-seats.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import {
   decidedLine,

@@ -11,8 +11,8 @@ import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../../requests/journal/origin.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
-import { lookAt } from "../../requests/perform/poll.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { lookAt } from "../../requests/perform/judge.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
 import {
   lacksId,
@@ -41,11 +41,12 @@ import {
   askedFor,
   idModal,
   mayAddId,
-  moveOr,
+  orJustChanged,
   reasonModal,
   reviewModal,
   vote,
 } from "./vote.ts";
+import { holderOf, noSetbacks } from "../../requests/journal/stage.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
@@ -271,7 +272,8 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
 }
 
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {
-  const offered = [...(command.next ?? []), request.progress.instead];
+  const instead = request.state === "cancelled" ? request.stage.instead : undefined;
+  const offered = [...(command.next ?? []), instead];
   const next = offered.find((one) => one?.command === value["next"]);
   if (!next) throw outdated();
   const named = commandNamed(next.command, act.gateway);
@@ -298,10 +300,9 @@ async function again({ request, command, act }: Pressed): Promise<void> {
 /** Restores the safety snapshot, with the form and approvals of any restore; who may approve one may request this. */
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
-  const snapshot = request.progress.safety?.snapshotId;
   const { target } = request.record;
-  if (snapshot === undefined || !mayUndo(request, await gateway.store.now()))
-    throw noLongerUndone(request);
+  if (!mayUndo(request, await gateway.store.now())) throw noLongerUndone(request);
+  const snapshot = request.stage.call?.safety?.snapshotId;
   const person = await personOf(act);
   const { channelId } = act.interaction;
   const input = { vm: target.id, snapshot };
@@ -323,9 +324,10 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
       "The result will appear in the thread.",
     );
   }
-  const progress = { ...request.progress, why: "nothing was sent", decidedBy: { id, name } };
-  const to = { state: "cancelled", progress, why: "cancelled", actor: id } as const;
-  await moveOr(request, to, gateway);
+  const setbacks = request.state === "authorized" ? request.stage.setbacks : noSetbacks;
+  const decidedBy = { id, name };
+  const to = { state: "cancelled", why: "nothing was sent", setbacks, decidedBy } as const;
+  await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
@@ -333,11 +335,9 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { seen } = await readTarget(request.record.target, gateway);
   const lastLook = lookAt(seen, await gateway.store.now());
-  await gateway.store.move(request, {
-    state: "unknown",
-    progress: { ...request.progress, lastLook },
-    why: `looked again: ${lastLook.status}`,
-  });
+  const reads = { ...request.stage.reads, last: lastLook };
+  const why = `looked again: ${lastLook.status}`;
+  await gateway.store.move(request, { to: { ...request.stage, reads }, why });
   const text = md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`;
   await reply.privately(say(text));
 }
@@ -349,17 +349,17 @@ async function askLater({ request, act }: Pressed, { id }: Person): Promise<void
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
-  const progress = { ...request.progress, asksAgainAt };
-  const to = { state: "unknown", progress, why: "can't be told yet", actor: id } as const;
-  await moveOr(request, to, gateway);
+  const to = { ...request.stage, asksAgainAt };
+  const why = "can't be told yet";
+  await orJustChanged(gateway.store.move(request, { to, why, actor: id }));
   const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
   await reply.privately(say(text));
 }
 
 /** The unknown outcome that a request waits for, with its facts and buttons. */
-async function showBlocking({ request: { progress }, act }: Pressed): Promise<void> {
+async function showBlocking({ request: { stage }, act }: Pressed): Promise<void> {
   const { store } = act.gateway;
-  const blocking = await store.get(progress.waitsFor?.request ?? "");
+  const blocking = await store.get(holderOf(stage)?.request ?? "");
   const command = changeNamed(blocking?.record.command, act.gateway);
   if (!blocking || !command) throw outdated();
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);

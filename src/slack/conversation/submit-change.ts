@@ -7,7 +7,7 @@ import { parseInput } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/rate-limits.ts";
 import { originKey, undoneBy } from "../../requests/journal/origin.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
 import { targetOfVm } from "../../requests/submit/resolve-targets.ts";

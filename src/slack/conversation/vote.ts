@@ -21,10 +21,17 @@ import {
 import { lists, scopeOfPerson } from "../../policy/access.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import { ownerOf } from "../../policy/refusal.ts";
-import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
+import type { ChangeCommand, DialogFacts, Seen } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import { type Move, keepSignature } from "../../requests/journal/journal.ts";
-import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { type Moved, keepSignature } from "../../requests/journal/journal.ts";
+import {
+  stateWords,
+  callOf,
+  type StageIn,
+  type State,
+  type Call,
+} from "../../requests/journal/stage.ts";
+import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import { lacksId } from "../../requests/render/render-card.ts";
@@ -190,10 +197,10 @@ const confirmedLater =
 
 /** Asks for the ID of a snapshot that is recorded already, or to confirm the one that a team named. */
 export function idModal(
-  { record: { id, target, input }, progress }: StoredRequest,
+  { record: { id, target, input }, stage }: StoredRequest,
   { seesAll }: { seesAll: boolean },
 ): ModalView {
-  const { claimed } = progress.answer ?? {};
+  const claimed = callOf(stage)?.answer?.claimed;
   const of = md`the snapshot ${name(input["name"])} of ${name(target.name)} (${name(id)})`;
   const what = claimed
     ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
@@ -261,15 +268,19 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   const decidedBy = { id: person.id, name: person.name, reason };
   const id = made === "" ? "" : ` (${made})`;
   const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
-  const progress = { ...request.progress, ...found, decidedBy };
-  const state = happened ? "done" : "not-applied";
-  await moveOr(request, { state, progress, why, actor: person.id }, gateway);
+  const { reads, setbacks } = request.stage;
+  const { call = request.stage.call, after } = found;
+  const told = { call, reads, decidedBy };
+  const to: StageIn<"done" | "not-applied"> = happened
+    ? { state: "done", ...told, setbacks, ...(after ? { after } : {}) }
+    : { state: "not-applied", ...told };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }
 
 /** Keeps the ID of a snapshot that was recorded without one. Throws UserError. */
 async function recordId(
-  request: StoredRequest,
+  request: RequestIn<"done">,
   command: ChangeCommand,
   reason: string,
   act: BeforeAck<ViewSubmission>,
@@ -281,8 +292,8 @@ async function recordId(
   if (made === "") return { errors: { made: "Enter the ID." } };
   const found = await foundAs(made, request, command, person, gateway);
   const why = `its ID is ${made}, says ${person.id}: ${reason}`;
-  const progress = { ...request.progress, ...found };
-  await moveOr(request, { state: request.state, progress, why, actor: person.id }, gateway);
+  const to = { ...request.stage, ...found };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }
 
@@ -292,11 +303,11 @@ const foundWithinMs = 2000;
 /** What a person found under an ID: a project is read, a snapshot can't be. Throws UserError. */
 async function foundAs(
   id: string,
-  { record: { target }, progress }: StoredRequest,
+  { record: { target }, stage }: RequestIn<"unknown" | "done">,
   command: ChangeCommand,
   person: Person,
   gateway: GatewayContext,
-): Promise<Partial<Progress>> {
+): Promise<{ call?: Call; after?: Seen }> {
   if (command.on === "new-project") {
     const within = { signal: AbortSignal.timeout(foundWithinMs) };
     const { seen } = await readTarget({ ...target, id }, gateway, within).catch(() => {
@@ -308,18 +319,22 @@ async function foundAs(
     throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
   }
   checkSnapshotId(id);
-  const { claimed: _before, ...answer } = { class: "unclear", ...progress.answer };
+  const { call } = stage;
+  if (!call) throw new UserError("Nothing was sent for this request, so it made nothing.");
+  const { claimed: _before, ...answer } = { class: "unclear", ...call.answer };
   // Whether Gatehouse knows it isn't said to who doesn't see every VM
   if (scopeOfPerson(gateway.policy, person, gateway.ourTeamId) !== undefined)
-    return { answer: { ...answer, claimed: { id, by: person.name } } };
+    return { call: { ...call, answer: { ...answer, claimed: { id, by: person.name } } } };
   if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
     throw new UserError(`Gatehouse knows ${id} as another snapshot. Check the ID.`);
-  return { answer: { ...answer, snapshotId: id } };
+  return { call: { ...call, answer: { ...answer, snapshotId: id } } };
 }
 
 /** The request as it is then. Throws UserError where it moved meanwhile. */
-export async function moveOr(request: StoredRequest, to: Move, { store }: GatewayContext) {
-  const moved = await store.move(request, to);
+export async function orJustChanged<To extends State>(
+  moving: Promise<Moved<To>>,
+): Promise<RequestIn<To>> {
+  const moved = await moving;
   if (moved.is === "moved") return moved.request;
   throw new UserError("Its state just changed. Check the message again.");
 }

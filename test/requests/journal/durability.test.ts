@@ -10,7 +10,7 @@ import { type RedisClient, connectRedis, createKeys } from "../../../src/redis/r
 import { createDurability } from "../../../src/requests/journal/durability.ts";
 import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { checkLedger } from "../../../src/requests/journal/ledger.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
 import { claimedBy, interaction, restartOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts";

@@ -1,11 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import {
-  approvableOf,
-  type RequestRecord,
-  type StoredRequest,
-} from "../../../src/requests/journal/record.ts";
+import { approvableOf, type RequestRecord } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { fingerprintOf } from "../../../src/approvals/fingerprint.ts";
 import { policyOf } from "../../policy/sample.ts";

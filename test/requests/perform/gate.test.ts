@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { storedPolicyKey } from "../../../src/audit/stored-policy.ts";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { targetChange, gate } from "../../../src/requests/perform/gate.ts";
 import { readTarget } from "../../../src/requests/perform/read-target.ts";
 import { policyOf } from "../../policy/sample.ts";

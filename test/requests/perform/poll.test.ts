@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { poll as pollOf, soonest, lookAt } from "../../../src/requests/perform/poll.ts";
-import type { Progress, StoredRequest } from "../../../src/requests/journal/record.ts";
+
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { cardVersion } from "../../../src/requests/render/render-result.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
 import type { Effect } from "../../../src/registry/define.ts";
 import { type JudgedRead, judge } from "../../../src/requests/perform/poll.ts";
-import type { Progress } from "../../../src/requests/journal/record.ts";
 
 const timing = {
   quiesceMs: 1000,

@@ -6,7 +6,7 @@ import { restart } from "../../../src/commands/vm/restart.ts";
 import { advance } from "../../../src/requests/perform/perform.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { claimedBy, failover, interaction, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { md } from "../../../src/messages/message.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import {
   type Member,
   renderSharedCard,

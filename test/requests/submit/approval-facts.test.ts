@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { gatherApprovalFacts } from "../../../src/requests/submit/approval-facts.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");

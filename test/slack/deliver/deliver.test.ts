@@ -6,7 +6,7 @@ import { createOutbox } from "../../../src/redis/outbox.ts";
 import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { type Source, deliveryWork } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";

@@ -5,7 +5,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { boardOf } from "../../../src/redis/board.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
