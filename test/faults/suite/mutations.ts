@@ -122,7 +122,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "no time of quiet",
-    file: "src/requests/perform/poll.ts",
+    file: "src/requests/perform/judge.ts",
     was: "const quietAt = leftBy + timing.quiesceMs;",
     is: "const quietAt = leftBy;",
     rows: "A6,M4",
