@@ -156,14 +156,11 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return write(request, { to, ...how });
   }
 
-  async function write<To extends State>(
-    request: StoredRequest,
-    move: Move<Stage>,
-  ): Promise<Moved<To>> {
+  async function write<To extends State>(request: StoredRequest, how: Move): Promise<Moved<To>> {
     const { record } = request;
-    const { to, claim, keep, why, actor } = move;
-    const attempt = move.attempt ?? request.attempt;
-    const owner = move.owner ?? request.owner ?? "";
+    const { to, claim, keep, why, actor } = how;
+    const attempt = how.attempt ?? request.attempt;
+    const owner = how.owner ?? request.owner ?? "";
     const final = isFinal(to.state);
     const locks = locksOf(record, claim?.vmIds);
     const nonce = claim?.nonce ?? request.nonce;
@@ -194,9 +191,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
       why ? stepText({ state: to.state, why, actor }) : "",
       why ? auditRecord(record, entry, actor) : "",
       pollKeyOf(record),
-      move.isSilent === true ? 1 : 0,
+      how.isSilent === true ? 1 : 0,
     ];
-    const [is, value, movedAt, replication] = (await writeMove(move, keys, args, locks.free)) as [
+    const [is, value, movedAt, replication] = (await writeMove(how, keys, args, locks.free)) as [
       string,
       ...(string | number)[],
     ];
@@ -204,7 +201,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    if (move.isSilent !== true) outbox.wake(record.id);
+    if (how.isSilent !== true) outbox.wake(record.id);
     const at = Number(movedAt);
     return {
       is,

@@ -336,8 +336,8 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
   const { seen } = await readTarget(request.record.target, gateway);
   const lastLook = lookAt(seen, await gateway.store.now());
   const reads = { ...request.stage.reads, last: lastLook };
-  const why = `looked again: ${lastLook.status}`;
-  await gateway.store.move(request, { to: { ...request.stage, reads }, why });
+  const to = { ...request.stage, reads };
+  await gateway.store.move(request, { to, why: `looked again: ${lastLook.status}` });
   const text = md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`;
   await reply.privately(say(text));
 }
@@ -350,8 +350,7 @@ async function askLater({ request, act }: Pressed, { id }: Person): Promise<void
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const to = { ...request.stage, asksAgainAt };
-  const why = "can't be told yet";
-  await orJustChanged(gateway.store.move(request, { to, why, actor: id }));
+  await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
   const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
   await reply.privately(say(text));
 }
