@@ -3,6 +3,7 @@ import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { approvableOf, type RequestRecord } from "../../../src/requests/journal/record.ts";
 import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
+import { advance } from "../../../src/requests/perform/perform.ts";
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { fingerprintOf } from "../../../src/approvals/fingerprint.ts";
 import { policyOf } from "../../policy/sample.ts";
@@ -92,6 +93,18 @@ describe("somebody with a hand in Redis", () => {
     expect(await verdict(here, request.record.id)).toMatchObject({ is: "closed" });
     expect(await alarms(here)).toMatchObject([{ request: request.record.id }]);
     expect(here.lines.join("")).toMatch(/"level":"error"/);
+  });
+
+  it("who does so while changes are frozen gets it canceled, as any other", async () => {
+    await using here = await workerHere();
+    const { record } = await interaction(here.by.store, restartOf(await here.vm("web-2")));
+    await here.redis.hset(here.requestKey(record.id), "state", "authorized");
+    await here.by.store.freeze({ by: "ada", reason: "storage" });
+    await advance(record.id, here.by);
+    expect(await here.by.store.get(record.id)).toMatchObject({
+      state: "cancelled",
+      stage: { wasFrozen: true, hint: "Nothing was sent. Request again after the thaw." },
+    });
   });
 
   it("who invents votes is refused, because the trail knows of none", async () => {
