@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { person, usual, vm } from "../policy/sample.ts";
-import { interaction as asked, restartOf } from "../requests/asking.ts";
+import { interaction as asked, restartOf, stageOf } from "../requests/asking.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
@@ -71,7 +71,7 @@ describe("/gatehouse why", () => {
     expect(shown).toContain("State: waiting for approval.");
     expect(shown).toMatch(/the rule · fingerprint `/);
     expect(shown).not.toContain("Steps");
-    await at.journal.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await at.journal.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);
   });
 

@@ -21,6 +21,7 @@ import { parseCommand } from "../../src/registry/parse.ts";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
+import { called } from "../requests/asking.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
@@ -50,8 +51,8 @@ export function listed(
   const { target, createdAt, state = "accepted" } = some;
   const requester = { id: requesterId, teamId: ourTeamId, name: requesterId };
   const record = { id, command, target, createdAt, requester, input: {} };
-  const rest = { progress: {}, votes: [], delivered: { said: {} }, final: state === "done" };
-  return { record, state, ...rest } as unknown as StoredRequest;
+  const rest = { votes: [], delivered: { said: {} }, final: state === "done" };
+  return { record, state, stage: { ...called(), state }, ...rest } as unknown as StoredRequest;
 }
 
 /** The journal's lists, as if it held these. */

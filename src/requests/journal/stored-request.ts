@@ -2,7 +2,7 @@ import type { Vote } from "../../approvals/votes.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
 import { placeIn, shownIn } from "../../redis/shown.ts";
 import type { RequestRecord } from "./record.ts";
-import { type StageIn, type State, isKnownState, callOf } from "./stage.ts";
+import { type StageIn, type State, callOf, isKnownState, noSetbacks } from "./stage.ts";
 
 /** `revision` grows with every write, and a write names the one that it read. */
 interface Stored {
@@ -73,16 +73,29 @@ export function parseStored(fields: Fields): StoredRequest | undefined {
   }
 }
 
+/** Nothing is known of a request in these states whose call isn't there. */
+const hasCall: readonly State[] = [
+  "sending",
+  "accepted",
+  "unclear",
+  "unknown",
+  "failed",
+  "rejected",
+  "not-applied",
+];
+
 function parseFields(fields: Fields): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RequestRecord;
-  if (!isKnownState(fields["state"])) return undefined;
+  const { state } = fields;
+  if (!isKnownState(state)) return undefined;
   const facts = JSON.parse(fields["stage"] ?? "{}") as object;
+  if (hasCall.includes(state) && !("call" in facts)) return undefined;
   return {
     record,
-    state: fields["state"],
-    // Written together with its state, by this format
-    stage: { ...facts, state: fields["state"] },
+    state,
+    // Written together with its state, by this format; a hand in Redis may set the state alone
+    stage: { ...(state === "authorized" ? { setbacks: noSetbacks } : {}), ...facts, state },
     final: fields["final"] === "1",
     attempt: Number(fields["attempt"]),
     nonce: fields[`claim:${fields["attempt"]}`],

@@ -114,7 +114,7 @@ export function renderResult(
   const isProven = facts.value !== "" && !isAlready(stage);
   const short = dotted(
     above === "several" && name(calledName(record.target)),
-    !(state === "done" && isProven) && endWords(request),
+    !(state === "done" && isProven && !deciderOf(stage)) && endWords(request),
     isProven && facts,
   );
   const own = request.state === "done" ? ownWords(request, command).added : undefined;

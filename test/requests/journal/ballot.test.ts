@@ -4,7 +4,15 @@ import { connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createJournal, type Journal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, auditOf, member, restartOf, vmTarget } from "../asking.ts";
+import {
+  auditOf,
+  interaction,
+  member,
+  requestIn,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../asking.ts";
 
 /** The journal seen over several connections, as gateways in several processes see it. */
 async function journal(connections: number) {
@@ -234,14 +242,12 @@ describe("one vote", () => {
     expect(
       (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
     ).toBe("authorized");
-    const authorized = await store.get(request.record.id);
-    if (!authorized) throw new Error("it is gone");
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
     expect((await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).is).toBe(
       "denied",
     );
     const claim = await store.move(authorized, {
-      state: "sending",
-      progress: authorized.progress,
+      to: stageOf("sending"),
       why: "claimed",
       claim: { vmIds: [], nonce: newNonce() },
     });
@@ -254,15 +260,13 @@ describe("one vote", () => {
     const [store] = stores;
     const request = await interaction(store, restartOf(vmTarget("claimed")));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
-    const authorized = await store.get(request.record.id);
-    if (!authorized) throw new Error("it is gone");
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
     const claim = {
-      state: "sending",
-      progress: {},
+      to: stageOf("sending"),
       why: "claimed",
       owner: "w-1",
       claim: { vmIds: [], nonce: newNonce() },
-    } as const;
+    };
     expect((await store.move(authorized, claim)).is).toBe("moved");
     for (const vote of ["approve", "deny"] as const) {
       expect(await store.vote(request, member("U0ADA"), vote, fingerprintOf(request))).toEqual({
