@@ -4,6 +4,7 @@ import * as z from "zod";
 import { UserError } from "../errors.ts";
 import { plain, plainWords } from "../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../policy/access.ts";
+import { type Asking, type ServiceAsking, approvalsFor, serviceMayAsk } from "../policy/permit.ts";
 import { isRunIn, ownerOf, renamed } from "../policy/refusal.ts";
 import { type Unrunnable, forbiddenToAll, withoutPeople } from "../policy/unrunnable.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../registry/define.ts";
@@ -19,10 +20,10 @@ import { newRequestId } from "../requests/journal/journal.ts";
 import { headline } from "../requests/render/render-result.ts";
 import { withSnapshotId } from "../requests/submit/resolve-snapshot.ts";
 import { resolveOne, resolveSeveral } from "../requests/submit/resolve-targets.ts";
-import { authorize, noteRefusal } from "../slack/conversation/authorize.ts";
+import { authorize, authorizeTargets, noteRefusal } from "../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../slack/conversation/dialog-facts.ts";
 import { type GatewayContext, changeNamed } from "../slack/conversation/gateway-context.ts";
-import { neededApprovals } from "../slack/conversation/needed-approvals.ts";
+import { restoringOf } from "../slack/conversation/needed-approvals.ts";
 import {
   type ProposalRecord,
   type Proposer,
@@ -132,20 +133,24 @@ async function readChange(
       "Only a change can be proposed, without --break-glass.",
     );
   const { command } = invocation;
-  await refuseUnlessListed(caller, invocation, gateway);
-  const target = await oneTarget(invocation, gateway);
+  const { input: written } = invocation;
+  const question = { command, input: written, person: asPerson(caller), channelId: "" };
+  const personAsks = "person" in caller ? await authorize(question, gateway) : undefined;
+  const asker = personAsks ?? (await serviceAsks(caller, invocation, gateway));
+  const target = await oneTarget(asker, invocation, gateway);
   await refuseUnlessListed(caller, invocation, gateway, target);
-  const asked = { command, input: invocation.input, targets: [target], channelId: "" };
-  if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
+  if (personAsks) await authorizeTargets(personAsks, { targets: [target] }, gateway);
+  const asked = { command, targets: [target] };
   const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
   const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  const exact = await withSnapshotId(command, invocation.input, target, gateway);
+  const exact = await withSnapshotId(command, written, target, gateway);
   const input = withTarget(command, exact, target);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const facts = { ...unread(target, input), vms, snapshots: ofVm };
   const judged = { ...asked, input, policy, ourTeamId, vmNames: vms.map(({ name }) => name) };
-  const needed = neededApprovals(command, facts, gateway);
+  const restoring = restoringOf(facts, gateway.now());
+  const needed = approvalsFor({ ...judged, restoring }, gateway);
   const runner = "person" in caller ? caller.person.id : undefined;
   const never =
     forbiddenToAll(judged) ??
@@ -180,6 +185,19 @@ async function snapshotProblem(
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
+/** Throws Problem where gatehouse.yml doesn't let this service propose it on anything. */
+async function serviceAsks(
+  caller: Caller,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<ServiceAsking> {
+  await refuseUnlessListed(caller, invocation, gateway);
+  const asking =
+    "service" in caller && serviceMayAsk(asPerson(caller), caller.rule, invocation.command);
+  if (asking) return asking;
+  throw wrong(`/${invocation.command.name} can't be proposed.`, undefined, { status: 403 });
+}
+
 async function refuseUnlessListed(
   caller: Caller,
   { command, input }: ChangeInvocation,
@@ -212,8 +230,13 @@ async function refuseNoted(
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
-async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext): Promise<Target> {
-  if (!(await resolveSeveral(invocation, gateway))) return resolveOne(invocation, gateway);
+async function oneTarget(
+  asker: Asking | ServiceAsking,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<Target> {
+  const several = await resolveSeveral(asker, invocation, gateway);
+  if (!several) return resolveOne(asker, invocation, gateway);
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 

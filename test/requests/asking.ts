@@ -1,12 +1,14 @@
 import { restart } from "../../src/commands/vm/restart.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
-import type { Person } from "../../src/registry/invocation.ts";
-import type { Target } from "../../src/registry/define.ts";
+import type { Input, Person } from "../../src/registry/invocation.ts";
+import type { ChangeCommand, Target } from "../../src/registry/define.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { type Journal, newNonce } from "../../src/requests/journal/journal.ts";
-import { submit, type Submission } from "../../src/requests/submit/submit.ts";
+import type { Origin } from "../../src/requests/journal/origin.ts";
+import { submit, type Details } from "../../src/requests/submit/submit.ts";
 import { policyOf } from "../policy/sample.ts";
+import { permitFor, type WantedApprovals } from "../support/permits.ts";
 
 export const ourTeamId = "T0OURS";
 
@@ -44,6 +46,27 @@ export function vmTarget(name: string, over: Partial<Target> = {}): Target {
 
 let asked = 0;
 
+/** What somebody asked for, and is permitted. */
+export interface Submission extends Omit<Details, "forApprovers" | "channelId"> {
+  command: ChangeCommand;
+  input: Input;
+  target: Target;
+  person: Person;
+  channelId: string;
+  origin: Origin;
+  breakGlass?: boolean;
+  /** Without it, the request runs at once. */
+  approval?: WantedApprovals & NonNullable<Details["forApprovers"]>;
+}
+
+/** One approval, of these people and groups. */
+export const oneOf = (from: readonly string[]): NonNullable<Submission["approval"]> => ({
+  required: 1,
+  votes: [{ from, required: 1 }],
+  expiresMs: 60_000,
+  evidence: [["Current status", "RUNNING"]],
+});
+
 /** A restart that needs approvals; each call is another ask. */
 export function restartOf(target: Target, over: Partial<Submission> = {}): Submission {
   asked += 1;
@@ -57,7 +80,6 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
     approval: {
       required: 1,
       expiresMs: 60_000,
-      why: "the rule",
       evidence: [["Current status", "RUNNING"]],
     },
     ...over,
@@ -72,12 +94,20 @@ export async function claimedRestart(store: Journal, vm: string): Promise<Stored
 
 /** Writes it down and reads it back. */
 export async function interaction(store: Journal, submission: Submission): Promise<StoredRequest> {
-  const made = await submit(submission, {
-    store,
-    policy,
-    policyVersion: "v1",
-    staleAfterMs: 60_000,
-  });
+  const { command, input, target, person, channelId, origin, breakGlass, approval, ...more } =
+    submission;
+  const basis = breakGlass ? ({ kind: "break-glass" } as const) : undefined;
+  const question = { command, input, target, person, channelId, ...(basis ? { basis } : {}) };
+  const permit = permitFor({ ...question, approvals: approval }, policy);
+  const {
+    required: _n,
+    votes: _who,
+    expiresMs: _ms,
+    ...forApprovers
+  } = approval ?? { evidence: [] };
+  const details = { ...more, ...(approval ? { forApprovers } : {}) };
+  const by = { store, policy, policyVersion: "v1", staleAfterMs: 60_000 };
+  const made = await submit(permit, origin, details, by);
   const request = await store.get(made.id);
   if (!request) throw new Error(`${made.id} is not there`);
   return request;

@@ -1,28 +1,23 @@
 import { isFullMember, whoAre } from "../../policy/access.ts";
+import { approversRefusal, calledIn, isSamePerson, isUsual } from "../../policy/approval-rule.ts";
 import {
-  type NeededApprovals,
-  approvalRule,
-  approversRefusal,
-  calledIn,
-  isSamePerson,
-  isUsual,
-  oneMore,
-  rollbackReason,
-  totalOf,
-} from "../../policy/approval-rule.ts";
-import { type ChangeCommand, type DialogFacts, restoresSnapshot } from "../../registry/define.ts";
+  type Approvals,
+  type Permit,
+  type Restoring,
+  raiseForRestore,
+} from "../../policy/permit.ts";
+import type { DialogFacts } from "../../registry/define.ts";
+import { authorizeTargets } from "./authorize.ts";
 import { chosenSnapshot } from "./dialog-facts.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** More are only counted. */
 const maxNamed = 20;
 
-/** Who could approve what this person requests; `refused`: why nobody could, known before anything is typed. */
-export async function approversOf(
-  { votes, raised }: Needed,
-  requesterId: string,
-  gateway: GatewayContext,
-) {
+/** Who could approve what this permit is for; `refused`: why nobody could, known before anything is typed. */
+export async function approversOf({ approvals, person }: Permit, gateway: GatewayContext) {
+  const { votes, raised }: Approvals = approvals;
+  const requesterId = person.id;
   if (votes.length === 0) return {};
   const { nameOf, ourTeamId, policy } = gateway;
   const entries = votes.flatMap(({ from }) => from);
@@ -55,26 +50,30 @@ export async function approversOf(
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
 }
 
-type Needed = NeededApprovals & { raised?: string };
+/** Stricter, where the facts say that a restore would change the measurement or is old. */
+export function raiseByFacts(permit: Permit, facts: DialogFacts, { now }: { now(): number }) {
+  return raiseForRestore(permit, restoringOf(facts, now()));
+}
 
-/** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
-export function neededApprovals(
-  command: ChangeCommand,
+/** The permit by what was read since it was given: the VMs that a project has now, and what a restore would bring back. */
+export async function permitByFacts(
+  given: Permit,
   facts: DialogFacts,
-  gateway: Pick<GatewayContext, "policy" | "now">,
-): Needed {
-  const { target, seen, input } = facts;
+  gateway: GatewayContext,
+): Promise<Permit> {
+  const { asking, command, targets, input } = given;
+  if (command.on !== "project") return raiseByFacts(given, facts, gateway);
   const vmNames = facts.vms.map((vm) => vm.name);
-  const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
-  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined)
-    return needed;
-  const raised = rollbackReason({
+  const about = { targets, input, vmNames };
+  return raiseByFacts(await authorizeTargets(asking, about, gateway), facts, gateway);
+}
+
+/** What a restore would bring back, as far as these facts say. */
+export function restoringOf(facts: DialogFacts, now: number): Restoring {
+  const { seen } = facts;
+  return {
     snapshot: chosenSnapshot(facts),
     measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
-    maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
-    now: gateway.now(),
-  });
-  if (!raised) return needed;
-  const votes = oneMore(needed.votes);
-  return { ...needed, votes, required: totalOf(votes), raised };
+    now,
+  };
 }

@@ -9,7 +9,7 @@ import {
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { fingerprintOf } from "../../../src/approvals/fingerprint.ts";
 import { policyOf } from "../../policy/sample.ts";
-import { interaction, member, policy, restartOf } from "../asking.ts";
+import { interaction, member, oneOf, policy, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
 /** A restart that needs approvals, with these people's yes. */
@@ -21,7 +21,6 @@ async function approved(
   const approval = {
     required,
     expiresMs: 60_000,
-    why: "the rule",
     evidence: [["Current status", "RUNNING"]] as const,
   };
   const request = await interaction(here.by.store, restartOf(await here.vm("web-2"), { approval }));
@@ -175,6 +174,7 @@ describe("a project that is deleted", () => {
       ...restartOf(target),
       command: deleteProject,
       input: { project: id },
+      approval: oneOf(["U0AMIR"]),
       children,
     });
     await vote(here, request, "U0AMIR");
