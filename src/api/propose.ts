@@ -134,12 +134,11 @@ async function readChange(
     );
   const { command } = invocation;
   const { input: written } = invocation;
-  const question = { command, input: written, person: asPerson(caller), channelId: "" };
-  const personAsks = "person" in caller ? await authorize(question, gateway) : undefined;
-  const asker = personAsks ?? (await serviceAsks(caller, invocation, gateway));
+  const asker = await askFor(caller, invocation, gateway);
   const target = await oneTarget(asker, invocation, gateway);
-  await refuseUnlessListed(caller, invocation, gateway, target);
-  if (personAsks) await authorizeTargets(personAsks, { targets: [target] }, gateway);
+  if ("service" in caller && !mayPropose(caller.rule, command, target, written))
+    await refuseUnlisted(caller, invocation, gateway, target);
+  if ("command" in asker) await authorizeTargets(asker, { targets: [target] }, gateway);
   const asked = { command, targets: [target] };
   const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
@@ -185,27 +184,27 @@ async function snapshotProblem(
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
-/** Throws Problem where gatehouse.yml doesn't let this service propose it on anything. */
-async function serviceAsks(
+/** Before any name is looked up. Throws Problem, and Refused. */
+async function askFor(
   caller: Caller,
   invocation: ChangeInvocation,
   gateway: GatewayContext,
-): Promise<ServiceAsking> {
-  await refuseUnlessListed(caller, invocation, gateway);
-  const asking =
-    "service" in caller && serviceMayAsk(asPerson(caller), caller.rule, invocation.command);
-  if (asking) return asking;
-  throw wrong(`/${invocation.command.name} can't be proposed.`, undefined, { status: 403 });
+): Promise<Asking<ChangeCommand> | ServiceAsking> {
+  const { command, input } = invocation;
+  const person = asPerson(caller);
+  if ("person" in caller) return authorize({ command, input, person, channelId: "" }, gateway);
+  const asking = serviceMayAsk(person, caller.rule, command);
+  return asking ?? refuseUnlisted(caller, invocation, gateway);
 }
 
-async function refuseUnlessListed(
-  caller: Caller,
+/** Because gatehouse.yml doesn't let this service propose it: on this target, or on any. */
+async function refuseUnlisted(
+  caller: ServiceCaller,
   { command, input }: ChangeInvocation,
   gateway: GatewayContext,
   ...targets: Target[]
-): Promise<void> {
+): Promise<never> {
   const [target] = targets;
-  if ("person" in caller || mayPropose(caller.rule, command, target, input)) return;
   const rule = `${proposerName(caller)}.propose`;
   const [newly] = mayPropose(caller.rule, command, target)
     ? renamed({ command, targets, input })
@@ -214,7 +213,7 @@ async function refuseUnlessListed(
   const on = target?.name ? ` on ${target.name}${because}` : "";
   const title = `${caller.service} may not propose /${command.name}${on}.`;
   const why = wrong(title, `\`${rule}\` in gatehouse.yml says what it may.`, { status: 403 });
-  await refuseNoted(caller, { command, targets }, rule, gateway, why);
+  return refuseNoted(caller, { command, targets }, rule, gateway, why);
 }
 
 /** Records in the audit trail by which rule. Throws `why`. */
