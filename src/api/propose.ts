@@ -23,7 +23,7 @@ import { resolveOne, resolveSeveral } from "../requests/submit/resolve-targets.t
 import { authorize, authorizeTargets, noteRefusal } from "../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../slack/conversation/dialog-facts.ts";
 import { type GatewayContext, changeNamed } from "../slack/conversation/gateway-context.ts";
-import { restoringOf } from "../slack/conversation/needed-approvals.ts";
+import { restoringOf } from "../slack/conversation/permit-by-facts.ts";
 import {
   type ProposalRecord,
   type Proposer,

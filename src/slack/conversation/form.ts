@@ -59,7 +59,8 @@ import {
   titleOf,
 } from "./form-view.ts";
 import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
-import { approversOf, permitByFacts } from "./needed-approvals.ts";
+import { approversOf } from "./approvers-of.ts";
+import { permitByFacts } from "./permit-by-facts.ts";
 import { planRollout } from "./plan-rollout.ts";
 import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
 import { placeOf, submitChange } from "./submit-change.ts";

@@ -18,7 +18,8 @@ import type { Place } from "../web.ts";
 import { noteRefusal } from "./authorize.ts";
 import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
 import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
-import { approversOf, raiseByFacts } from "./needed-approvals.ts";
+import { approversOf } from "./approvers-of.ts";
+import { raiseByFacts } from "./permit-by-facts.ts";
 import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
 import { takeProposal } from "./take-proposal.ts";
 

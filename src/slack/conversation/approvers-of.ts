@@ -1,14 +1,6 @@
 import { isFullMember, whoAre } from "../../policy/access.ts";
 import { approversRefusal, calledIn, isSamePerson, isUsual } from "../../policy/approval-rule.ts";
-import {
-  type Approvals,
-  type Permit,
-  type Restoring,
-  raiseForRestore,
-} from "../../policy/permit.ts";
-import type { DialogFacts } from "../../registry/define.ts";
-import { authorizeTargets } from "./authorize.ts";
-import { chosenSnapshot } from "./dialog-facts.ts";
+import type { Permit } from "../../policy/permit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** More are only counted. */
@@ -16,7 +8,7 @@ const maxNamed = 20;
 
 /** Who could approve what this permit is for; `refused`: why nobody could, known before anything is typed. */
 export async function approversOf({ approvals, person }: Permit, gateway: GatewayContext) {
-  const { votes, raised }: Approvals = approvals;
+  const { votes, raised } = approvals;
   const requesterId = person.id;
   if (votes.length === 0) return {};
   const { nameOf, ourTeamId, policy } = gateway;
@@ -48,32 +40,4 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
   if (raised === undefined) return { refused };
   const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
-}
-
-/** Stricter, where the facts say that a restore would change the measurement or is old. */
-export function raiseByFacts(permit: Permit, facts: DialogFacts, { now }: { now(): number }) {
-  return raiseForRestore(permit, restoringOf(facts, now()));
-}
-
-/** The permit by what was read since it was given: the VMs that a project has now, and what a restore would bring back. */
-export async function permitByFacts(
-  given: Permit,
-  facts: DialogFacts,
-  gateway: GatewayContext,
-): Promise<Permit> {
-  const { asking, command, targets, input } = given;
-  if (command.on !== "project") return raiseByFacts(given, facts, gateway);
-  const vmNames = facts.vms.map((vm) => vm.name);
-  const about = { targets, input, vmNames };
-  return raiseByFacts(await authorizeTargets(asking, about, gateway), facts, gateway);
-}
-
-/** What a restore would bring back, as far as these facts say. */
-export function restoringOf(facts: DialogFacts, now: number): Restoring {
-  const { seen } = facts;
-  return {
-    snapshot: chosenSnapshot(facts),
-    measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
-    now,
-  };
 }
