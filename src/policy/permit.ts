@@ -1,6 +1,11 @@
 import type { Policy, ServiceRule } from "../config/policy-file.ts";
-import { type Command, type ChangeCommand, dottedName, type Target } from "../registry/define.ts";
-import { restoresSnapshot } from "../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  dottedName,
+  restoresSnapshot,
+} from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { type AccessList, lists, type Owned } from "./access.ts";
 import {
