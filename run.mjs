@@ -1,4 +1,4 @@
-// Runs one of the project's own programs, as the scripts of package.json do: node run.mjs sandbox/demo.ts --verbose
+// Runs one of the project's own programs, as the scripts of package.json do: node run.mjs demo/demo.ts --verbose
 import { begin } from "./src/start/runtime.mjs";
 
 process.argv.splice(1, 1);

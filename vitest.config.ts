@@ -10,7 +10,7 @@ const computing = [
   "fuzz/one-answer",
   "stories/browser",
   "start/examples",
-  "sandbox/page/weather",
+  "demo/weather",
   "start/process-secrets",
 ];
 

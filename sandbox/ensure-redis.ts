@@ -5,7 +5,6 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { UserError } from "../src/errors.ts";
 import { aptInstall, findProgram, mayUseApt } from "./find-program.ts";
 
 const names = ["redis-server", "valkey-server"];
@@ -16,13 +15,12 @@ const ways =
 export async function ensureRedis(): Promise<string> {
   const found = findProgram(names);
   if (found !== undefined) return found;
-  if (!mayUseApt()) throw new UserError("No Redis server was found here", ways);
+  if (!mayUseApt()) throw new Error(`No Redis server was found here: ${ways}`);
   const failure = await aptInstall("redis-server", 180_000);
   const installed = findProgram(names);
   if (installed === undefined) {
-    throw new UserError(
-      `No Redis server was found, and apt couldn't install one: ${failure ?? "it isn't on the PATH"}`,
-      ways,
+    throw new Error(
+      `No Redis server was found, and apt couldn't install one (${failure ?? "it isn't on the PATH"}): ${ways}`,
     );
   }
   return installed;
@@ -54,7 +52,7 @@ export async function startRedis(
   } = {},
 ): Promise<RedisServer> {
   const program = options.program ?? (await ensureRedis());
-  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "gatehouse-redis-")));
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "sandbox-redis-")));
   // a port found free may be taken before Redis binds it
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
@@ -133,7 +131,7 @@ async function start(
     await ready;
   } catch {
     await end("SIGKILL");
-    throw new UserError(`Redis didn't start on port ${port}: ${complaint(output)}`);
+    throw new Error(`Redis didn't start on port ${port}: ${complaint(output)}`);
   } finally {
     clearTimeout(late);
   }

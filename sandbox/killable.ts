@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
+import path from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { type RedisServer, startRedis } from "./ensure-redis.ts";
 
 /** A process that can be killed for real, and started again where it was. */
@@ -33,28 +35,34 @@ export function killableRedis(first: RedisServer): Killable {
   };
 }
 
-/** A worker with this environment as a process of its own; it ends with us, whatever ended us. */
-export async function startKillableWorker(
-  env: Readonly<Record<string, string>>,
-  onLog: (line: string) => void,
+/**
+ * A Node.js program as a process of its own, with this environment beside ours. It is up when `isReady` says so of one of its lines.
+ * Its input ends with us, whatever ended us: the program should end then.
+ */
+export async function startKillable(
+  program: URL,
+  options: {
+    env: Readonly<Record<string, string>>;
+    isReady: (line: string) => boolean;
+    onLine: (line: string) => void;
+  },
 ): Promise<Killable> {
   let now: ReturnType<typeof run> | undefined;
   const run = () => {
-    const child = spawn(process.execPath, [new URL("demo-worker.ts", import.meta.url).pathname], {
+    const child = spawn(process.execPath, [fileURLToPath(program)], {
       stdio: ["pipe", "pipe", "inherit"],
-      // A directory of its own, as every process of Gatehouse
-      env: { ...process.env, ...env, DATA_DIR: `${env["DATA_DIR"]}-worker` },
+      env: { ...process.env, ...options.env },
     });
     child.stdin.on("error", () => undefined); // it may be gone when we let go of it
     const gone = once(child, "exit");
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
     createInterface({ input: child.stdout }).on("line", (line) => {
-      onLog(`${line}\n`);
-      if (line.includes('"process.started"')) resolve();
+      options.onLine(line);
+      if (options.isReady(line)) resolve();
     });
     void gone.then(() => {
       if (now?.child === child) now = undefined;
-      reject(new Error("the worker ended before it was ready"));
+      reject(new Error(`${path.basename(program.pathname)} ended before it was ready`));
     });
     return { child, gone, ready };
   };

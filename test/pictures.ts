@@ -1,10 +1,10 @@
 /// <reference lib="dom" />
 import { writeFile } from "node:fs/promises";
-import { demoGuide } from "../sandbox/demo-guide.ts";
-import { demoWorld } from "../sandbox/demo-world.ts";
+import { demoGuide } from "../demo/guide.ts";
+import { demoWorld } from "../demo/demo-world.ts";
 import { startPage } from "../sandbox/page/page.ts";
-import { createPageWeather } from "../sandbox/page/weather.ts";
-import { startWorld } from "../sandbox/world.ts";
+import { createDemoWeather } from "../demo/weather.ts";
+import { startWorld } from "../demo/world.ts";
 import { openBrowser, type SandboxPage } from "./support/browser.ts";
 
 /**
@@ -28,7 +28,7 @@ const still = {
   start: async () => {},
   close: async () => {},
 };
-const weather = createPageWeather({ ...world, redis: still, worker: still });
+const weather = createDemoWeather({ ...world, redis: still, worker: still });
 await using page = await startPage({ slack: world.slack, guide: demoGuide, weather });
 await using browser = await openBrowser();
 const person = (name: string) => world.slack.person(name);

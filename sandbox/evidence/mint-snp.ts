@@ -1,7 +1,5 @@
 import { generateKeyPair, generateKeyPairSync, sign } from "node:crypto";
 import { promisify } from "node:util";
-import type { Product, TrustedRoots } from "../../src/verifier/roots.ts";
-import type { AmdEndorsements } from "../../src/verifier/snp/verify-report.ts";
 import { extension, integer, tlv } from "./der-writer.ts";
 import {
   type CertificateFields,
@@ -11,6 +9,7 @@ import {
   mintList,
   pssSigning,
 } from "./mint-certificates.ts";
+import type { AmdEndorsements, Product, TrustedRoots } from "./trust.ts";
 
 /** The keys of an AMD of our own. RSA of 4,096 bits takes its time: make it once. */
 export interface AmdKeys {

@@ -1,6 +1,4 @@
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
-import type { TrustedRoots } from "../../src/verifier/roots.ts";
-import type { IntelEndorsements } from "../../src/verifier/tdx/collateral.ts";
 import { extension, integer, octets, oid, pem, sequence } from "./der-writer.ts";
 import {
   type CertificateFields,
@@ -10,6 +8,7 @@ import {
   mintCertificate,
   mintList,
 } from "./mint-certificates.ts";
+import type { IntelEndorsements, TrustedRoots } from "./trust.ts";
 
 const roles = ["root", "ca", "pck", "signer", "attestation"] as const;
 /** The keys of an Intel of our own. */

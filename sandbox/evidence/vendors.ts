@@ -2,12 +2,11 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { AmdRoots, Product, TrustedRoots } from "../../src/verifier/roots.ts";
-import { readReport } from "../../src/verifier/snp/report.ts";
 import { pem } from "./der-writer.ts";
 import type { Keys } from "./mint-certificates.ts";
 import { type AmdKeys, mintSnp, type SnpChanges } from "./mint-snp.ts";
 import { createIntelKeys, type IntelKeys, mintTdx, type TdxChanges } from "./mint-tdx.ts";
+import { type AmdRoots, type Product, type TrustedRoots, vcekNamedBy } from "./trust.ts";
 
 export type Platform = Product | "TDX";
 
@@ -141,7 +140,7 @@ export function evidenceOf(
 }
 
 /**
- * Fills a folder of endorsements for the machines of this process, as an operator would with the vendors' (`docs/attestation.md`).
+ * Fills a folder of endorsements for the machines of this process, as an operator of a verifier would with the vendors'.
  * The lists of those in `ranOut` ended two days ago; with `nextLevel` Intel will soon ask for more than its machines have;
  * `changed` is otherwise for its machines alone.
  */
@@ -197,14 +196,10 @@ export async function writeEndorsements(
       product,
       ...(isOver(product) ? { crl: ended } : {}),
     });
-    const needs = readReport(report);
-    // One that can't be read needs nothing
-    // oxlint-disable-next-line no-continue -- see above
-    if ("reason" in needs) continue;
-    const { chipId, reportedTcb } = needs.facts;
-    const hwid = product === "Turin" ? chipId.slice(0, 16) : chipId;
+    const { chip, tcb } = vcekNamedBy(report);
+    const hwid = product === "Turin" ? chip.slice(0, 16) : chip;
     // oxlint-disable-next-line no-await-in-loop -- three small files
-    await put(`amd/${product}/vcek/${hwid}-${reportedTcb}.der`, endorsements.vek);
+    await put(`amd/${product}/vcek/${hwid}-${tcb}.der`, endorsements.vek);
     // oxlint-disable-next-line no-await-in-loop -- three small files
     await put(`amd/${product}/vcek.crl`, endorsements.crl);
   }

@@ -20,6 +20,8 @@ export interface Try {
 }
 
 export interface Guide {
+  /** Under the title of the screen. */
+  subtitle: string;
   /** What to know of all of them. */
   about: string;
   people: { who: string; may: string }[];
@@ -29,6 +31,8 @@ export interface Guide {
 }
 
 export interface Forecast {
+  /** What to try while someone else changes a VM behind the app's back. */
+  aboutStrangers: string;
   vms: SeenVm[];
   switches: Switch[];
 }
@@ -39,7 +43,7 @@ export interface SeenVm {
   name: string;
   project: string;
   status: string;
-  /** What Gatehouse's calls did to it: `1 restart, 1 snapshot`. */
+  /** What the app's calls did to it: `1 restart, 1 snapshot`. */
   done: string;
 }
 
@@ -47,7 +51,9 @@ export interface Switch {
   id: string;
   label: string;
   on: boolean;
-  /** A command to try. */
+  /** A command to try, and who types it where. */
+  as: string;
+  channel: string;
   text: string;
   /** What should hold all the while. */
   holds: string;
@@ -61,5 +67,5 @@ export interface Buzz {
   text: string;
 }
 
-/** What somebody else may do to a VM, behind Gatehouse's back. */
+/** What somebody else may do to a VM, behind the app's back. */
 export type StrangersDo = "stop" | "reboot" | "replace";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { messageOf } from "../../src/errors.ts";
+import { messageOf } from "../message-of.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import { assetAt } from "./assets.ts";
 import type { Around } from "./around.ts";

@@ -1,19 +1,29 @@
 import * as z from "zod";
-import type { EvidenceWeatherName } from "../compute/evidence-weather.ts";
 import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
 import type { VmTruth } from "../compute/truth.ts";
 import type { Weather } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
-import { sendAlert } from "../programs.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import type { Forecast, StrangersDo } from "./around.ts";
-import { evidenceLevers, type Lever } from "./evidence-levers.ts";
 
-/** What can be turned on and off around Gatehouse while somebody plays with it. */
+/** What can be turned on and off around the app while somebody plays with it. */
 export interface PageWeather {
   now(): Forecast;
   /** Does what `parseTurn` understood; resolves when it is so. */
   turn(turn: Turn): Promise<void>;
+}
+
+/** A switch of the page: what it breaks, what to try, and what should hold. */
+export interface Lever {
+  id: string;
+  label: string;
+  /** A command to try, and who types it where. */
+  as: string;
+  channel: string;
+  text: string;
+  holds: string;
+  isOn(): boolean;
+  turn(on: boolean): Promise<void> | void;
 }
 
 const turns = z.union([
@@ -28,75 +38,16 @@ export function parseTurn(json: unknown): Turn | string {
   return parsed.success ? parsed.data : z.prettifyError(parsed.error);
 }
 
-export function createPageWeather(world: {
+/** The switches, and the VMs as they really are. `aboutStrangers`: what to try while someone else changes a VM. */
+export function createPageWeather({
+  compute,
+  levers,
+  aboutStrangers,
+}: {
   compute: SandboxCompute;
-  slack: SandboxSlack;
-  redis: Killable;
-  worker: Killable;
-  endorse: (weather: EvidenceWeatherName) => Promise<void>;
-  /** Where programs reach Gatehouse. */
-  processes: readonly { apiPort: number | undefined }[];
+  levers: readonly Lever[];
+  aboutStrangers: string;
 }): PageWeather {
-  const { compute, slack } = world;
-  const levers: Lever[] = [
-    {
-      id: "slow",
-      label: "Slow service: 2 s for an answer",
-      text: "/vm restart web-2",
-      holds: "Slack is answered at once; web-2 restarts once.",
-      ...strike(compute, { match: "*", slowMs: 2000 }),
-    },
-    {
-      id: "busy",
-      label: "Busy service: 429 to everything",
-      text: "/vm restart web-2",
-      holds: "Gatehouse waits. Turn it off: it goes on by itself, once.",
-      ...strike(compute, { match: "*", status: 429, retryAfter: 2 }),
-    },
-    {
-      id: "broken",
-      label: "Broken service: 500 to each change",
-      text: "/vm start gpu-1",
-      holds: "Not sent again blindly: Gatehouse says only what reads prove.",
-      ...strike(compute, { match: "writes", status: 500 }),
-    },
-    {
-      id: "lost",
-      label: "Lost answers: done, but no answer comes",
-      text: "/vm restart db-1",
-      holds: "Gatehouse checks. The count goes up by one, not two.",
-      ...strike(compute, { match: "writes", lost: "after" }),
-    },
-    {
-      id: "slack",
-      label: "Slack's API down",
-      text: "/vm restart web-2",
-      holds: "Turn it off: the result is posted, once.",
-      ...storm(slack),
-    },
-    {
-      id: "redis",
-      label: "Redis killed (kill -9)",
-      text: "/vm restart web-2",
-      holds: "Refused, nothing done. Turn it off: nothing is missing.",
-      ...killing(world.redis),
-    },
-    {
-      id: "worker",
-      label: "Worker killed (kill -9)",
-      text: "/vm restart web-2",
-      holds: "The request is kept. Turn it off: a new worker runs it, once.",
-      ...killing(world.worker),
-    },
-    {
-      id: "alert",
-      label: "An alert fires: web-2's CPU is high",
-      text: "/gatehouse digest now",
-      holds: "#ops shows it, with buttons that act on web-2. Turn it off: it has ended.",
-      ...firing(() => world.processes.find(({ apiPort }) => apiPort)?.apiPort ?? 0, "web-2"),
-    },
-    ...evidenceLevers(world),
-  ];
   let last = Promise.resolve();
 
   const pull = async (turn: Turn) => {
@@ -107,10 +58,13 @@ export function createPageWeather(world: {
   };
   return {
     now: () => ({
+      aboutStrangers,
       vms: vmsOf(compute),
-      switches: levers.map(({ id, label, text, holds, isOn }) => ({
+      switches: levers.map(({ id, label, as, channel, text, holds, isOn }) => ({
         id,
         label,
+        as,
+        channel,
         text,
         holds,
         on: isOn(),
@@ -127,7 +81,8 @@ export function createPageWeather(world: {
 
 type Moving = Pick<Lever, "isOn" | "turn">;
 
-function strike(compute: SandboxCompute, weather: Weather): Moving {
+/** For a lever: the compute service's weather while it is on. */
+export function strikeCompute(compute: SandboxCompute, weather: Weather): Moving {
   let id: number | undefined;
   return {
     isOn: () => id !== undefined,
@@ -138,7 +93,8 @@ function strike(compute: SandboxCompute, weather: Weather): Moving {
   };
 }
 
-function storm(slack: SandboxSlack): Moving {
+/** For a lever: Slack's Web API answers nothing but 503 while it is on. */
+export function stopSlack(slack: SandboxSlack): Moving {
   let end: (() => void) | undefined;
   return {
     isOn: () => end !== undefined,
@@ -149,22 +105,8 @@ function storm(slack: SandboxSlack): Moving {
   };
 }
 
-function firing(apiPort: () => number, vm: string): Moving {
-  let startsAt: string | undefined;
-  return {
-    isOn: () => startsAt !== undefined,
-    async turn(on) {
-      const now = new Date().toISOString();
-      await sendAlert(
-        apiPort(),
-        on ? { vm, startsAt: now } : { vm, startsAt: startsAt ?? now, endsAt: now },
-      );
-      startsAt = on ? now : undefined;
-    },
-  };
-}
-
-function killing(it: Killable): Moving {
+/** For a lever: a process that is dead while it is on. */
+export function killProcess(it: Killable): Moving {
   return { isOn: () => !it.isUp(), turn: (on) => (on ? it.kill() : it.start()) };
 }
 

@@ -21,6 +21,11 @@ export function textOf(value: unknown, otherwise = ""): string {
   return typeof value === "string" ? value : typeof value === "number" ? String(value) : otherwise;
 }
 
+/** The value as a list of texts; anything that isn't a list is none. */
+export function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map((text) => textOf(text)) : [];
+}
+
 /** The words of a text object, or of a bare string. */
 export function wordsOf(value: unknown): string {
   return typeof value === "string" ? value : textOf(fieldsOf(value)["text"]);

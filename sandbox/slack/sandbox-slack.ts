@@ -8,8 +8,10 @@ import { type HttpAnswer, post, sign } from "./deliver/http-delivery.ts";
 import { SocketMode } from "./deliver/socket-mode.ts";
 import { describeWorkspace } from "./describe-seen.ts";
 import type { Seen } from "./seen.ts";
-import { type AppSettings, defaultAppSettings } from "./state/app-settings.ts";
+import { type AppSettings, settingsFromManifest } from "./state/app-settings.ts";
 import { everyMessage } from "./state/messages.ts";
+import { addBot } from "./state/people.ts";
+import type { Team } from "./state/records.ts";
 import { seedDemo } from "./state/seed.ts";
 import { seenBy } from "./state/seen-by.ts";
 import { Workspace } from "./state/workspace.ts";
@@ -22,10 +24,18 @@ import { Weather } from "./web-api/weather.ts";
 export interface SandboxSlackOptions {
   /** 0, the default: any free one. Always on 127.0.0.1. */
   port?: number;
+  /**
+   * The app's manifest, parsed from YAML or JSON: its name, commands, shortcuts, scopes, and events. Without it the app is one that
+   * was just created, and may do nothing yet.
+   */
+  manifest?: unknown;
+  /** What is to be otherwise than the manifest says, and what a manifest doesn't say. */
   app?: Partial<AppSettings>;
+  /** Default: Confidential, `T01CONF`. */
+  team?: Partial<Team>;
   /** Default `slack`: the original's. */
   rateLimits?: RateLimits;
-  /** People, groups and channels; default `seedDemo`. */
+  /** People, groups, and channels, beside the app's bot; default `seedDemo`. */
   seed?: (workspace: Workspace) => void;
   /** For the weather's dice. */
   weatherSeed?: number;
@@ -74,8 +84,9 @@ export interface SandboxSlack extends AsyncDisposable {
 
 /** Starts a Slack of our own: one workspace, one app, strict like the original. */
 export async function startSandboxSlack(options: SandboxSlackOptions = {}): Promise<SandboxSlack> {
-  const app = { ...defaultAppSettings(), ...options.app };
+  const app = { ...settingsFromManifest(options.manifest), ...options.app };
   const workspace = new Workspace(app, options.now ?? Date.now);
+  Object.assign(workspace.team, options.team);
   const weather = new Weather(options.weatherSeed);
   const rates = new RateCounter(options.rateLimits ?? "slack");
   const calls = new CallLog(options.onCall);
@@ -97,6 +108,7 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
   const listening = await listen(server, options.port ?? 0);
   workspace.url = listening.url;
   const seed = options.seed ?? seedDemo;
+  addBot(workspace);
   seed(workspace);
 
   const until = <T>(wanted: () => T | undefined | false, timeoutMs = 10_000) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { connectAgent, textOf } from "../../sandbox/agent.ts";
+import { connectAgent, textOf } from "../../demo/agent.ts";
 import type { TestWorld } from "../support/start-world.ts";
 import { addressOf, everythingToken, readAs, startApiWorld, token } from "../proposals/asking.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { connectAgent, textOf } from "../../sandbox/agent.ts";
+import { connectAgent, textOf } from "../../demo/agent.ts";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { textAt } from "../../src/slack/json.ts";
 import { auditOf } from "../requests/asking.ts";

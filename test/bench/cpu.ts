@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld } from "../../sandbox/world.ts";
+import { startWorld } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { type Program, startGatehouse } from "./process.ts";
 import { ask, running, tell } from "./told.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld } from "../../sandbox/world.ts";
+import { startWorld } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { introduce, type Program, startBolt, startGatehouse } from "./process.ts";
 

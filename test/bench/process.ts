@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import type { World } from "../../sandbox/world.ts";
+import type { World } from "../../demo/world.ts";
 
 /** A program in a process of its own, so that what is measured doesn't share a thread with what measures it. */
 export interface Program extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 

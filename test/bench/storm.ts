@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World } from "../../demo/world.ts";
 import { type AlertGroup, parseAlert } from "../../src/alerts/alerts.ts";
 import { parseBoard } from "../../src/redis/board.ts";
 import { createKeys } from "../../src/redis/redis.ts";

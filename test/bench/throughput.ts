@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { listen } from "../../sandbox/listen.ts";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World } from "../../demo/world.ts";
 import { type Figure, quantile } from "./figure.ts";
 import type { Load, Loaded } from "./load.ts";
 import { startBolt, startGatehouse, startProgram } from "./process.ts";

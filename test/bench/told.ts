@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World } from "../../demo/world.ts";
 import { messageOf } from "../../src/errors.ts";
 import { type Figure, type Measured, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";

@@ -6,7 +6,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createKeys, connectRedis } from "../../src/redis/redis.ts";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World } from "../../demo/world.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
 import { permitFor } from "../support/permits.ts";
 import { submit } from "../../src/requests/submit/submit.ts";

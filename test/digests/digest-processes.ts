@@ -10,7 +10,8 @@ import type { Message } from "../../src/messages/message.ts";
 import { type DigestRule, emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
+import type { SandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
 import { pendingOf } from "../support/pending.ts";
@@ -88,7 +89,7 @@ export interface DigestProcess {
 
 /** Processes that make digests, each with its own connection, at one Redis and one Slack, under one clock that the test sets. */
 export async function startScene(scene: Partial<Scene> = {}) {
-  const slack: SandboxSlack = await startSandboxSlack({ rateLimits: "off" });
+  const slack: SandboxSlack = await startGatehouseSlack({ rateLimits: "off" });
   const redisUrl = inject("redisUrl");
   const key: Keys = createKeys(`test-${randomBytes(6).toString("hex")}`);
   const log = silentLog();

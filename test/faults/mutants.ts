@@ -41,7 +41,7 @@ async function tryOut(
 ): Promise<{ isNoticed: boolean; lines: readonly string[] }> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-mutant-"));
   try {
-    for (const part of ["src", "sandbox", "test", "package.json"])
+    for (const part of ["src", "sandbox", "demo", "test", "package.json", "manifest.yml"])
       await cp(path.join(root, part), path.join(folder, part), { recursive: true });
     await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
     const before = await runRows(folder, mutation.rows);

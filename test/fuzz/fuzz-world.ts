@@ -4,7 +4,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
-import { startWorld, type World, type WorldOptions } from "../../sandbox/world.ts";
+import { startWorld, type World, type WorldOptions } from "../../demo/world.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 import { type Pace, usualPace } from "../../src/config/policy-schema.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { apiPolicy } from "../../sandbox/programs.ts";
+import { apiPolicy } from "../../demo/programs.ts";
 import { createProposals } from "../../src/proposals/proposals.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
 import { validateBlocks } from "../../src/slack/validate-blocks.ts";
 import { runDoctor } from "../../src/start/doctor/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";
@@ -29,7 +29,7 @@ const section = { type: "section", text: { type: "mrkdwn", text: "fine" } };
 
 describe("blocks.validate", () => {
   it("is asked without a token about messages and views, and says where what is wrong", async () => {
-    await using slack = await startSandboxSlack();
+    await using slack = await startGatehouseSlack();
     expect(await validateBlocks(slack.apiUrl, { message: { blocks: [section] } })).toEqual({
       is: "valid",
     });

@@ -24,7 +24,7 @@ describe("an old Node.js", () => {
   it.each([
     ["gatehouse.mjs"],
     ["gatehouse.mjs", "--help"],
-    ["run.mjs", "sandbox/demo.ts"],
+    ["run.mjs", "demo/demo.ts"],
     ["run.mjs", "test/run.ts"],
   ])("is told by the old one itself, in one sentence: %s %s", (...words) => {
     for (const [program = "", ...first] of oldOnes) {

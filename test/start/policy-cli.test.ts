@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
 import { loadSlackAccess, loadSourceProblems, type SlackAccess } from "../../src/config/config.ts";
 import type { Env } from "../../src/config/environment.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";
@@ -221,7 +221,7 @@ digests: [{ channel: C0NONE, at: "09:00" }]
 `;
 
   it("names channels that another company shares, and who reads the alarms of a team without one, with their lines", async () => {
-    await using slack = await startSandboxSlack({});
+    await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const teams = `access: { operate: [S01ONCALL], approve: [S02LEADS], administer: [U0ADA] }
 audit: { channel: C03AUDIT }
@@ -245,7 +245,7 @@ teams:
   });
 
   it("names those who are listed and can't vote, and the seats that stay empty, with their lines", async () => {
-    await using slack = await startSandboxSlack({});
+    await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const votes = `access: { operate: [S01ONCALL], approve: [S02LEADS] }
 approvals:
@@ -275,7 +275,7 @@ teams:
   });
 
   it("names channels of sources and services that Slack doesn't have, with their lines", async () => {
-    await using slack = await startSandboxSlack({});
+    await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const file = written(
       "api-channels.yml",
@@ -296,7 +296,7 @@ services:
   });
 
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {
-    await using slack = await startSandboxSlack({});
+    await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const file = written("slack.yml", policy);
     const { code, said } = await typed(["check", file], file, access);
@@ -317,7 +317,7 @@ services:
   });
 
   it("takes the groups of a person from Slack, unless they are named", async () => {
-    await using slack = await startSandboxSlack({});
+    await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const asked = ["explain", "--as", "U0OLIVIA", "vm.restart", "payments/web-2"];
     const { code, said } = await typed(asked, undefined, access);

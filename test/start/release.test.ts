@@ -35,6 +35,7 @@ function startRelease(): Disposable & { at(name: string): string; release(): [nu
     ...named,
     "package.json",
     "package-lock.json",
+    "sandbox/package.json",
     "README.md",
     "LICENSE",
     ".ci/release",
@@ -134,8 +135,15 @@ describe("npm run release", () => {
     );
     expect(all.filter((name) => !existsSync(path.join(shipped, name)))).toEqual([]);
     const sources = readdirSync(shipped).filter((name) =>
-      /^(test|sandbox|\.git|\.env$)/.test(name),
+      /^(test|sandbox|demo|\.git|\.env$)/.test(name),
     );
     expect(sources).toEqual([]);
+    expect(textOf("package.json")).not.toContain("workspaces");
+    const bill = readFileSync(copy.at(`dist/gatehouse-${number}.cdx.json`), "utf8");
+    const { packages } = JSON.parse(textOf("npm-shrinkwrap.json")) as { packages: object };
+    for (const listed of [Object.keys(packages).join(" "), bill]) {
+      expect(listed).toContain("@slack/bolt");
+      expect(listed).not.toMatch(/sandbox|\bws\b/);
+    }
   }, 120_000);
 });

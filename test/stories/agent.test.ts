@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { connectAgent, dataOf } from "../../sandbox/agent.ts";
-import { agentToken, apiEnv, apiPolicy } from "../../sandbox/programs.ts";
+import { connectAgent, dataOf } from "../../demo/agent.ts";
+import { agentToken, apiEnv, apiPolicy } from "../../demo/programs.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 

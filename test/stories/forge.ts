@@ -3,7 +3,7 @@ import { findMessage } from "../../sandbox/slack/state/messages.ts";
 import { blockActionsPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import type { World } from "../../sandbox/world.ts";
+import type { World } from "../../demo/world.ts";
 
 type Payload = Record<string, unknown>;
 

@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { WorldOptions } from "../../sandbox/world.ts";
+import type { WorldOptions } from "../../demo/world.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { answering, says } from "../compute/answering.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { createOutageStore, type OutageStore } from "../../src/outages/outages.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import type { WorldOptions } from "../../sandbox/world.ts";
+import type { WorldOptions } from "../../demo/world.ts";
 import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";

@@ -9,7 +9,7 @@ import {
 import type { StoredRequest, State } from "../../src/requests/journal/record.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
 import { renderResult } from "../../src/requests/render/render-result.ts";
-import { defaultAppSettings } from "../../sandbox/slack/state/app-settings.ts";
+import { settingsFromManifest } from "../../sandbox/slack/state/app-settings.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import { complaintsAboutView, topModal } from "../../sandbox/slack/state/views.ts";
@@ -66,7 +66,7 @@ describe("hostile words, 200 of them, in every place of every message about a ch
   it.each(changes.map((command) => [command.name, command] as const))(
     "stay words in the dialog of %s",
     (_name, command) => {
-      const workspace = new Workspace(defaultAppSettings(), () => 0);
+      const workspace = new Workspace(settingsFromManifest(), () => 0);
       for (const text of hostileTexts) {
         const view = formOfOne({
           command,

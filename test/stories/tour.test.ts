@@ -5,7 +5,7 @@ import { compileCache } from "../support/compile-cache.ts";
 
 describe("npm run tour", () => {
   it("plays the on-call story to its end, with a Redis of its own", async () => {
-    const tour = spawn(process.execPath, ["sandbox/tour/main.ts"], {
+    const tour = spawn(process.execPath, ["demo/tour/main.ts"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...compileCache },
     });

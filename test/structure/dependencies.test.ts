@@ -19,13 +19,17 @@ const read = (name: string) => readFileSync(join(root, name), "utf8");
 const project = JSON.parse(read("package.json")) as {
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
+  workspaces: string[];
   allowScripts: Record<string, boolean>;
 };
+const sandbox = JSON.parse(read("sandbox/package.json")) as typeof project;
 const lock = JSON.parse(read("package-lock.json")) as {
   lockfileVersion: number;
   packages: Record<string, Locked>;
 };
-const locked = Object.entries(lock.packages).filter(([path]) => path !== "");
+/** Without what is in this repository: Gatehouse, the sandbox, and the link to it. */
+const own = ["", "sandbox", "node_modules/gatehouse-sandbox"];
+const locked = Object.entries(lock.packages).filter(([path]) => !own.includes(path));
 
 /** Where Gatehouse is run: the image is Debian's, for x64 and arm64. */
 function isForHere({ os, cpu, libc }: Locked): boolean {
@@ -42,7 +46,8 @@ const isMusl = (path: string) => /-musl$|android|openharmony/.test(path);
 
 describe("what Gatehouse is built of", () => {
   it("is named by exact version, so that nothing newer comes in by itself", () => {
-    const all = Object.entries({ ...project.dependencies, ...project.devDependencies });
+    const lists = [project, sandbox].flatMap((one) => [one.dependencies, one.devDependencies]);
+    const all = lists.flatMap((list) => Object.entries(list));
     expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
     expect(read(".npmrc")).toContain("save-exact=true");
     for (const [name, version] of all)
@@ -63,6 +68,23 @@ describe("what Gatehouse is built of", () => {
 
   it("comes from the registry that is configured: the lockfile names none", () => {
     expect(locked.filter(([, one]) => one.resolved !== undefined)).toEqual([]);
+  });
+
+  it("has the sandbox as a workspace, which the image leaves out", () => {
+    expect(project.workspaces).toEqual(["sandbox"]);
+    expect(lock.packages["node_modules/gatehouse-sandbox"]).toEqual({
+      resolved: "sandbox",
+      link: true,
+    });
+    const { dependencies, devDependencies } = sandbox;
+    expect(lock.packages["sandbox"]).toMatchObject({ dependencies, devDependencies });
+    // What both need is the same package, or types of one wouldn't fit the other's
+    const ofGatehouse = { ...project.dependencies, ...project.devDependencies };
+    const shared = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([name]) => ofGatehouse[name],
+    );
+    expect(shared.filter(([name, version]) => ofGatehouse[name] !== version)).toEqual([]);
+    expect(read(".dockerignore")).not.toContain("sandbox");
   });
 
   it("runs no install script but Node.js' own, which isn't in the image", () => {

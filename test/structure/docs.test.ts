@@ -93,7 +93,7 @@ describe("the documents", () => {
     expect(numbers.length).toBeGreaterThan(40);
     expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
     const texts = [
-      ...readSources(["src", "sandbox", "scripts", "test"]).values(),
+      ...readSources(["src", "sandbox", "demo", "scripts", "test"]).values(),
       ...[...documents, ...decisions, "CHANGELOG.md"].map(textOf),
     ];
     const cited = texts

@@ -1,4 +1,6 @@
-import { importsOf, type Sources } from "./sources.ts";
+import { readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { importsOf, packagesOf, root, type Sources } from "./sources.ts";
 
 /**
  * The layers of `src`, lowest first: a file imports from its own layer and from layers above it in this list. A layer inside a
@@ -53,14 +55,13 @@ const layers = [
 ];
 
 /**
- * The sandbox has layers of its own, in the same way. What the browser loads comes before the servers, so
+ * The sandbox is a package with layers of its own, in the same way. What the browser loads comes before the servers, so
  * that it can't import them: from Slack it sees what a person sees, what they can do, and how fields are read.
  */
 const sandboxLayers = [
+  "message-of.ts",
   "random.ts",
   "listen.ts",
-  "programs.ts",
-  "agent.ts",
   "find-program.ts",
   "ensure-redis.ts",
   "killable.ts",
@@ -84,13 +85,33 @@ const sandboxLayers = [
   "slack/acts",
   "slack",
   "page",
-  "world.ts",
-  "demo-world.ts",
-  "tour",
-  "demo-guide.ts",
-  "demo.ts",
-  "demo-worker.ts",
+  "slack/main.ts",
+  "examples",
 ];
+
+/** Gatehouse between the two sandboxes: it sees all of `src`, and of the sandbox what its package.json exports. */
+const demoLayers = [
+  "gatehouse-slack.ts",
+  "world.ts",
+  "programs.ts",
+  "agent.ts",
+  "demo-world.ts",
+  "guide.ts",
+  "evidence-levers.ts",
+  "weather.ts",
+  "killable-worker.ts",
+  "worker.ts",
+  "demo.ts",
+  "tour",
+];
+
+const sandbox = JSON.parse(readFileSync(join(root, "sandbox/package.json"), "utf8")) as {
+  name: string;
+  exports: Record<string, string>;
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+};
+const entryPoints = Object.values(sandbox.exports).map((file) => posix.join("sandbox", file));
 
 /** Programs of their own: they see what `main.ts` sees, and no file imports them. */
 const programs = new Set([
@@ -98,14 +119,15 @@ const programs = new Set([
   "scripts/derive.ts",
   "sandbox/compute/main.ts",
   "sandbox/slack/main.ts",
-  "sandbox/tour/main.ts",
-  "sandbox/demo.ts",
-  "sandbox/demo-worker.ts",
+  "sandbox/examples/hello/app.ts",
+  "demo/tour/main.ts",
+  "demo/demo.ts",
+  "demo/worker.ts",
 ]);
 
 /** The longest layer whose name begins the path. */
 function layerOf(path: string, order: readonly string[]): string | undefined {
-  const inside = path.replace(/^(src|sandbox)\//, "");
+  const inside = path.replace(/^(src|sandbox|demo)\//, "");
   return order
     .filter((layer) => inside === layer || inside.startsWith(`${layer}/`))
     .toSorted((a, b) => b.length - a.length)[0];
@@ -121,19 +143,24 @@ export function topLayers(): readonly string[] {
 
 /**
  * A sentence for each import that points to a later layer, to a program, out of `src`, or from a place that is no layer.
- * The sandbox may import all of `src`, never the tests; so may `scripts`, which nothing else imports.
+ * The sandbox sees only itself and the packages that its package.json names. The demo may import all of `src` and the sandbox's
+ * entry points, never the tests; `scripts` may import `src`. Nothing else imports the demo and the scripts.
  */
 export function orderProblems(sources: Sources): readonly string[] {
-  return [...sources].flatMap(([path, text]) =>
-    importsOf(path, text).flatMap((target) => {
-      const problem = problemOf(path, target);
-      return problem === undefined ? [] : [`${path} imports ${target}: ${problem}`];
-    }),
-  );
+  return [...sources].flatMap(([path, text]) => {
+    const problems = [
+      ...importsOf(path, text).map((target) => [target, problemOf(path, target)]),
+      ...packagesOf(text).map((name) => [name, packageProblem(path, name)]),
+    ];
+    return problems.flatMap(([target, problem]) =>
+      problem === undefined ? [] : [`${path} imports ${target}: ${problem}`],
+    );
+  });
 }
 
 function problemOf(path: string, target: string): string | undefined {
   if (path.startsWith("scripts/")) return scriptProblem(target);
+  if (path.startsWith("demo/")) return demoProblem(path, target);
   return path.startsWith("sandbox/") ? sandboxProblem(path, target) : importProblem(path, target);
 }
 
@@ -144,13 +171,29 @@ function scriptProblem(target: string): string | undefined {
 
 function sandboxProblem(path: string, target: string): string | undefined {
   if (programs.has(target)) return "that is a program, no file imports it";
-  if (target.startsWith("src/")) return undefined;
-  if (!target.startsWith("sandbox/")) return "the sandbox sees only itself and src";
+  if (!target.startsWith("sandbox/")) return "the sandbox sees only itself";
   return directionProblem(
     layerOf(path, sandboxLayers),
     layerOf(target, sandboxLayers),
     sandboxLayers,
   );
+}
+
+function demoProblem(path: string, target: string): string | undefined {
+  if (programs.has(target)) return "that is a program, no file imports it";
+  if (target.startsWith("src/") || entryPoints.includes(target)) return undefined;
+  if (target.startsWith("sandbox/")) return "the sandbox's package.json doesn't export that";
+  if (!target.startsWith("demo/")) return "the demo sees only src, the sandbox, and itself";
+  return directionProblem(layerOf(path, demoLayers), layerOf(target, demoLayers), demoLayers);
+}
+
+/** The sandbox is installed alone: what isn't in its package.json isn't there. */
+function packageProblem(path: string, name: string): string | undefined {
+  if (!path.startsWith("sandbox/")) return undefined;
+  const { dependencies, devDependencies } = sandbox;
+  const ofExamples = { ...devDependencies, [sandbox.name]: "" };
+  const its = { ...dependencies, ...(path.startsWith("sandbox/examples/") ? ofExamples : {}) };
+  return its[name] === undefined ? "sandbox/package.json doesn't name that" : undefined;
 }
 
 function importProblem(path: string, target: string): string | undefined {

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { cycles, orderProblems, topLayers } from "./import-order.ts";
 import { importsOf, readSources, root } from "./sources.ts";
 
-const sources = readSources(["src", "sandbox", "scripts"]);
+const sources = readSources(["src", "sandbox", "demo", "scripts"]);
 
 describe("imports", () => {
-  it("only point to lower layers, never into the sandbox, and never to a program", () => {
+  it("only point to lower layers, never into sandbox or demo, and never to a program", () => {
     expect(orderProblems(sources)).toEqual([]);
   });
 
@@ -16,7 +16,7 @@ describe("imports", () => {
     const [, shown = ""] = /The order:\n\n((?: {4}.*\n)+)/.exec(readme) ?? [];
     const [inSrc = "", beside = ""] = shown.split("beside it:");
     expect(inSrc.split(/[\s│]+/).filter(Boolean)).toEqual(topLayers());
-    expect(beside.trim()).toBe("sandbox scripts");
+    expect(beside.trim()).toBe("sandbox demo scripts");
   });
 
   it("make no circle", () => {
@@ -41,14 +41,16 @@ describe("the rule of imports", () => {
 
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
-      ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
+      ["src/start/start.ts", 'const world = await import("../../demo/world.ts")'],
+      ["src/start/process.ts", 'import { a } from "../../sandbox/slack/index.ts"'],
       ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
       ["src/start/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
-      ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../sandbox/world.ts"'],
+      ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../demo/world.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "that is outside src",
       "that is outside src",
       "that is a program, no file imports it",
       "that is outside src",
@@ -59,21 +61,61 @@ describe("the rule of imports", () => {
     ]);
   });
 
-  it("names what the sandbox must not import: the browser no server, nobody a test or a program", () => {
+  it("names what the sandbox must not import: nothing of Gatehouse, the browser no server, nobody a program", () => {
     const planted = new Map([
       ["sandbox/page/browser/panes/a.ts", 'import { b } from "../../../slack/state/workspace.ts"'],
       ["sandbox/slack/state/a.ts", 'import type { C } from "../acts/act.ts"'],
       ["sandbox/compute/a.ts", 'import { d } from "../../test/support/x.ts"'],
-      ["sandbox/world.ts", 'import "./demo.ts"'],
+      ["sandbox/evidence/a.ts", 'import type { E } from "../../src/verifier/roots.ts"'],
+      ["sandbox/slack/a.ts", 'import { demoWorld } from "../../demo/demo-world.ts"'],
+      ["sandbox/page/a.ts", 'import "../compute/main.ts"'],
       ["sandbox/new/a.ts", 'import { e } from "../random.ts"'],
-      ["sandbox/tour/main.ts", 'import { f } from "../../src/errors.ts";\nimport "../world.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
       "slack/state comes after page/browser/panes",
       "slack/acts comes after slack/state",
-      "the sandbox sees only itself and src",
+      "the sandbox sees only itself",
+      "the sandbox sees only itself",
+      "the sandbox sees only itself",
       "that is a program, no file imports it",
       "a folder without a place in the import order",
+    ]);
+  });
+
+  it("names a package that the sandbox would lack where it is installed alone", () => {
+    const planted = new Map([
+      [
+        "sandbox/slack/a.ts",
+        'import type { View } from "@slack/types";\nimport * as z from "zod";',
+      ],
+      [
+        "sandbox/compute/a.ts",
+        'import { request } from "undici";\nimport { once } from "node:events";',
+      ],
+      ["src/compute/a.ts", 'import { request } from "undici"'],
+    ]);
+    expect(orderProblems(planted)).toEqual([
+      "sandbox/slack/a.ts imports @slack/types: sandbox/package.json doesn't name that",
+      "sandbox/compute/a.ts imports undici: sandbox/package.json doesn't name that",
+    ]);
+  });
+
+  it("lets the demo see src and the sandbox's entry points, and no test", () => {
+    const planted = new Map([
+      ["demo/world.ts", 'import { a } from "../sandbox/slack/state/workspace.ts"'],
+      ["demo/agent.ts", 'import { b } from "./demo-world.ts"'],
+      ["demo/guide.ts", 'import "../test/support/x.ts"'],
+      [
+        "demo/weather.ts",
+        'import { d } from "../sandbox/slack/index.ts";\nimport "../src/log/log.ts"',
+      ],
+      ["demo/tour/main.ts", 'import { f } from "../../src/errors.ts";\nimport "../worker.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "the sandbox's package.json doesn't export that",
+      "demo-world.ts comes after agent.ts",
+      "the demo sees only src, the sandbox, and itself",
+      "that is a program, no file imports it",
     ]);
   });
 

@@ -20,13 +20,23 @@ export function readSources(folders: readonly string[], ending = ".ts"): Sources
 const importing =
   /^\s*(?:import|export)\s(?:[^"';]*?\sfrom\s+)?["']([^"'\n]+)["']|\bimport\(\s*["']([^"'\n]+)["']\s*\)/gm;
 
+function importedNames(text: string): readonly string[] {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
+  return [...code.matchAll(importing)].map((match) => match[1] ?? match[2] ?? "");
+}
+
 /** The project's own files that this one imports, types included. */
 export function importsOf(path: string, text: string): readonly string[] {
-  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
-  const names = [...code.matchAll(importing)].map((match) => match[1] ?? match[2] ?? "");
-  return names
+  return importedNames(text)
     .filter((name) => name.startsWith("."))
     .map((name) => posix.join(posix.dirname(path), name));
+}
+
+/** The packages that a file imports, without what is Node's own: `@slack/bolt`, `zod`. */
+export function packagesOf(text: string): readonly string[] {
+  return importedNames(text)
+    .filter((name) => !name.startsWith(".") && !name.startsWith("node:"))
+    .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
 }
 
 /** Only those that are there when the program runs: `import type` is erased. */

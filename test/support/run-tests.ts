@@ -1,4 +1,4 @@
-import { messageOf, UserError } from "../../src/errors.ts";
+import { messageOf } from "../../src/errors.ts";
 import { lastReleaseProblem } from "./last-release.ts";
 import { installPrograms } from "./programs.ts";
 import { ensureRedis } from "../../sandbox/ensure-redis.ts";
@@ -9,8 +9,7 @@ export async function runTests(args: readonly string[]): Promise<number> {
   try {
     await ensureRedis();
   } catch (error) {
-    const hint = error instanceof UserError ? `: ${error.hint}` : "";
-    process.stderr.write(`${messageOf(error)}${hint}\n`);
+    process.stderr.write(`${messageOf(error)}\n`);
     return 1;
   }
   const missing = await installPrograms();

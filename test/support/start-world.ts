@@ -11,7 +11,7 @@ import {
   startWorld as startSandboxWorld,
   type World,
   type WorldOptions,
-} from "../../sandbox/world.ts";
+} from "../../demo/world.ts";
 import { keepRendered } from "./keep-rendered.ts";
 import { pendingDeliveries } from "./pending-deliveries.ts";
 

@@ -33,7 +33,7 @@ export function outcomeOf(acked: Acked): Outcome {
   return outcome;
 }
 
-/** A channel this person sees, by id or name; `@gatehouse` or the bot's name is the direct message with it. */
+/** A channel this person sees, by id or name; `@` and the bot's name is the direct message with it. */
 export function visibleChannel({ workspace, person }: Act, idOrName: string): Channel {
   const name = idOrName.replace(/^[@#]/, "");
   const { botName, botUserId } = workspace.app;

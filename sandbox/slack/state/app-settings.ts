@@ -1,8 +1,13 @@
+import { fieldsOf, listOf, textOf, textsOf } from "../fields.ts";
+
 /** The app as its settings page in Slack would show it: what it listens to, where, with which keys and rights. */
 export interface AppSettings {
   appId: string;
+  /** What people see the app called. */
+  appName: string;
   botUserId: string;
   botId: string;
+  /** The bot's handle: people write `@botName`. */
   botName: string;
   botToken: string;
   appToken: string;
@@ -25,68 +30,46 @@ export interface AppSettings {
   fileReadyMs: number;
 }
 
-export function defaultAppSettings(): AppSettings {
+/**
+ * The settings that an app manifest gives (https://docs.slack.dev/reference/app-manifest), parsed from YAML or JSON. IDs and keys
+ * follow from the bot's handle, so they are the same at each start. Without a manifest the app is one that was just created: it has
+ * no scopes, commands, shortcuts, events, or Home tab. URLs are not taken from a manifest: `requestUrl` names the one that is local.
+ */
+export function settingsFromManifest(manifest?: unknown): AppSettings {
+  const features = fieldsOf(fieldsOf(manifest)["features"]);
+  const home = fieldsOf(features["app_home"]);
+  const scopes = fieldsOf(fieldsOf(fieldsOf(manifest)["oauth_config"])["scopes"]);
+  const events = fieldsOf(fieldsOf(fieldsOf(manifest)["settings"])["event_subscriptions"]);
+  const bot = textOf(fieldsOf(features["bot_user"])["display_name"]);
+  const appName = textOf(fieldsOf(fieldsOf(manifest)["display_information"])["name"], bot || "App");
+  const botName = (bot || appName).toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "_");
+  const capitals = botName.toUpperCase().replaceAll(/[^A-Z0-9]/g, "") || "APP";
   return {
-    appId: "A01GATEHOUSE",
-    botUserId: "U0GATEHOUSE",
-    botId: "B0GATEHOUSE",
-    botName: "gatehouse",
-    botToken: "xoxb-sandbox-gatehouse",
-    appToken: "xapp-1-sandbox-gatehouse",
+    appId: `A01${capitals}`,
+    appName,
+    botUserId: `U0${capitals}`,
+    botId: `B0${capitals}`,
+    botName,
+    botToken: `xoxb-sandbox-${botName}`,
+    appToken: `xapp-1-sandbox-${botName}`,
     signingSecret: "sandbox-signing-secret",
     requestUrl: undefined,
-    scopes: [
-      "app_mentions:read",
-      "channels:history",
-      "channels:join",
-      "channels:read",
-      "chat:write",
-      "commands",
-      "files:read",
-      "files:write",
-      "groups:history",
-      "groups:read",
-      "im:history",
-      "im:read",
-      "im:write",
-      "metadata.message:read",
-      "mpim:history",
-      "usergroups:read",
-      "users:read",
-    ],
-    commands: [
-      {
-        name: "/vm",
-        description: "Show and run virtual machines",
-        usageHint: "list",
-        shouldEscape: false,
-      },
-      {
-        name: "/project",
-        description: "Show and change projects",
-        usageHint: "list",
-        shouldEscape: false,
-      },
-      {
-        name: "/gatehouse",
-        description: "Help, approvals, jobs",
-        usageHint: "help",
-        shouldEscape: false,
-      },
-    ],
-    shortcuts: [
-      { name: "Restart a VM…", callbackId: "restart-vm", type: "global" },
-      { name: "Show the VMs named here", callbackId: "show-vms", type: "message" },
-    ],
-    events: [
-      "app_mention",
-      "message.im",
-      "app_home_opened",
-      "subteam_members_changed",
-      "subteam_updated",
-    ],
-    homeTab: true,
-    messagesTabReadOnly: false,
+    scopes: textsOf(scopes["bot"]),
+    commands: listOf(features["slash_commands"]).map((command) => ({
+      name: textOf(command["command"]),
+      description: textOf(command["description"]),
+      usageHint: textOf(command["usage_hint"]),
+      shouldEscape: command["should_escape"] === true,
+    })),
+    shortcuts: listOf(features["shortcuts"]).map((shortcut) => ({
+      name: textOf(shortcut["name"]),
+      callbackId: textOf(shortcut["callback_id"]),
+      type: shortcut["type"] === "message" ? "message" : "global",
+    })),
+    events: textsOf(events["bot_events"]),
+    homeTab: home["home_tab_enabled"] === true,
+    messagesTabReadOnly:
+      home["messages_tab_read_only_enabled"] === true || home["messages_tab_enabled"] === false,
     ackTimeoutMs: 3000,
     eventRetryDelaysMs: [0, 60_000, 300_000],
     fileReadyMs: 0,

@@ -24,7 +24,7 @@ export function addPerson(
     role: spec.role ?? "member",
     teamId: spec.teamId ?? workspace.team.id,
     active: true,
-    email: spec.email ?? `${spec.name}@confidential.example`,
+    email: spec.email ?? `${spec.name}@${workspace.team.domain}.example`,
     timezone: "Europe/Paris",
     ...(spec.botId ? { botId: spec.botId } : {}),
     ...(spec.enterprise ? { enterprise: spec.enterprise } : {}),
@@ -32,6 +32,12 @@ export function addPerson(
   workspace.people.set(person.id, person);
   workspace.changed();
   return person;
+}
+
+/** The app's bot, as one of the people. */
+export function addBot(workspace: Workspace): Person {
+  const { botUserId: id, botName: name, appName: realName, botId } = workspace.app;
+  return addPerson(workspace, { id, name, realName, role: "bot", botId });
 }
 
 /** By id or handle, with or without @. Throws when there is nobody. */
@@ -107,6 +113,7 @@ export function groupObject(
   group: Group,
   include: { users: boolean; count: boolean },
 ): Fields {
+  const owner = [...workspace.people.values()].find(({ role }) => role === "owner");
   return {
     id: group.id,
     team_id: workspace.team.id,
@@ -122,8 +129,8 @@ export function groupObject(
     auto_type: null,
     auto_provision: false,
     enterprise_subteam_id: "",
-    created_by: "U0ADA",
-    updated_by: "U0ADA",
+    created_by: owner?.id ?? "USLACKBOT",
+    updated_by: owner?.id ?? "USLACKBOT",
     deleted_by: null,
     prefs: { channels: [], groups: [] },
     ...(include.users ? { users: group.userIds } : {}),

@@ -3,11 +3,11 @@ import { addGroup, addPerson } from "./people.ts";
 import type { Workspace } from "./workspace.ts";
 
 /**
- * The workspace of the demo and most tests. Olivia is on call and operates, Amir approves, Vera only looks, Ada
- * administers. Gina is a guest, Dora has left, Stan belongs to another company (Slack Connect), deploybot is a bot.
+ * A small company. Ada owns the workspace; Olivia (in @oncall), Amir (in @leads, as Ada is), and Vera are members. Gina is a guest,
+ * Dora has left, Stan belongs to another company (Slack Connect), deploybot is another app's bot. The app is in #ops, #status,
+ * #audit, #leads-only, and #vendor, not in #random and #secret.
  */
 export function seedDemo(workspace: Workspace): void {
-  const { app, team } = workspace;
   addPerson(workspace, { id: "U0ADA", name: "ada", realName: "Ada Byron", role: "owner" });
   addPerson(workspace, { id: "U0OLIVIA", name: "olivia", realName: "Olivia Ortiz" });
   addPerson(workspace, { id: "U0AMIR", name: "amir", realName: "Amir Aziz" });
@@ -22,20 +22,12 @@ export function seedDemo(workspace: Workspace): void {
     teamId: "T09OTHER",
   });
   addPerson(workspace, { id: "U0DEPLOYBOT", name: "deploybot", role: "bot", botId: "B0DEPLOYBOT" });
-  addPerson(workspace, {
-    id: app.botUserId,
-    name: app.botName,
-    realName: "Gatehouse",
-    role: "bot",
-    botId: app.botId,
-    teamId: team.id,
-  });
 
   addGroup(workspace, "S01ONCALL", "oncall", "On call", ["U0OLIVIA"]);
   addGroup(workspace, "S02LEADS", "leads", "Leads", ["U0AMIR", "U0ADA"]);
 
   const staff = ["U0ADA", "U0OLIVIA", "U0AMIR", "U0VERA"];
-  const bot = app.botUserId;
+  const bot = workspace.app.botUserId;
   addChannel(workspace, {
     id: "C01OPS",
     name: "ops",

@@ -128,6 +128,8 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       startChild(
         "sandbox/slack/main.ts",
         [
+          "--manifest",
+          "manifest.yml",
           "--seed",
           String(seed),
           "--rate-limits",

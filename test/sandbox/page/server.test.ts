@@ -1,10 +1,10 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { startPage } from "../../../sandbox/page/page.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "../slack/start-slack.ts";
 
 async function start() {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startSlack({ rateLimits: "off" });
   const page = await startPage({ slack });
   return {
     slack,

@@ -1,9 +1,9 @@
 import type { App } from "@slack/bolt";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import { demoGuide } from "../../../sandbox/demo-guide.ts";
+import { demoGuide } from "../../../demo/guide.ts";
 import type { Killable } from "../../../sandbox/killable.ts";
 import { startPage } from "../../../sandbox/page/page.ts";
-import { createPageWeather } from "../../../sandbox/page/weather.ts";
+import { createDemoWeather } from "../../../demo/weather.ts";
 import { startBoltWorld } from "../slack/small-bot.ts";
 
 const words = (text: string) => ({ type: "plain_text" as const, text });
@@ -155,7 +155,7 @@ export async function startPageWorld({ more = false } = {}) {
     ...(more
       ? {
           guide: demoGuide,
-          weather: createPageWeather({
+          weather: createDemoWeather({
             slack: world.slack,
             compute,
             endorse: async () => undefined,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as build from "../../../src/messages/message.ts";
 import { md } from "../../../src/messages/message.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const post = "chat.postMessage";
@@ -224,7 +225,7 @@ const answerTo = (slack: SandboxSlack, blocks: unknown) =>
 
 describe("blocks in a message", () => {
   it.for(refused)("are refused with %s", async ([, blocks, complaint]) => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const answer = await answerTo(slack, blocks);
     expect(answer["ok"]).toBe(false);
     expect(answer["error"]).toMatch(/^invalid_blocks/);
@@ -234,7 +235,7 @@ describe("blocks in a message", () => {
   });
 
   it("of every kind are taken when they keep the limits", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const row = [
       { type: "raw_text", text: "a" },
       { type: "raw_number", value: 1, text: "1" },
@@ -282,7 +283,7 @@ describe("blocks in a message", () => {
   });
 
   it("built by the bot's own builders always pass", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const long = "x`*<!channel>".repeat(900);
     const confirm = { title: long, text: long, confirm: long };
     const message = build.message(

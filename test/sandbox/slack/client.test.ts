@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { issueTrigger } from "../../../sandbox/slack/state/views.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () => startSandboxSlack({ rateLimits: "off" });
+const start = () => startSlack({ rateLimits: "off" });
 
 describe("what Slack's client does by itself", () => {
   it("shows an ephemeral in a thread only once somebody has replied there", async () => {

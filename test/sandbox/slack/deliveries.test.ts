@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { describe, expect, it } from "vitest";
 import { isValidSlackRequest } from "@slack/bolt";
 import { readBody } from "../../../sandbox/slack/web-api/http-body.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 
 interface Heard {
   headers: IncomingHttpHeaders;
@@ -22,7 +22,7 @@ async function world(...statuses: number[]) {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const slack = await startSandboxSlack({
+  const slack = await startSlack({
     rateLimits: "off",
     app: { requestUrl: `http://127.0.0.1:${port}/slack/events`, eventRetryDelaysMs: [0, 1, 2] },
   });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fieldsOf, listOf, textOf } from "../../../sandbox/slack/fields.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () => startSandboxSlack({ rateLimits: "off" });
+const start = () => startSlack({ rateLimits: "off" });
 
 describe("the Web API's directory", () => {
   it("tells who people are, and who is in which group", async () => {

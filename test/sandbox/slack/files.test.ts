@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { listOf } from "../../../sandbox/slack/fields.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
 describe("a file", () => {
   it("can be shown in a block only once Slack has processed it", async () => {
-    await using slack = await startSandboxSlack({
+    await using slack = await startSlack({
       rateLimits: "off",
       app: { fileReadyMs: 60_000 },
     });
@@ -33,7 +33,7 @@ describe("a file", () => {
   });
 
   it("without words is notified by its title", async () => {
-    await using slack = await startSandboxSlack();
+    await using slack = await startSlack();
     const announced = await callApi(slack, "files.getUploadURLExternal", {
       filename: "vms.csv",
       length: "2",
@@ -47,7 +47,7 @@ describe("a file", () => {
   });
 
   it("is for the app with its token, and for people with their key", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const args = { filename: "a.txt", length: 5 };
     const { upload_url, file_id } = await callApi(slack, "files.getUploadURLExternal", args);
     const complete = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const post = "chat.postMessage";
@@ -11,7 +11,7 @@ const section = (length: number) => ({
 
 describe("what Slack refuses though each block is fine", () => {
   it("is a message above 12,000 characters in all blocks together, and 125 for each", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const sent = async (...lengths: number[]) =>
       callApi(slack, post, { channel, text: "a", blocks: lengths.map(section) });
     expect(await sent(3000, 3000, 3000, 2500)).toMatchObject({ ok: true });
@@ -25,7 +25,7 @@ describe("what Slack refuses though each block is fine", () => {
 
   it("is an edit after the window, a reply in a locked thread or in a channel without threads", async () => {
     let now = Date.now();
-    await using slack = await startSandboxSlack({ rateLimits: "off", now: () => now });
+    await using slack = await startSlack({ rateLimits: "off", now: () => now });
     const { ts } = await callApi(slack, post, { channel, text: "a" });
     slack.edit.setEditWindow(60_000);
     const edit = () => callApi(slack, "chat.update", { channel, ts, text: "b" });
@@ -43,7 +43,7 @@ describe("what Slack refuses though each block is fine", () => {
 
   it("is one message more than a workspace may send in a minute", async () => {
     let now = Date.now();
-    await using slack = await startSandboxSlack({ rateLimits: "off", now: () => now });
+    await using slack = await startSlack({ rateLimits: "off", now: () => now });
     slack.edit.setMessageLimit(2);
     const sent = () => callApi(slack, post, { channel, text: "a" });
     expect(await sent()).toMatchObject({ ok: true });
@@ -54,7 +54,7 @@ describe("what Slack refuses though each block is fine", () => {
   });
 
   it("is a chart on the Home tab", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const data = [{ label: "a", value: 1 }];
     const chart = {
       type: "data_visualization",

@@ -5,9 +5,13 @@ import { expect, it } from "vitest";
 import { remoteSlack } from "../../support/remote-slack.ts";
 
 it("the sandbox Slack runs as its own process, with everything asked over a control port", async () => {
-  const child = spawn(process.execPath, ["sandbox/slack/main.ts", "--rate-limits", "off"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["sandbox/slack/main.ts", "--manifest", "manifest.yml", "--rate-limits", "off"],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   try {
     const [line] = await once(createInterface(child.stdout), "line");
     const { apiUrl, controlUrl, botToken }: Record<string, string> = JSON.parse(String(line));

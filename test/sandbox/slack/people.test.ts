@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { phoneText } from "../../../sandbox/slack/acts/typing.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () => startSandboxSlack({ rateLimits: "off" });
+const start = () => startSlack({ rateLimits: "off" });
 
 const button = (value: string) => ({
   type: "button",

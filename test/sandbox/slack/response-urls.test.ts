@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { issueResponseUrl } from "../../../sandbox/slack/state/response-urls.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
 async function world() {
   let clock = 1_795_000_000_000;
-  const slack = await startSandboxSlack({ rateLimits: "off", now: () => clock });
+  const slack = await startSlack({ rateLimits: "off", now: () => clock });
   return {
     slack,
     issue: (more: { channelId?: string; source?: { ts: string; ephemeral: boolean } } = {}) =>

@@ -1,6 +1,7 @@
 import type { WebClient } from "@slack/web-api";
 import { App, HTTPReceiver, LogLevel, SocketModeReceiver } from "@slack/bolt";
-import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 
 const quiet = {
   debug: () => {},
@@ -78,7 +79,7 @@ export async function startBoltWorld(
   transport: Transport,
   listen: Parameters<typeof startSmallBot>[2],
 ) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startSlack({ rateLimits: "off" });
   const bot = await startSmallBot(slack, transport, listen);
   return {
     slack,

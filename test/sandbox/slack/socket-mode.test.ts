@@ -1,11 +1,12 @@
 import { WebSocket } from "undici";
 import { describe, expect, it } from "vitest";
 import { type Fields, fieldsOf } from "../../../sandbox/slack/fields.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () =>
-  startSandboxSlack({ rateLimits: "off", app: { ackTimeoutMs: 200, eventRetryDelaysMs: [0] } });
+  startSlack({ rateLimits: "off", app: { ackTimeoutMs: 200, eventRetryDelaysMs: [0] } });
 
 /** One Socket Mode connection that notes what it hears and acks it unless told not to. */
 async function connect(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { issueTrigger } from "../../../sandbox/slack/state/views.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { type Fields, fieldsOf, textOf } from "../../../sandbox/slack/fields.ts";
 import { callApi } from "./call-api.ts";
 
@@ -22,7 +22,7 @@ const modal = (blocks: Fields[] = [{ type: "divider" }], more: Fields = {}) => (
 
 async function world() {
   let clock = 1_795_000_000_000;
-  const slack = await startSandboxSlack({ rateLimits: "off", now: () => clock });
+  const slack = await startSlack({ rateLimits: "off", now: () => clock });
   const trigger = (fromViewId?: string) => issueTrigger(slack.workspace, "U0OLIVIA", fromViewId);
   return {
     slack,

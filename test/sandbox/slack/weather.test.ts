@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import type { Storm } from "../../../sandbox/slack/web-api/weather.ts";
 import { callApi } from "./call-api.ts";
 
 const post = "chat.postMessage";
 
 async function postIn(storm: Omit<Storm, "method">) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startSlack({ rateLimits: "off" });
   slack.weather.add({ method: post, times: 1, ...storm });
   const answer = await callApi(slack, post, { channel: "C01OPS", text: "hi" }).catch(
     (error: unknown) => String(error),
@@ -19,7 +19,7 @@ async function postIn(storm: Omit<Storm, "method">) {
 
 /** Whether each of 20 calls came through when every second one or so is refused. */
 async function outcomes() {
-  await using slack = await startSandboxSlack({ rateLimits: "off", weatherSeed: 7 });
+  await using slack = await startSlack({ rateLimits: "off", weatherSeed: 7 });
   slack.weather.add({ method: "*", kind: "error", error: "storm", probability: 0.5 });
   const results: unknown[] = [];
   for (let i = 0; i < 20; i++) results.push((await callApi(slack, "auth.test"))["ok"]);
@@ -77,7 +77,7 @@ describe("weather", () => {
   });
 
   it("hits only the calls it is meant for", async () => {
-    await using slack = await startSandboxSlack({ rateLimits: "off" });
+    await using slack = await startSlack({ rateLimits: "off" });
     const end = slack.weather.add({
       method: post,
       kind: "error",
@@ -95,7 +95,7 @@ describe("weather", () => {
 describe("rate limits", () => {
   it("let one message a second into a channel, with a short burst", async () => {
     let clock = 1_795_000_000_000;
-    await using slack = await startSandboxSlack({ now: () => clock });
+    await using slack = await startSlack({ now: () => clock });
     const to = (channel: string) => callApi(slack, post, { channel, text: "a" });
     for (let i = 0; i < 5; i++) expect(await to("C01OPS")).toMatchObject({ ok: true });
     expect(await to("C01OPS")).toMatchObject({
@@ -112,7 +112,7 @@ describe("rate limits", () => {
 
   it("let fifty edits a minute through for the whole workspace", async () => {
     let clock = 1_795_000_000_000;
-    await using slack = await startSandboxSlack({ now: () => clock });
+    await using slack = await startSlack({ now: () => clock });
     const { ts } = await callApi(slack, post, { channel: "C01OPS", text: "a" });
     const edit = () => callApi(slack, "chat.update", { channel: "C01OPS", ts, text: "b" });
     for (let i = 0; i < 50; i++) expect((await edit()).status).toBe(200);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () => startSandboxSlack({ rateLimits: "off" });
+const start = () => startSlack({ rateLimits: "off" });
 const post = "chat.postMessage";
 
 describe("the Web API", () => {

@@ -3,7 +3,7 @@ import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import {
   type Announce,
   type AnswerNotices,
@@ -37,7 +37,7 @@ interface Announcer {
 
 /** Announcers on one Redis and one Slack, each a process of its own as far as they know. */
 async function announcing() {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
   const log = silentLog();
   const started: Announcer[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { renderFeed } from "../../../src/digests/render-feed.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
@@ -17,7 +17,7 @@ const limits = (interval: number) => ({
 
 /** Processes on one Redis and one Slack, where a channel takes a message each `interval` (ms). */
 async function feeding(interval = 1) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
   const log = silentLog();
   const started: { close(deadlineMs: number): Promise<void> }[] = [];

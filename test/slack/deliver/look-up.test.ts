@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { postMessage } from "../../../sandbox/slack/state/messages.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createLookUp, metadataOf } from "../../../src/slack/deliver/look-up.ts";
@@ -9,7 +9,7 @@ import { createWeb } from "../../../src/slack/web.ts";
 const channelId = "C01OPS";
 
 async function looking(us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" })) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() });
   const lookUp = createLookUp({ web, us, log: silentLog() });
   const createdAt = Date.now();

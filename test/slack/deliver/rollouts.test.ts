@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
@@ -19,7 +19,7 @@ const fast = {
 
 /** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
 async function rollingOut({ channelId = "C01OPS" } = {}) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
   const log = silentLog();
   const rollouts = createRollouts(redis, key);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { isUploadUrl, uploadFile } from "../../../src/slack/deliver/upload.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { listenLocally } from "../receive/local-server.ts";
 
 async function startSlack() {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const web = createWeb({
     token: slack.app.botToken,
     apiUrl: slack.apiUrl,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
 import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";
@@ -24,7 +24,7 @@ async function peopleOfSandbox(
   groupIds: string[] = ["S01ONCALL", "S02LEADS"],
   shared?: SharedAnswer,
 ) {
-  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
   const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() });
   let time = 0;
   const people = createPeople({

@@ -1,4 +1,5 @@
-import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Log, createLog } from "../../../src/log/log.ts";
 import { createInteractions } from "../../../src/queue/interactions.ts";
 import { createQueues } from "../../../src/queue/queues.ts";
@@ -73,7 +74,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     heartbeatMs: options.heartbeatMs ?? 100,
     storeWithinMs: 500,
   });
-  const slack = beside?.slack ?? (await startSandboxSlack({ rateLimits: "off" }));
+  const slack = beside?.slack ?? (await startGatehouseSlack({ rateLimits: "off" }));
 
   const route: { is?: ReturnType<typeof createSlackApp>["route"] } = {};
   const server = await listenLocally((request, response) => {

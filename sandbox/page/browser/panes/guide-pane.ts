@@ -29,7 +29,7 @@ export function createGuidePane(spec: GuideSpec): Pane<[Seen, Guide | undefined]
       const signature = JSON.stringify([guide, seen.me.id]);
       if (!guide || signature === drawn) return;
       drawn = signature;
-      bar.say("Start here", "Gatehouse in a sandbox: nothing here is real");
+      bar.say("Start here", guide.subtitle);
       body.replaceChildren(
         section(
           "Three things to try",

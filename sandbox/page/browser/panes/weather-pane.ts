@@ -29,6 +29,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
     },
     icon("close"),
   );
+  const strangersHint = el("p", { class: "about-strangers" });
   const head = el("th", {}, el("span", { class: "unseen" }, "Someone else"));
   const node = el(
     "aside",
@@ -63,11 +64,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
         ),
         vms,
       ),
-      el(
-        "p",
-        { class: "about-strangers" },
-        "⋯ changes a VM behind Gatehouse's back. Request a restore of db-1, put another VM under its name, approve: the restore is canceled, the other VM untouched.",
-      ),
+      strangersHint,
       el("h3", {}, "What can be broken"),
       switches,
       calm,
@@ -89,6 +86,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
       calm.disabled = broken === 0;
       node.hidden = !forecast || !open;
       if (node.hidden || !forecast) return;
+      strangersHint.textContent = forecast.aboutStrangers;
       drawKeyed(
         switches,
         forecast.switches.map((one) => listSwitch(one, spec)),
@@ -126,14 +124,7 @@ function listSwitch(one: Switch, { turn, write }: WeatherSpec): Keyed {
         "div",
         {},
         el("label", { id, for: leverId }, el("b", {}, one.label)),
-        el(
-          "p",
-          {},
-          "Try ",
-          drawTry({ as: "olivia", channel: "ops", ...one }, write),
-          " ",
-          one.holds,
-        ),
+        el("p", {}, "Try ", drawTry(one, write), " ", one.holds),
       ),
     );
   };
@@ -171,7 +162,7 @@ function listVm(vm: SeenVm, { turn }: WeatherSpec): Keyed {
         type: "button",
         class: "icon-button",
         "aria-label": `Someone else changes ${vm.name} in ${vm.project}`,
-        title: "Someone else changes it, behind Gatehouse's back",
+        title: "Someone else changes it, behind the app's back",
         "aria-haspopup": "menu",
         "data-focus": `vm ${vm.id}`,
         onclick: () =>

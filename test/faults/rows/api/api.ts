@@ -5,7 +5,7 @@ import {
   propose,
   sendAlert,
   stateOfProposal,
-} from "../../../../sandbox/programs.ts";
+} from "../../../../demo/programs.ts";
 import { looking } from "../../../support/looking.ts";
 import { startSentinels } from "../../../support/redis-nodes.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";

@@ -3,7 +3,7 @@ import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
 import { demoPace } from "./demo-world.ts";
-import { sandboxRoots } from "./evidence/vendors.ts";
+import { sandboxRoots } from "../sandbox/evidence/index.ts";
 import { start } from "../src/start/start.ts";
 
 /**

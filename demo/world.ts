@@ -1,7 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parse } from "yaml";
 import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
@@ -9,20 +8,16 @@ import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/start/start.ts";
 import {
+  evidenceWeather,
+  type EvidenceWeatherName,
   type SandboxCompute,
   type SandboxComputeOptions,
   startSandboxCompute,
-} from "./compute/start-sandbox-compute.ts";
-import { evidenceWeather, type EvidenceWeatherName } from "./compute/evidence-weather.ts";
-import { type Platform, sandboxRoots, writeEndorsements } from "./evidence/vendors.ts";
-import { type RedisServer, startRedis } from "./ensure-redis.ts";
-import { fieldsOf, listOf, textOf } from "./slack/fields.ts";
-import {
-  type SandboxSlack,
-  type SandboxSlackOptions,
-  startSandboxSlack,
-} from "./slack/sandbox-slack.ts";
-import type { AppSettings } from "./slack/state/app-settings.ts";
+} from "../sandbox/compute/index.ts";
+import { type RedisServer, startRedis } from "../sandbox/ensure-redis.ts";
+import { type Platform, sandboxRoots, writeEndorsements } from "../sandbox/evidence/index.ts";
+import type { SandboxSlack, SandboxSlackOptions } from "../sandbox/slack/index.ts";
+import { startGatehouseSlack } from "./gatehouse-slack.ts";
 
 export interface WorldOptions {
   compute?: SandboxComputeOptions;
@@ -66,27 +61,6 @@ export interface World extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const manifestFile = new URL("../manifest.yml", import.meta.url);
-
-/** What the app's manifest says of scopes, events, commands, and of its messages tab. */
-function settingsOf(manifest: unknown): Partial<AppSettings> {
-  const features = fieldsOf(fieldsOf(manifest)["features"]);
-  const scopes = fieldsOf(fieldsOf(fieldsOf(manifest)["oauth_config"])["scopes"])["bot"];
-  const events = fieldsOf(fieldsOf(fieldsOf(manifest)["settings"])["event_subscriptions"]);
-  const textsOf = (list: unknown) => (Array.isArray(list) ? list.map((one) => textOf(one)) : []);
-  return {
-    scopes: textsOf(scopes),
-    events: textsOf(events["bot_events"]),
-    messagesTabReadOnly: fieldsOf(features["app_home"])["messages_tab_read_only_enabled"] === true,
-    commands: listOf(features["slash_commands"]).map((command) => ({
-      name: textOf(command["command"]),
-      description: textOf(command["description"]),
-      usageHint: textOf(command["usage_hint"]),
-      shouldEscape: command["should_escape"] === true,
-    })),
-  };
-}
-
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async () => {
@@ -97,14 +71,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   try {
     const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-world-"));
     closers.push(() => rm(folder, { recursive: true, force: true }));
-    const manifest: unknown = parse(await readFile(manifestFile, "utf8"));
     const [redis, compute, slack] = await Promise.all([
       options.redisUrl === undefined ? startRedis() : undefined,
       startSandboxCompute(options.compute),
-      startSandboxSlack({
-        ...options.slack,
-        app: { ...settingsOf(manifest), ...options.slack?.app },
-      }),
+      startGatehouseSlack(options.slack),
     ]);
     if (redis) closers.push(() => redis.stop());
     closers.push(

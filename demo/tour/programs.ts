@@ -1,8 +1,7 @@
+import { type SeenMessage, wordsIn } from "../../sandbox/slack/acts/index.ts";
 import { connectAgent, dataOf } from "../agent.ts";
 import { pinnedOfWeb2 } from "../demo-world.ts";
 import { agentToken, propose, proposalAt, sendAlert } from "../programs.ts";
-import { wordsIn } from "../slack/describe-seen.ts";
-import type { SeenMessage } from "../slack/seen.ts";
 import type { Tour } from "./tour.ts";
 
 const apiPortOf = ({ world }: Tour) => world.processes.find((one) => one.apiPort)?.apiPort ?? 0;

@@ -1,6 +1,9 @@
-import type { EvidenceWeatherName } from "../compute/evidence-weather.ts";
-import { ledgerImage } from "../compute/seed.ts";
-import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
+import {
+  type EvidenceWeatherName,
+  ledgerImage,
+  type SandboxCompute,
+} from "../sandbox/compute/index.ts";
+import type { Lever } from "../sandbox/page/index.ts";
 
 const vm = "ledger-1";
 
@@ -11,7 +14,7 @@ export function evidenceLevers({
 }: {
   compute: SandboxCompute;
   endorse: (weather: EvidenceWeatherName) => Promise<void>;
-}): readonly Lever[] {
+}): readonly Omit<Lever, "as" | "channel">[] {
   if (Object.values(compute.truth().vms).every(({ name }) => name !== vm)) return [];
   const machine = (weather: EvidenceWeatherName): Pick<Lever, "isOn" | "turn"> => {
     let on = false;
@@ -52,14 +55,4 @@ export function evidenceLevers({
       },
     },
   ];
-}
-
-/** A switch of the page: what it breaks, what to try, and what should hold. */
-export interface Lever {
-  id: string;
-  label: string;
-  text: string;
-  holds: string;
-  isOn(): boolean;
-  turn(on: boolean): Promise<void> | void;
 }

@@ -1,6 +1,10 @@
-import type { FormValues, PersonActions } from "../slack/actions.ts";
-import { describeMessage, wordsIn } from "../slack/describe-seen.ts";
-import type { SeenMessage } from "../slack/seen.ts";
+import {
+  describeMessage,
+  type FormValues,
+  type PersonActions,
+  type SeenMessage,
+  wordsIn,
+} from "../../sandbox/slack/acts/index.ts";
 import type { World } from "../world.ts";
 
 /** What a step of the tour can do, see and claim. Whatever it does is printed; what doesn't hold ends the tour. */

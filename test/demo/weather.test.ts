@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { demoGuide } from "../../../sandbox/demo-guide.ts";
-import { demoWorld } from "../../../sandbox/demo-world.ts";
-import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
-import { type Page, startPage } from "../../../sandbox/page/page.ts";
-import { apiEnv, apiPolicy } from "../../../sandbox/programs.ts";
-import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
-import { seedLedger } from "../../../sandbox/compute/seed.ts";
-import { startWorld, type World } from "../../../sandbox/world.ts";
-import { commands } from "../../../src/commands/index.ts";
-import { parseCommand } from "../../../src/registry/parse.ts";
-import { testPace, testPolicy } from "../../support/start-world.ts";
+import { demoGuide } from "../../demo/guide.ts";
+import { demoWorld } from "../../demo/demo-world.ts";
+import { startKillableWorker } from "../../demo/killable-worker.ts";
+import { createDemoWeather } from "../../demo/weather.ts";
+import { type Killable, killableRedis } from "../../sandbox/killable.ts";
+import { type Page, startPage } from "../../sandbox/page/page.ts";
+import { apiEnv, apiPolicy } from "../../demo/programs.ts";
+import type { PageWeather } from "../../sandbox/page/weather.ts";
+import { seedLedger } from "../../sandbox/compute/seed.ts";
+import { startWorld, type World } from "../../demo/world.ts";
+import { commands } from "../../src/commands/index.ts";
+import { parseCommand } from "../../src/registry/parse.ts";
+import { testPace, testPolicy } from "../support/start-world.ts";
 
 /** A process starts in a second, and on a busy machine in ten. */
 const patienceMs = 60_000;
@@ -35,7 +37,7 @@ describe("the weather of the page", () => {
     if (!world.redis) throw new Error("no Redis of its own");
     redis = killableRedis(world.redis);
     worker = await startKillableWorker(world.env, () => undefined);
-    weather = createPageWeather({ ...world, redis, worker });
+    weather = createDemoWeather({ ...world, redis, worker });
     page = await startPage({ slack: world.slack, weather, guide: demoGuide });
   }, patienceMs);
   afterAll(async () => {
@@ -127,7 +129,7 @@ describe("the weather of the page", () => {
     const ids = (of: PageWeather) => of.now().switches.map(({ id }) => id);
     expect(ids(weather)).not.toContain("image");
     seedLedger(world.compute.edit);
-    const demo = createPageWeather({ ...world, redis, worker });
+    const demo = createDemoWeather({ ...world, redis, worker });
     expect(ids(demo)).toEqual(expect.arrayContaining(["image", "debugging", "lists"]));
   });
 

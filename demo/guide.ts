@@ -1,7 +1,8 @@
-import type { Guide } from "./page/around.ts";
+import type { Guide } from "../sandbox/page/index.ts";
 
 /** What the demo's first screen says. What each may do is the policy in `demo-world.ts`, in words. */
 export const demoGuide: Guide = {
+  subtitle: "Gatehouse in a sandbox: nothing here is real",
   about:
     "Two teams share this Gatehouse: payments in #ops, search in #search. Everyone sees what belongs to neither.",
   people: [

@@ -1,8 +1,9 @@
-import { demoGuide } from "./demo-guide.ts";
+import { killableRedis } from "../sandbox/killable.ts";
+import { startPage } from "../sandbox/page/index.ts";
 import { demoWorld } from "./demo-world.ts";
-import { killableRedis, startKillableWorker } from "./killable.ts";
-import { startPage } from "./page/page.ts";
-import { createPageWeather } from "./page/weather.ts";
+import { demoGuide } from "./guide.ts";
+import { startKillableWorker } from "./killable-worker.ts";
+import { createDemoWeather } from "./weather.ts";
 import { startWorld } from "./world.ts";
 
 /** `npm run demo`: a whole world on this machine and its page; Ctrl-C stops everything. */
@@ -25,7 +26,7 @@ const worker = await startKillableWorker(world.env, onLog);
 const page = await startPage({
   slack: world.slack,
   guide: demoGuide,
-  weather: createPageWeather({ ...world, redis, worker }),
+  weather: createDemoWeather({ ...world, redis, worker }),
 });
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
 process.stdout.write(`

@@ -1,4 +1,4 @@
-import { wordsIn } from "../slack/describe-seen.ts";
+import { wordsIn } from "../../sandbox/slack/acts/index.ts";
 import type { Tour } from "./tour.ts";
 
 const people = ({ world }: Tour) => ({

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import type { Tour } from "./tour.ts";
 
 const restarted = ({ world }: Tour) =>
@@ -9,7 +10,7 @@ const restarted = ({ world }: Tour) =>
 
 /** A worker as a process of its own, so that it can be killed like one. */
 function spawnWorker({ world, lines }: Tour, folder: string): ChildProcess {
-  const child = spawn(process.execPath, ["sandbox/demo-worker.ts"], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../worker.ts")], {
     env: {
       ...world.env,
       PATH: process.env["PATH"],

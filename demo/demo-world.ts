@@ -1,11 +1,7 @@
 import { type Pace, usualPace } from "../src/config/policy-schema.ts";
-import { launchMeasurement } from "./compute/records.ts";
-import { ledgerImage, seedLedger } from "./compute/seed.ts";
+import { launchMeasurement, ledgerImage, seedLedger } from "../sandbox/compute/index.ts";
+import { addChannel, addPerson, seedDemo, type Workspace } from "../sandbox/slack/index.ts";
 import { apiEnv, apiPolicy } from "./programs.ts";
-import { addChannel } from "./slack/state/channels.ts";
-import { addPerson } from "./slack/state/people.ts";
-import { seedDemo } from "./slack/state/seed.ts";
-import type { Workspace } from "./slack/state/workspace.ts";
 import type { WorldOptions } from "./world.ts";
 
 /**

@@ -1,0 +1,106 @@
+import type { EvidenceWeatherName, SandboxCompute } from "../sandbox/compute/index.ts";
+import type { Killable } from "../sandbox/killable.ts";
+import {
+  createPageWeather,
+  killProcess,
+  type Lever,
+  type PageWeather,
+  stopSlack,
+  strikeCompute,
+} from "../sandbox/page/index.ts";
+import type { SandboxSlack } from "../sandbox/slack/index.ts";
+import { evidenceLevers } from "./evidence-levers.ts";
+import { sendAlert } from "./programs.ts";
+
+/** What can be turned on and off around Gatehouse, each with what to try and what should hold. */
+export function createDemoWeather(world: {
+  compute: SandboxCompute;
+  slack: SandboxSlack;
+  redis: Killable;
+  worker: Killable;
+  endorse: (weather: EvidenceWeatherName) => Promise<void>;
+  /** Where programs reach Gatehouse. */
+  processes: readonly { apiPort: number | undefined }[];
+}): PageWeather {
+  const { compute, slack } = world;
+  const levers: readonly Omit<Lever, "as" | "channel">[] = [
+    {
+      id: "slow",
+      label: "Slow service: 2 s for an answer",
+      text: "/vm restart web-2",
+      holds: "Slack is answered at once; web-2 restarts once.",
+      ...strikeCompute(compute, { match: "*", slowMs: 2000 }),
+    },
+    {
+      id: "busy",
+      label: "Busy service: 429 to everything",
+      text: "/vm restart web-2",
+      holds: "Gatehouse waits. Turn it off: it goes on by itself, once.",
+      ...strikeCompute(compute, { match: "*", status: 429, retryAfter: 2 }),
+    },
+    {
+      id: "broken",
+      label: "Broken service: 500 to each change",
+      text: "/vm start gpu-1",
+      holds: "Not sent again blindly: Gatehouse says only what reads prove.",
+      ...strikeCompute(compute, { match: "writes", status: 500 }),
+    },
+    {
+      id: "lost",
+      label: "Lost answers: done, but no answer comes",
+      text: "/vm restart db-1",
+      holds: "Gatehouse checks. The count goes up by one, not two.",
+      ...strikeCompute(compute, { match: "writes", lost: "after" }),
+    },
+    {
+      id: "slack",
+      label: "Slack's API down",
+      text: "/vm restart web-2",
+      holds: "Turn it off: the result is posted, once.",
+      ...stopSlack(slack),
+    },
+    {
+      id: "redis",
+      label: "Redis killed (kill -9)",
+      text: "/vm restart web-2",
+      holds: "Refused, nothing done. Turn it off: nothing is missing.",
+      ...killProcess(world.redis),
+    },
+    {
+      id: "worker",
+      label: "Worker killed (kill -9)",
+      text: "/vm restart web-2",
+      holds: "The request is kept. Turn it off: a new worker runs it, once.",
+      ...killProcess(world.worker),
+    },
+    {
+      id: "alert",
+      label: "An alert fires: web-2's CPU is high",
+      text: "/gatehouse digest now",
+      holds: "#ops shows it, with buttons that act on web-2. Turn it off: it has ended.",
+      ...firing(() => world.processes.find(({ apiPort }) => apiPort)?.apiPort ?? 0, "web-2"),
+    },
+    ...evidenceLevers(world),
+  ];
+  return createPageWeather({
+    compute,
+    levers: levers.map((lever) => ({ as: "olivia", channel: "ops", ...lever })),
+    aboutStrangers:
+      "⋯ changes a VM behind Gatehouse's back. Request a restore of db-1, put another VM under its name, approve: the restore is canceled, the other VM untouched.",
+  });
+}
+
+function firing(apiPort: () => number, vm: string): Pick<Lever, "isOn" | "turn"> {
+  let startsAt: string | undefined;
+  return {
+    isOn: () => startsAt !== undefined,
+    async turn(on) {
+      const now = new Date().toISOString();
+      await sendAlert(
+        apiPort(),
+        on ? { vm, startsAt: now } : { vm, startsAt: startsAt ?? now, endsAt: now },
+      );
+      startsAt = on ? now : undefined;
+    },
+  };
+}
