@@ -22,7 +22,8 @@ import {
   sentence,
   when,
 } from "../messages/message.ts";
-import { askOnce, isToConfirm, protection } from "../policy/refusal.ts";
+import { isProtected } from "../policy/permit.ts";
+import { askOnce, isToConfirm } from "../policy/refusal.ts";
 import {
   calledName,
   type ChangeCommand,
@@ -250,7 +251,7 @@ function controlsOf(
     if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
     if (refused?.has(command.name)) return [];
     const { protect = [] } = policy;
-    if (isChange(command) && protection({ protect }, { command, targets: [target] })) return [];
+    if (isChange(command) && isProtected({ command, targets: [target] }, { protect })) return [];
     const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
     const spec = { label, action: `alert:${dottedName(command)}`, value };
     const button = askOnce(spec, command, target, policy);

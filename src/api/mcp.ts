@@ -13,7 +13,7 @@ import * as z from "zod";
 import { version } from "../config/version.ts";
 import { UserError } from "../errors.ts";
 import { plain } from "../messages/message.ts";
-import { mayRun } from "../policy/refusal.ts";
+import { mayRun } from "../policy/permit.ts";
 import { isChange, usageOf } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
@@ -190,7 +190,8 @@ function proposeTool(
 ): Tool {
   const isOffered = (command: (typeof commands)[number]) => {
     if (!isChange(command) || !caller) return isChange(command);
-    if ("person" in caller) return mayRun({ policy, ourTeamId, person: caller.person, command });
+    if ("person" in caller)
+      return mayRun({ person: caller.person, command }, { policy, ourTeamId });
     return mayPropose(caller.rule, command);
   };
   const usages = commands.filter(isOffered).map((command) => usageOf(command).slice(1));

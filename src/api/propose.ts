@@ -4,6 +4,7 @@ import * as z from "zod";
 import { UserError } from "../errors.ts";
 import { plain, plainWords } from "../messages/message.ts";
 import { channelOfProject, scopeOfChannel } from "../policy/access.ts";
+import { type Asking, type ServiceAsking, approvalsFor, serviceMayAsk } from "../policy/permit.ts";
 import { isRunIn, ownerOf, renamed } from "../policy/refusal.ts";
 import { type Unrunnable, forbiddenToAll, withoutPeople } from "../policy/unrunnable.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../registry/define.ts";
@@ -19,10 +20,10 @@ import { newRequestId } from "../requests/journal/journal.ts";
 import { headline } from "../requests/render/render-result.ts";
 import { withSnapshotId } from "../requests/submit/resolve-snapshot.ts";
 import { resolveOne, resolveSeveral } from "../requests/submit/resolve-targets.ts";
-import { authorize, noteRefusal } from "../slack/conversation/authorize.ts";
+import { authorize, authorizeTargets, noteRefusal } from "../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../slack/conversation/dialog-facts.ts";
 import { type GatewayContext, changeNamed } from "../slack/conversation/gateway-context.ts";
-import { neededApprovals } from "../slack/conversation/needed-approvals.ts";
+import { restoringOf } from "../slack/conversation/permit-by-facts.ts";
 import {
   type ProposalRecord,
   type Proposer,
@@ -133,20 +134,23 @@ async function readChange(
       "Only a change can be proposed, without --break-glass.",
     );
   const { command } = invocation;
-  await refuseUnlessListed(caller, invocation, gateway);
-  const target = await oneTarget(invocation, gateway);
-  await refuseUnlessListed(caller, invocation, gateway, target);
-  const asked = { command, input: invocation.input, targets: [target], channelId: "" };
-  if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
+  const { input: written } = invocation;
+  const asker = await askFor(caller, invocation, gateway);
+  const target = await oneTarget(asker, invocation, gateway);
+  if ("service" in caller && !mayPropose(caller.rule, command, target, written))
+    await refuseUnlisted(caller, invocation, gateway, target);
+  if ("command" in asker) await authorizeTargets(asker, { targets: [target] }, gateway);
+  const asked = { command, targets: [target] };
   const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
   const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  const exact = await withSnapshotId(command, invocation.input, target, gateway);
+  const exact = await withSnapshotId(command, written, target, gateway);
   const input = withTarget(command, exact, target);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const facts = { ...unread(target, input), vms, snapshots: ofVm };
   const judged = { ...asked, input, policy, ourTeamId, vmNames: vms.map(({ name }) => name) };
-  const needed = neededApprovals(command, facts, gateway);
+  const restoring = restoringOf(facts, gateway.now());
+  const needed = approvalsFor({ ...judged, restoring }, gateway);
   const runner = "person" in caller ? caller.person.id : undefined;
   const never =
     forbiddenToAll(judged) ??
@@ -181,14 +185,27 @@ async function snapshotProblem(
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
-async function refuseUnlessListed(
+/** Before any name is looked up. Throws Problem, and Refused. */
+async function askFor(
   caller: Caller,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<Asking<ChangeCommand> | ServiceAsking> {
+  const { command, input } = invocation;
+  const person = asPerson(caller);
+  if ("person" in caller) return authorize({ command, input, person, channelId: "" }, gateway);
+  const asking = serviceMayAsk(person, caller.rule, command);
+  return asking ?? refuseUnlisted(caller, invocation, gateway);
+}
+
+/** Because gatehouse.yml doesn't let this service propose it: on this target, or on any. */
+async function refuseUnlisted(
+  caller: ServiceCaller,
   { command, input }: ChangeInvocation,
   gateway: GatewayContext,
   ...targets: Target[]
-): Promise<void> {
+): Promise<never> {
   const [target] = targets;
-  if ("person" in caller || mayPropose(caller.rule, command, target, input)) return;
   const rule = `${proposerName(caller)}.propose`;
   const [newly] = mayPropose(caller.rule, command, target)
     ? renamed({ command, targets, input })
@@ -197,7 +214,7 @@ async function refuseUnlessListed(
   const on = target?.name ? ` on ${target.name}${because}` : "";
   const title = `${caller.service} may not propose /${command.name}${on}.`;
   const why = wrong(title, `\`${rule}\` in gatehouse.yml says what it may.`, { status: 403 });
-  await refuseNoted(caller, { command, targets }, rule, gateway, why);
+  return refuseNoted(caller, { command, targets }, rule, gateway, why);
 }
 
 /** Records in the audit trail by which rule. Throws `why`. */
@@ -213,8 +230,13 @@ async function refuseNoted(
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
-async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext): Promise<Target> {
-  if (!(await resolveSeveral(invocation, gateway))) return resolveOne(invocation, gateway);
+async function oneTarget(
+  asker: Asking | ServiceAsking,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<Target> {
+  const several = await resolveSeveral(asker, invocation, gateway);
+  if (!several) return resolveOne(asker, invocation, gateway);
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 

@@ -6,6 +6,7 @@ import type { Subscriptions } from "../digests/subscriptions.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
+import type { Asking, ServiceAsking } from "../policy/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -50,6 +51,8 @@ export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "cha
 
 /** What a read command answers from. */
 export interface ReadContext extends Surroundings {
+  /** The right by which names are looked up. */
+  asking: Asking | ServiceAsking;
   person: Person;
   /** Empty where there is no channel. */
   channelId: string;

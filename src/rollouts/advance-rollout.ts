@@ -2,6 +2,7 @@ import { gateRefusal } from "../attestation/appraise.ts";
 import { statusFacts } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { duration } from "../messages/message.ts";
+import { permitInRollout } from "../policy/permit.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
@@ -191,29 +192,24 @@ async function begin(
 
 /** Submits one target; idempotent, because the ID is given. Returns the ID of its request, or of an equal recent one. */
 export async function submitTarget(
-  { record, delivered, state }: StoredRollout,
+  rollout: StoredRollout,
   requestId: string,
   target: Target,
   command: ChangeCommand,
   { workerContext }: Pick<RolloutContext, "workerContext">,
 ): Promise<string> {
-  const { requester, channelId, policyVersion } = record;
+  const { record, delivered, state } = rollout;
+  const { id, policyVersion } = record;
   const threadTs = record.threadTs ?? delivered.card?.ts;
   const { staleAfterMs } = workerContext.policy.timing;
   // A rollout that ends submits it only to cancel it: it must not run meanwhile
   const held = state === "ending" ? { staleAfterMs: -1, isHeld: true } : {};
-  const submission = {
-    command,
-    input: withTarget(command, record.input, target),
-    target,
-    person: { ...requester, kind: "member", groups: [] },
-    channelId,
-    origin: { kind: "rollout", rollout: record.id, request: requestId },
-    id: requestId,
-    ...(threadTs ? { threadTs } : {}),
-  } as const;
+  const input = withTarget(command, record.input, target);
+  const permit = permitInRollout(rollout, { command, target, input }, workerContext);
+  const origin = { kind: "rollout", rollout: id, request: requestId } as const;
+  const details = { id: requestId, ...(threadTs ? { threadTs } : {}) };
   const by = { ...workerContext, policyVersion, staleAfterMs, ...held };
-  return (await submit(submission, by)).id;
+  return (await submit(permit, origin, details, by)).id;
 }
 
 /**

@@ -15,12 +15,8 @@ import { withJson } from "../api/describe.ts";
 import { UserError, messageOf } from "../errors.ts";
 import { counted } from "../messages/message.ts";
 import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
-import {
-  type VoteNeed,
-  decide as decideAsked,
-  mayNeedApproval,
-  operationsOf,
-} from "../policy/approval-rule.ts";
+import { type VoteNeed, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
+import { askAndPermit } from "../policy/permit.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import {
   type Command,
@@ -228,8 +224,9 @@ function decide(asked: Question, file: PolicyFile) {
   const input = newName === undefined ? {} : { name: newName };
   if (who.startsWith("services.")) return decideForService(who, { command, targets, input }, file);
   const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
-  const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
-  const { refused: no, needed } = decideAsked(whole);
+  const question = { person, command, input, channelId };
+  const answer = askAndPermit(question, { targets, vmNames }, { policy, ourTeamId });
+  const { refused: no, permit } = answer;
   const unasked = { approvals: 0, votes: [] };
   if (no) {
     // Whoever reads the file may know what a person in Slack isn't told
@@ -239,7 +236,7 @@ function decide(asked: Question, file: PolicyFile) {
   }
   const by = allowedBy(asked, command, targets, file);
   if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
-  const { required, votes, why, index } = needed;
+  const { required, votes, why, index } = permit.approvals;
   // Where a rule names who votes, its reason has the line
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;

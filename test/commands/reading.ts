@@ -5,6 +5,7 @@ import {
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
+import { help } from "../../src/commands/gatehouse/help.ts";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
@@ -24,6 +25,7 @@ import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
 import { called } from "../requests/asking.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
+import { askingFor } from "../support/permits.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** The parts of the world that commands which only read look at: the service, its inventory, the snapshots we know. */
@@ -86,8 +88,10 @@ export async function startReading(
   const policy = usual;
   const told: string[] = [];
 
+  const asking = askingFor(help, person("U0VERA"));
   const context: ReadContext = {
-    person: person("U0VERA"),
+    asking,
+    person: asking.person,
     channelId: "C01OPS",
     ourTeamId,
     isShared: false,
@@ -117,7 +121,7 @@ export async function startReading(
         void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
     }),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
-    resolve: (kind, words) => resolveTarget(kind, words, inventory),
+    resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: () => true,
     nameOf: () => undefined,
     learnNames: async () => undefined,

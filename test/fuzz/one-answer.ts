@@ -8,7 +8,8 @@ import { createAlerts } from "../../src/alerts/alerts.ts";
 import { createProposals } from "../../src/proposals/proposals.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { decide, operationsOf } from "../../src/policy/approval-rule.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
+import { refusal } from "../../src/policy/refusal.ts";
 import {
   type Command,
   type Target,
@@ -213,7 +214,7 @@ async function byTheRules(
   const input = inputOf(one, target && whole(target));
   const vmNames = await namesWithin(targets, { inventory });
   const asked = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
-  return decide(asked).refused === undefined;
+  return refusal(asked) === undefined;
 }
 
 function waysToAsk(one: Triple, target: Target | undefined): Record<string, Way> {

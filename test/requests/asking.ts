@@ -1,8 +1,8 @@
 import { restart } from "../../src/commands/vm/restart.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
-import type { Person } from "../../src/registry/invocation.ts";
-import type { Target } from "../../src/registry/define.ts";
+import type { Input, Person } from "../../src/registry/invocation.ts";
+import type { ChangeCommand, Target } from "../../src/registry/define.ts";
 import {
   type Call,
   type Reads,
@@ -16,8 +16,10 @@ import {
 } from "../../src/requests/journal/stage.ts";
 import type { RequestIn, StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { type Journal, type Moved, newNonce } from "../../src/requests/journal/journal.ts";
-import { submit, type Submission } from "../../src/requests/submit/submit.ts";
+import type { Origin } from "../../src/requests/journal/origin.ts";
+import { submit, type Details } from "../../src/requests/submit/submit.ts";
 import { policyOf } from "../policy/sample.ts";
+import { permitFor, type WantedApprovals } from "../support/permits.ts";
 
 export const ourTeamId = "T0OURS";
 
@@ -55,6 +57,27 @@ export function vmTarget(name: string, over: Partial<Target> = {}): Target {
 
 let asked = 0;
 
+/** What somebody asked for, and is permitted. */
+export interface Submission extends Omit<Details, "forApprovers" | "channelId"> {
+  command: ChangeCommand;
+  input: Input;
+  target: Target;
+  person: Person;
+  channelId: string;
+  origin: Origin;
+  breakGlass?: boolean;
+  /** Without it, the request runs at once. */
+  approval?: WantedApprovals & NonNullable<Details["forApprovers"]>;
+}
+
+/** One approval, of these people and groups. */
+export const oneOf = (from: readonly string[]): NonNullable<Submission["approval"]> => ({
+  required: 1,
+  votes: [{ from, required: 1 }],
+  expiresMs: 60_000,
+  evidence: [["Current status", "RUNNING"]],
+});
+
 /** A restart that needs approvals; each call is another ask. */
 export function restartOf(
   target: Target,
@@ -71,7 +94,6 @@ export function restartOf(
     approval: {
       required: 1,
       expiresMs: 60_000,
-      why: "the rule",
       evidence: [["Current status", "RUNNING"]],
     },
     ...over,
@@ -173,15 +195,22 @@ export async function interaction<S extends Submission>(
   store: Journal,
   submission: S,
 ): Promise<RequestIn<FirstState<S>>> {
-  const made = await submit(submission, {
-    store,
-    policy,
-    policyVersion: "v1",
-    staleAfterMs: 60_000,
-  });
+  const { command, input, target, person, channelId, origin, breakGlass, approval, ...more } =
+    submission as Submission;
+  const basis = breakGlass ? ({ kind: "break-glass" } as const) : undefined;
+  const question = { command, input, target, person, channelId, ...(basis ? { basis } : {}) };
+  const permit = permitFor({ ...question, approvals: approval }, policy);
+  const {
+    required: _n,
+    votes: _who,
+    expiresMs: _ms,
+    ...forApprovers
+  } = approval ?? { evidence: [] };
+  const details = { ...more, ...(approval ? { forApprovers } : {}) };
+  const by = { store, policy, policyVersion: "v1", staleAfterMs: 60_000 };
+  const made = await submit(permit, origin, details, by);
   const request = requestIn(await store.get(made.id), "draft", "authorized");
-  const isDraft = submission.approval !== undefined;
-  return requestIn(request, isDraft ? "draft" : "authorized") as RequestIn<FirstState<S>>;
+  return requestIn(request, approval ? "draft" : "authorized") as RequestIn<FirstState<S>>;
 }
 
 interface StoredInteraction {

@@ -16,6 +16,7 @@ function rollout(id: string): StoredRollout {
       policyVersion: "v1",
     },
     state: "running",
+    targets: [vmTarget("web-1")],
     delivered: { said: {}, card: { channelId: "C01OPS", ts: "1.1" }, isElsewhere: false },
   } as unknown as StoredRollout;
 }

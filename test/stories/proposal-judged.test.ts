@@ -384,6 +384,21 @@ describe("the snapshot of a restore is judged again at the press", () => {
   });
 });
 
+describe("a target that became protected since", () => {
+  it("is refused to whoever runs it, and whoever had the right dismisses it (decision 166)", async () => {
+    await using world = await startApi(everything);
+    const { card, state } = await cardOf(world, "vm stop web-2");
+    await reload(world, (file) => file.replace('protect: ["vault-*"]', 'protect: ["web-*"]'));
+    await world.olivia.presses("Run", { in: card });
+    await hears(world.olivia, "ops", /web-2 is protected/);
+    expect(await state()).toBe("open");
+    await world.olivia.presses("Dismiss", { in: card });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await world.olivia.submits({ Reason: "it is protected now" });
+    await expect.poll(state).toBe("dismissed");
+  });
+});
+
 describe("a target whose name isn't known at the press", () => {
   const byName = policyWith('{ operations: ["vm.snapshot"], targets: ["payments/db-*"] }');
   const late =

@@ -54,7 +54,8 @@ export const attest = defineCommand({
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) {
-      const vms = await vmsNamed(words.split(",").filter(Boolean), context.inventory);
+      const { asking, inventory } = context;
+      const vms = await vmsNamed(asking, words.split(",").filter(Boolean), inventory);
       return attestFleet(words, vms, evidence === true, context);
     }
     const vm = await context.resolve("vm", words);

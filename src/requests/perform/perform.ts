@@ -1,4 +1,5 @@
 import { during, workOnRequest } from "../../log/traces.ts";
+import { permitSafetySnapshot } from "../../policy/permit.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
 import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
@@ -320,20 +321,10 @@ async function submitSnapshot(
   const { record } = request;
   const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
   if (!snapshot) return undefined;
-  const { id, teamId, name } = record.requester;
-  const submitted = await submit(
-    {
-      command: snapshot,
-      input: { vm: record.target.id, name: `before-${record.id}` },
-      target: record.target,
-      person: { id, teamId, name, kind: "member", groups: [] },
-      channelId: record.channelId,
-      origin: { kind: "safety", request: record.id },
-      // An emergency's snapshot runs with the emergency's right
-      ...(record.breakGlass ? { breakGlass: true } : {}),
-    },
-    { ...by, staleAfterMs: by.policy.timing.staleAfterMs },
-  );
+  const permit = permitSafetySnapshot(record, snapshot, by);
+  const origin = { kind: "safety", request: record.id } as const;
+  const { staleAfterMs } = by.policy.timing;
+  const submitted = await submit(permit, origin, {}, { ...by, staleAfterMs });
   return submitted.id;
 }
 

@@ -21,7 +21,7 @@ import {
   section,
 } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../policy/access.ts";
-import { mayRun } from "../../policy/refusal.ts";
+import { mayRun } from "../../policy/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { waitsFor } from "../../requests/journal/open-seats.ts";
@@ -224,7 +224,7 @@ async function troubleRow(
   const [look, change] = [show, restart].map((command) =>
     !refused.has(command.name) &&
     (command === show || vm.status === "ERROR") &&
-    mayRun({ policy, person, ourTeamId, command, targets: [target] })
+    mayRun({ person, command, targets: [target] }, { policy, ourTeamId })
       ? targetButton(command, {}, target, policy)
       : undefined,
   );

@@ -6,7 +6,7 @@ import { deedOf } from "../../requests/render/asking.ts";
 import { textAt } from "../json.ts";
 import type { Press, ViewSubmission } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { authorize } from "./authorize.ts";
+import { authorizeStop } from "./authorize.ts";
 import { modal, reasonInput } from "./form-view.ts";
 import { type Act, type BeforeAck, personOf } from "./gateway-context.ts";
 import { openOr } from "./reply-with-error.ts";
@@ -45,8 +45,8 @@ async function authorizeDismissal(
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
   const { target, input, channelId } = proposal.record;
-  const stop = { command, input, targets: [target], person, channelId, isStop: true };
-  await authorize(stop, act.gateway);
+  const stop = { command, input, targets: [target], person, channelId };
+  await authorizeStop(stop, act.gateway);
   return person;
 }
 

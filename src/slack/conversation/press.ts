@@ -7,11 +7,13 @@ import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, buttons, duration, md, sentence, when } from "../../messages/message.ts";
 import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
+import type { Permit } from "../../policy/permit.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../../requests/journal/origin.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { savedBy } from "../../requests/journal/saved-by.ts";
 import { lookAt } from "../../requests/perform/judge.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
 import {
@@ -26,7 +28,7 @@ import { say } from "../error-reply.ts";
 import { type Press, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
-import { authorize } from "./authorize.ts";
+import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
 import { offerApproved, openConsole } from "./consoles.ts";
 import { openForm, refreshForm } from "./form.ts";
 import { type Act, changeNamed, commandNamed, outdated, personOf } from "./gateway-context.ts";
@@ -38,7 +40,6 @@ import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
 import {
   alreadyResolved,
-  askedFor,
   idModal,
   mayAddId,
   orJustChanged,
@@ -77,9 +78,9 @@ const presses: Readonly<Record<string, Handle>> = {
   "proposal:dismiss": askDismissal,
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
-  "request:cancel": onRequest(byRight(cancel, { isStop: true })),
-  "request:look": onRequest(byRight(lookAgain, { isStop: true })),
-  "request:later": onRequest(byRight(askLater, { isStop: true })),
+  "request:cancel": onRequest(byRightToStop(cancel)),
+  "request:look": onRequest(byRightToStop(lookAgain)),
+  "request:later": onRequest(byRightToStop(askLater)),
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
   "request:not-happened": onRequest(byRight(askOutcome)),
@@ -129,8 +130,9 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   if (asksForChange(invocation)) throw outdated();
   const person = await personOf(act);
   const { channelId } = act.interaction;
-  await authorize({ ...invocation, targets: [], person, channelId }, act.gateway);
-  await answer(invocation, person, act, true);
+  const { input } = invocation;
+  const asking = await authorize({ command, input, person, channelId }, act.gateway);
+  await answer(invocation, asking, act, true);
 }
 
 /** What a digest only counts. */
@@ -138,7 +140,7 @@ async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
   const { interaction, reply, gateway } = act;
   const { channelId } = interaction;
   const person = await personOf(act);
-  await authorize({ command: jobs, targets: [], person, channelId }, gateway);
+  await authorize({ command: jobs, person, channelId }, gateway);
   const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
   const from = typeof since === "number" ? since : gateway.now();
   await reply.privately(await gateway.digests.changes(from, scope));
@@ -156,7 +158,7 @@ function onDigest<About extends { line?: string }>(
     if (about === undefined || channelId === "")
       throw new UserError("This button no longer works.", "The next digest has new ones.");
     const person = await personOf(act);
-    await authorize({ command: digest, targets: [], person, channelId }, gateway);
+    await authorize({ command: digest, person, channelId }, gateway);
     const said = await change(about, act);
     const by = { who: person.id, team: person.teamId, channel: channelId };
     await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
@@ -209,13 +211,24 @@ function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Handle {
 
 /** For those who may run its command on its target. */
 function byRight(
+  handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, command, act } = pressed;
+    const permit = await authorizeRequest(request, command, await personOf(act), act.gateway);
+    await handle(pressed, permit);
+  };
+}
+
+/** The same for what ends or holds it. */
+function byRightToStop(
   handle: (pressed: Pressed, person: Person) => Promise<unknown>,
-  how: { isStop?: boolean } = {},
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const person = await personOf(act);
-    await authorize({ ...askedFor(request, command, person), ...how }, act.gateway);
+    const { target, input, channelId } = request.record;
+    await authorizeStop({ command, input, person, channelId, targets: [target] }, act.gateway);
     await handle(pressed, person);
   };
 }
@@ -263,7 +276,7 @@ function once(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  await authorize({ command: why, person, channelId, targets: [] }, act.gateway);
+  await authorize({ command: why, person, channelId }, act.gateway);
   const { policy, attestationNote } = act.gateway;
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, after });
@@ -300,15 +313,17 @@ async function again({ request, command, act }: Pressed): Promise<void> {
 /** Restores the safety snapshot, with the form and approvals of any restore; who may approve one may request this. */
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
+  const saved = savedBy(request);
   const { target } = request.record;
-  if (!mayUndo(request, await gateway.store.now())) throw noLongerUndone(request);
-  const snapshot = request.stage.call?.safety?.snapshotId;
+  if (saved === undefined || !mayUndo(request, await gateway.store.now()))
+    throw noLongerUndone(request);
   const person = await personOf(act);
   const { channelId } = act.interaction;
-  const input = { vm: target.id, snapshot };
-  const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
-  await authorize(asked, gateway);
-  if (!(await openForm(restore, target, input, act))) throw tooSlow();
+  const input = { vm: target.id, snapshot: saved.snapshotId };
+  const basis = { kind: "undo", saved } as const;
+  const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
+  const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
+  if (!(await openForm(permit, act))) throw tooSlow();
 }
 
 const noLongerUndone = ({ record: { target } }: StoredRequest) =>
@@ -362,7 +377,7 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
   const command = changeNamed(blocking?.record.command, act.gateway);
   if (!blocking || !command) throw outdated();
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);
-  await authorize(askedFor(blocking, command, await personOf(act)), act.gateway);
+  await authorizeRequest(blocking, command, await personOf(act), act.gateway);
   await act.reply.privately(renderCard(blocking, command));
 }
 
@@ -377,7 +392,7 @@ async function askHappened(pressed: Pressed): Promise<unknown> {
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, command, act }: Pressed, person: Person): Promise<void> {
+async function askOutcome({ request, command, act }: Pressed, { person }: Permit): Promise<void> {
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { policy, ourTeamId } = act.gateway;
   const happened = act.interaction.action === "request:happened";

@@ -8,9 +8,10 @@ import {
 } from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
+import type { Permit } from "../../policy/permit.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import { asNamedNow } from "../../requests/perform/read-target.ts";
-import type { Submission } from "../../requests/submit/submit.ts";
+import type { Origin } from "../../requests/journal/origin.ts";
 import { frozenLine } from "./authorize.ts";
 import { type GatewayContext, changeNamed, outdated } from "./gateway-context.ts";
 import { seenByService } from "./visible-to.ts";
@@ -125,7 +126,8 @@ const mostTries = 5;
  * proposed must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
-  { origin, command, input, target, person }: Submission,
+  { command, input, target, person }: Permit,
+  origin: Origin,
   gateway: GatewayContext,
 ): Promise<boolean> {
   if (origin.kind !== "proposal") return false;

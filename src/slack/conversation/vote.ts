@@ -18,8 +18,9 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { lists, scopeOfPerson } from "../../policy/access.ts";
+import { scopeOfPerson } from "../../policy/access.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
+import { type Permit, isListed } from "../../policy/permit.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import type { ChangeCommand, DialogFacts, Seen } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
@@ -35,12 +36,11 @@ import type { StoredRequest, RequestIn } from "../../requests/journal/stored-req
 import { readTarget } from "../../requests/perform/read-target.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import { lacksId } from "../../requests/render/render-card.ts";
-import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { at, textAt } from "../json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
+import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
 import { labelsOf } from "./dialog-facts.ts";
 import { modal, reasonInput, textInput } from "./form-view.ts";
 import {
@@ -160,13 +160,6 @@ async function accountsOf(
   };
 }
 
-/** The request of a pressed button, for policy. */
-export function askedFor(request: StoredRequest, command: ChangeCommand, person: Person): AskedFor {
-  const { target, channelId, children = [], input } = request.record;
-  const vmNames = children.map((child) => child.name);
-  return { command, input, targets: [target], person, channelId, vmNames };
-}
-
 const cardWithinMs = 2000;
 
 /** The request with the place of its card: a press may come before Slack's answer to the post. */
@@ -181,6 +174,9 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 }
 
 export const outcomeCallback = "verdict";
+
+/** As refusals of it stand in the audit trail. */
+const outcomeRecorded = { notedAs: "verdict: " };
 
 /** What a command makes, whose ID is asked for. */
 function madeBy(command: ChangeCommand): string | undefined {
@@ -226,8 +222,8 @@ export async function mayAddId(
   gateway: GatewayContext,
 ): Promise<void> {
   const over = [ownerOf(request.record.target)];
-  if (lists(gateway.policy, person, gateway.ourTeamId, over).includes("administer")) return;
-  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+  if (isListed(person, "administer", gateway, over)) return;
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
 }
 
 /** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
@@ -262,7 +258,7 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
-  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
   const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };
@@ -346,8 +342,8 @@ export function alreadyResolved({ state }: StoredRequest): UserError {
 /** Once its request is stored: a review that someone else must sign, and a notice in the audit channel. */
 export async function openReview(
   id: string,
-  { command, input, target, person, reason = "" }: Asked,
-  facts: DialogFacts,
+  { command, input, target, person }: Permit,
+  { reason, facts }: { reason: string; facts: DialogFacts },
   gateway: GatewayContext,
 ): Promise<void> {
   const what = { request: id, command: command.name, target: target.name, reason };
@@ -381,8 +377,8 @@ async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
   refuseUnderOldPolicy(gateway);
   const request = await gateway.store.get(review.request);
   const over = request ? [ownerOf(request.record.target)] : [];
-  const isIn = lists(gateway.policy, person, gateway.ourTeamId, over);
-  if (!isIn.includes("administer") && !isIn.includes("approve"))
+  const isIn = (list: "administer" | "approve") => isListed(person, list, gateway, over);
+  if (!isIn("administer") && !isIn("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");
   if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");
   return { review, person };

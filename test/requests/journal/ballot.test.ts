@@ -52,7 +52,7 @@ describe("votes on 500 requests from many connections at once", () => {
       interaction(
         stores[0],
         restartOf(vmTarget(`web-${n}`), {
-          approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+          approval: { required: 2, expiresMs: 60_000, evidence: [] },
         }),
       ),
     );
@@ -118,7 +118,7 @@ describe("an approval that was judged beside others", () => {
     const { stores } = await journal(2);
     const [store, other = store] = stores;
     // Either may approve for the same need; a third person is missing all the same
-    const approval = { required: 2, expiresMs: 60_000, why: "", evidence: [] };
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const requests = await fiftyAtOnce(numbers(300), (n) =>
       interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
     );
@@ -139,7 +139,7 @@ describe("an approval that was judged beside others", () => {
   it("counts for a no whatever was approved meanwhile", async () => {
     const { stores } = await journal(1);
     const [store] = stores;
-    const approval = { required: 2, expiresMs: 60_000, why: "", evidence: [] };
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const request = await interaction(store, restartOf(vmTarget("no"), { approval }));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
     expect(await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).toEqual({
@@ -169,7 +169,7 @@ describe("one vote", () => {
     const request = await interaction(
       store,
       restartOf(vmTarget("twice"), {
-        approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+        approval: { required: 2, expiresMs: 60_000, evidence: [] },
       }),
     );
     const amir = member("U0AMIR");
@@ -223,7 +223,7 @@ describe("one vote", () => {
     const request = await interaction(
       store,
       restartOf(vmTarget("late"), {
-        approval: { required: 1, expiresMs: 5, why: "", evidence: [] },
+        approval: { required: 1, expiresMs: 5, evidence: [] },
       }),
     );
     while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0))

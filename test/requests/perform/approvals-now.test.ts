@@ -7,7 +7,16 @@ import { advance } from "../../../src/requests/perform/perform.ts";
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { fingerprintOf } from "../../../src/approvals/fingerprint.ts";
 import { policyOf } from "../../policy/sample.ts";
-import { called, interaction, member, policy, requestIn, restartOf, stageOf } from "../asking.ts";
+import {
+  called,
+  interaction,
+  member,
+  oneOf,
+  policy,
+  requestIn,
+  restartOf,
+  stageOf,
+} from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
 /** A restart that needs approvals, with these people's yes. */
@@ -19,7 +28,6 @@ async function approved(
   const approval = {
     required,
     expiresMs: 60_000,
-    why: "the rule",
     evidence: [["Current status", "RUNNING"]] as const,
   };
   const request = await interaction(here.by.store, restartOf(await here.vm("web-2"), { approval }));
@@ -184,6 +192,7 @@ describe("a project that is deleted", () => {
       ...restartOf(target),
       command: deleteProject,
       input: { project: id },
+      approval: oneOf(["U0AMIR"]),
       children,
     });
     await vote(here, request, "U0AMIR");
