@@ -6,34 +6,34 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const computing = [
   "faults/rows",
   "sandbox/page/in-a-browser",
-  "start/process.test",
+  "operate/process.test",
   "fuzz/one-answer",
   "stories/browser",
-  "start/examples",
+  "operate/examples",
   "demo/weather",
-  "start/process-secrets",
+  "operate/process-secrets",
 ];
 
 /** Wait for minutes or seconds, so they begin first. */
 const waiting = [
-  "alerts/alerts-told",
-  "alerts/alerts-storm",
+  "features/alerts/alerts-told",
+  "features/alerts/alerts-storm",
   "stories/tour",
   "stories/two-releases",
-  "start/doctor/doctor",
+  "cli/doctor",
   "stories/rollout.",
   "stories/recap",
   "redis/failover",
   "stories/teams.",
   "stories/votes-across",
-  "proposals/propose-cli",
+  "cli/propose",
   "stories/bad-days",
   "stories/unknown-outcome",
   "stories/refused-by-slack",
-  "start/status",
+  "operate/status",
   "api/server",
-  "api/reads",
-  "alerts/alertmanager",
+  "features/reads/reads",
+  "features/alerts/alertmanager",
 ];
 
 const placeIn = (list: readonly string[], { moduleId }: TestSpecification) =>

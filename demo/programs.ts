@@ -7,10 +7,8 @@ export const agentToken = "sandbox-agent-token";
 const hashOf = (token: string) => `sha256:${hash("sha256", token)}`;
 
 /** The variables and the sections of gatehouse.yml that let them in. */
-export const apiEnv = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: alertSecret };
-export const apiPolicy = `sources:
-  prometheus: { format: alertmanager, vm: [vm] }
-services:
+export const apiEnv = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: alertSecret };
+export const servicesPolicy = `services:
   deploy:
     tokens: ["${hashOf(deployToken)}"]
     view: ["payments"]
@@ -22,6 +20,9 @@ services:
     propose: [{ operations: ["vm.snapshot"], targets: ["payments/*"] }]
     channel: C01OPS
 `;
+export const apiPolicy = `sources:
+  prometheus: { format: alertmanager, vm: [vm] }
+${servicesPolicy}`;
 
 /** Sends what Alertmanager sends when this VM's alert begins (ISO 8601), or has ended. Rejects unless it was taken. */
 export async function sendAlert(
@@ -52,7 +53,7 @@ export async function sendAlert(
   });
   if (taken.ok) return;
   const { title, detail } = (await taken.json()) as { title: string; detail?: string };
-  throw new Error(`The door refused the alert: ${[title, detail].filter(Boolean).join(" ")}`);
+  throw new Error(`The API refused the alert: ${[title, detail].filter(Boolean).join(" ")}`);
 }
 
 const asDeploy = { "content-type": "application/json", authorization: `Bearer ${deployToken}` };

@@ -1,12 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
-import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
-import { type Running, start } from "../src/start/start.ts";
+import { type Running, start } from "../src/operate/start.ts";
 import {
   evidenceWeather,
   type EvidenceWeatherName,
@@ -17,6 +15,7 @@ import {
 import { type RedisServer, startRedis } from "../sandbox/ensure-redis.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "../sandbox/evidence/index.ts";
 import type { SandboxSlack, SandboxSlackOptions } from "../sandbox/slack/index.ts";
+import { features, policyTerms } from "../src/features/index.ts";
 import { startGatehouseSlack } from "./gatehouse-slack.ts";
 
 export interface WorldOptions {
@@ -111,11 +110,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       // A directory of its own, and after it was closed the next one takes it
       const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
-      const operations = operationsOf(commands);
       const its = { ...env, DATA_DIR: dataDir, ...own };
-      const config = loadConfig({ env: its, role, operations, pace: options.pace });
+      const config = loadConfig({ env: its, role, terms: policyTerms, pace: options.pace });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, logOf({ role }), {
+        features,
         host: "127.0.0.1",
         roots: sandboxRoots,
         ...(options.namespace ? { namespace: options.namespace } : {}),

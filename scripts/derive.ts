@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { commands } from "../src/commands/index.ts";
+import { commands } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { renderManifest, withTable } from "./manifest.ts";
 import { renderRights } from "./rights-table.ts";

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { usageOf, type Command, type CommandClass } from "../src/registry/define.ts";
-import { botScopes } from "../src/start/doctor/slack.ts";
+import { botScopes } from "../src/operate/checks/slack.ts";
 
 /** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
 const shortcuts = [
@@ -86,7 +86,7 @@ export function renderManifest(commands: readonly Command[]): string {
   const manifest = stringify(manifestOf(commands), { lineWidth: 0 });
   return [
     `# Made from src/commands by "npm run derive". Paste it into Slack: Create New App, From a manifest.\n${manifest}`,
-    "# Optional: people ask Slackbot, which reads and proposes through DOOR_PORT with their rights (docs/automation.md).",
+    "# Optional: people ask Slackbot, which reads and proposes through API_PORT with their rights (docs/automation.md).",
     "# Needs Slack's Business+ or an Enterprise plan, a public HTTPS address, and SLACK_SIGNING_SECRET.",
     "# Add the scope mcp:connect under bot, and without the number signs:",
     ...stringify(forSlackbot)

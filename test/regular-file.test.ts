@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ChangingFile } from "../src/config/changing-file.ts";
 import { readRegular, readRegularSync } from "../src/regular-file.ts";
-import { runPolicy } from "../src/start/policy-cli.ts";
+import { runPolicy } from "../src/cli/policy.ts";
+import { handedToPrograms } from "../src/features/index.ts";
 
 it("a file from outside is a regular one of bounded size, or is refused without waiting for anything", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gatehouse-regular-"));
@@ -37,7 +38,12 @@ it("a file from outside is a regular one of bounded size, or is refused without 
     const write = (text: string) => void (said += text);
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(
-      await runPolicy(["check", path], { file: path, write, slack: "it is not asked" }),
+      await runPolicy(["check", path], {
+        ...handedToPrograms,
+        file: path,
+        write,
+        slack: "it is not asked",
+      }),
     ).not.toBe(0);
     expect(said).toContain("can't be read");
   }

@@ -1,26 +1,51 @@
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
+import type { Input } from "../registry/invocation.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import type { Alerts } from "../alerts/alerts.ts";
-import type { Proposals } from "../proposals/proposals.ts";
+import type { Caller } from "./callers.ts";
 
 /** What the routes of the API answer from. */
 export interface Behind {
   config: Config;
   store: Journal;
-  alerts: Alerts;
-  proposals: Proposals;
   log: Log;
   /** A caller is over its limit, such as `60 calls a minute`: whoever operates Gatehouse is told. */
   onLimit(caller: string, limit: string): Promise<void>;
-  /** Failpoint around the write of an alert or a proposal. */
-  at?:
-    | ((
-        point: "alert" | "alert-kept" | "proposal" | "proposal-kept",
-        what: string,
-      ) => Promise<void>)
-    | undefined;
+  /** Failpoints around writes. */
+  at?: ((point: string, what: string) => Promise<void>) | undefined;
   /** What people in Slack are answered from, by the rules of this moment. */
   gatewayNow(): GatewayContext;
+  /** What OpenAPI has beside the reads. */
+  paths: OpenApiPaths;
+  /** What agents can call beside the reads. */
+  tools: readonly AgentTool[];
 }
+
+/** Paths of OpenAPI 3.1. */
+export type OpenApiPaths = Readonly<Record<string, object>>;
+
+/** A tool that agents call. */
+export interface AgentTool {
+  name: string;
+  /** For whoever asks; for nobody as long as a caller only gets to know the tools. */
+  describe(caller: Caller | undefined, gateway: GatewayContext): AgentToolWords;
+  /** Throws UserError and ApiProblem. `key`: the same call has the same. */
+  call(
+    caller: Caller,
+    input: Input,
+    behind: Behind,
+    how: { key?: string | undefined },
+  ): Promise<{ text: string; data: object }>;
+}
+
+interface AgentToolWords {
+  description: string;
+  inputSchema: JsonSchema;
+  outputSchema: JsonSchema;
+  /** Whether it changes nothing at all. */
+  isReadOnly: boolean;
+}
+
+/** Of an object. */
+export type JsonSchema = { type: "object" } & Record<string, unknown>;

@@ -3,7 +3,6 @@ import type { ServiceRule } from "../config/policy-file.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { seenBy, seenByService } from "../slack/conversation/visible-to.ts";
-import { proposerName } from "../proposals/proposals.ts";
 import { type Call, type Handle, ApiProblem, unauthorized } from "./server.ts";
 
 /** A program that gatehouse.yml names. */
@@ -14,6 +13,10 @@ export interface ServiceCaller {
 
 /** Who asks through the API. */
 export type Caller = ServiceCaller | { person: Person };
+
+/** The place of a service in gatehouse.yml, or the ID of a person. */
+export const callerName = (by: { service: string } | { person: { id: string } }): string =>
+  "service" in by ? `services.${by.service}` : by.person.id;
 
 /** What this caller sees of everything. */
 export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContext =>
@@ -45,6 +48,6 @@ export async function serviceOf(
       "This process of Gatehouse doesn't have the current policy; repeat the call.",
     );
   const { service, rule } = found;
-  await named(proposerName({ service }), rule.limits.requestsPerMinute);
+  await named(callerName({ service }), rule.limits.requestsPerMinute);
   return { service, rule };
 }

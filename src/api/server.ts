@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../errors.ts";
+import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { redisTrouble } from "../redis/redis.ts";
+import type { Journal } from "../requests/journal/journal.ts";
 import { CannotTell } from "../slack/people/cannot-tell.ts";
 import { parseJson } from "../text/parse-json.ts";
-import type { Behind } from "./api-context.ts";
 import { readBody } from "./read-body.ts";
 
 /** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
@@ -80,16 +81,25 @@ const bodyWithinMs = 4_000;
 /** So long the rest of an unwanted body is still read: otherwise a reset overtakes the answer. */
 const lingerMs = 1_000;
 
-interface ApiOptions extends Pick<Behind, "store" | "log" | "onLimit"> {
+interface ApiOptions {
+  store: Pick<Journal, "takeApiPlace" | "noteApiCall">;
+  /** A caller is over its limit, such as `60 calls a minute`. */
+  onLimit(caller: string, limit: string): Promise<void>;
+  log: Log;
   routes: readonly Route[];
   telemetry: Pick<Telemetry, "apiCalls">;
   /** Called with the status of each answer. */
   onAnswer?: (status: number) => void;
 }
 
+/** They have a sample from the start, so that an alert on their growth sees the first one too. */
+const usualOutcomes = ["ok", "401", "429", "500", "503"];
+
 /** Answers what comes through the API: one route for each kind of caller, and problems in one form. */
 export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
   const stopping = new AbortController();
+  for (const { name } of routes)
+    for (const outcome of usualOutcomes) telemetry.apiCalls.inc({ route: name, outcome }, 0);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Answered> {
     const { url = "/", headers } = request;

@@ -2,7 +2,6 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Digests } from "../digests/create-digests.ts";
-import type { Subscriptions } from "../digests/subscriptions.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
@@ -10,10 +9,11 @@ import type { Asking, ServiceAsking } from "../policy/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
+import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 
 /** What read commands answer from, whoever asks. */
-export interface Surroundings {
+export interface Surroundings extends WithServices {
   ourTeamId: string;
   commands: readonly Command[];
   policy: Policy;
@@ -22,7 +22,6 @@ export interface Surroundings {
   inventory: Inventory;
   snapshots: Snapshots;
   digests: Digests;
-  subscriptions: Subscriptions;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** The name of a person or group, only for display. */

@@ -5,7 +5,6 @@ import { canonical } from "../text/canonical-json.ts";
 import {
   emptyPolicy,
   mostPolicyBytes,
-  type Operation,
   parsePolicy,
   policyVersion,
   type Policy,
@@ -13,6 +12,7 @@ import {
 } from "./policy-file.ts";
 import { durationWords } from "./durations.ts";
 import type { Pace } from "./policy-schema.ts";
+import type { PolicyTerms } from "./policy-section.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
@@ -41,7 +41,7 @@ interface PolicyPlace {
   shown: string;
   /** The default file may be missing; one that is named may not. */
   mayBeMissing: boolean;
-  operations: readonly Operation[];
+  terms: PolicyTerms;
   pace?: Pace | undefined;
 }
 
@@ -189,10 +189,10 @@ function textOf({ path, shown }: PolicyPlace): TextOrProblem {
 
 function parse(
   found: TextOrProblem,
-  { shown, path, operations, pace }: PolicyPlace,
+  { shown, path, terms, pace }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
   if ("problem" in found) return { problems: [found.problem] };
-  const read = parsePolicy(found.text, shown, operations, pace);
+  const read = parsePolicy(found.text, shown, terms, pace);
   if ("problems" in read) return read;
   const { endorsements: folder, ...attestation } = read.policy.attestation;
   // The folder of endorsements stands beside the file, where it is no absolute path
@@ -202,8 +202,8 @@ function parse(
 }
 
 /** Of a process without a file. */
-function noText({ pace }: PolicyPlace): PolicyText {
-  const policy = emptyPolicy(pace);
+function noText({ pace, terms }: PolicyPlace): PolicyText {
+  const policy = emptyPolicy(pace, terms.sections);
   return { text: "", policy, policyVersion: policyVersion(policy), lineOf: () => undefined };
 }
 

@@ -11,8 +11,9 @@ import {
   variableNames,
   type Variables,
 } from "./environment.ts";
-import { type Operation, type Policy, secretVariable } from "./policy-file.ts";
+import type { Policy } from "./policy-file.ts";
 import type { Pace } from "./policy-schema.ts";
+import { callersIn, type PolicyTerms } from "./policy-section.ts";
 import { passwordsIn, type Proxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
@@ -42,8 +43,8 @@ export type SlackReceive = NonNullable<Config["slack"]["receive"]>;
 interface From {
   env?: Env;
   cwd?: string;
-  /** All commands, for the rules that name them. */
-  operations: readonly Operation[];
+  /** What gatehouse.yml can speak about. */
+  terms: PolicyTerms;
   /** The usual one, except in tests and the sandbox. */
   pace?: Pace | undefined;
 }
@@ -53,14 +54,14 @@ export function loadConfig({
   env = process.env,
   role,
   cwd = process.cwd(),
-  operations,
+  terms,
   pace,
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
   // In Socket Mode, too, Slackbot signs what it asks the API
   const isForApi = (name: VariableName) =>
-    name === "SLACK_SIGNING_SECRET" && from.mentions("DOOR_PORT") && from.mentions(name);
+    name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
     [...receivers, ...callerNames].some((one) => one === name);
   const isRead = (name: VariableName) =>
@@ -77,21 +78,21 @@ export function loadConfig({
   };
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
-  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, DOOR_PORT: apiPort } = read;
+  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, API_PORT: apiPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
-    from.problems.push(`DOOR_PORT: must not be ${apiPort}, which another port of this process is`);
-  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
-  const policyFile = openPolicy(from, cwd, operations, pace);
+    from.problems.push(`API_PORT: must not be ${apiPort}, which another port of this process is`);
+  from.problems.push(...tlsProblems(from, read), ...from.renamed(), ...from.mistyped());
+  const policyFile = openPolicy(from, cwd, terms, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
-  /** Of sources of alerts, which workers never hear. */
-  const sourceSecrets = () =>
+  /** Of those whom gatehouse.yml lets into the API, which workers don't have. */
+  const callerSecrets = () =>
     role === "worker" || apiPort === undefined
       ? []
-      : Object.keys(policyFile.inForce.policy.sources).map((source) =>
-          from.secrets(secretVariable(source)),
+      : callersIn(policyFile.inForce.policy).flatMap(({ secret }) =>
+          secret === undefined ? [] : [from.secrets(secret)],
         );
   const secrets = [
     read.SLACK_BOT_TOKEN,
@@ -149,11 +150,14 @@ export function loadConfig({
     ops: { port: opsPort, host: opsHost },
     /** Where alerts, services, and agents come in; undefined unless set. */
     api: apiPort === undefined ? undefined : { port: apiPort, signingSecret },
-    /** What a source of alerts proves itself by: at most two, and none where there is a problem. */
-    sourceSecrets: (source: string) => from.secrets(secretVariable(source)).secrets,
-    /** Why nothing of these sources is let in, as `NAME: what is wrong`. */
-    get sourceProblems(): readonly string[] {
-      return sourceSecrets().flatMap(({ problem = [] }) => problem);
+    /**
+     * What a caller of the API proves itself by, in a variable that a section of gatehouse.yml names: at most two, and none where there
+     * is a problem.
+     */
+    callerSecret: (variable: string) => from.secrets(variable),
+    /** Why those whose secrets these are aren't let in, as `NAME: what is wrong`. */
+    get callerProblems(): readonly string[] {
+      return callerSecrets().flatMap(({ problem = [] }) => problem);
     },
     /** An absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
@@ -172,8 +176,8 @@ export function loadConfig({
     watchesPolicy: read.GATEHOUSE_WATCH,
     /** Everything above that must never be printed, for `hideSecret`. */
     get secrets(): readonly string[] {
-      const ofSources = sourceSecrets().flatMap((one) => one.secrets);
-      return [...secrets.filter((one) => one !== undefined), ...ofSources];
+      const ofCallers = callerSecrets().flatMap((one) => one.secrets);
+      return [...secrets.filter((one) => one !== undefined), ...ofCallers];
     },
     /** The files behind what is above, by the name of the variable. */
     files: from.files,
@@ -245,13 +249,13 @@ export function policyPath(): string {
 function openPolicy(
   from: Environment,
   cwd: string,
-  operations: readonly Operation[],
+  terms: PolicyTerms,
   pace?: Pace,
 ): ChangingPolicy | undefined {
   const { GATEHOUSE_CONFIG: named } = from.readVariables("GATEHOUSE_CONFIG");
   const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
-  const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations, pace };
+  const place = { path: resolve(cwd, shown), shown, mayBeMissing, terms, pace };
   const opened = ChangingPolicy.open(place);
   if (opened instanceof ChangingPolicy) return opened;
   from.problems.push(...opened.map((problem) => `GATEHOUSE_CONFIG: ${problem}`));
@@ -278,11 +282,11 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   return { apiUrl, botToken, authorities, proxies: proxiesIn(read) };
 }
 
-/** For a look at the policy: why the source's alerts would be refused here; undefined where this process has no API. */
-export function loadSourceProblems(env: Env = process.env) {
+/** For a look at the policy: why the caller with this secret would be refused here; undefined where this process has no API. */
+export function loadCallerProblems(env: Env = process.env) {
   const from = new Environment(env);
-  if (!from.mentions("DOOR_PORT")) return undefined;
-  return (source: string) => from.secrets(secretVariable(source)).problem;
+  if (!from.mentions("API_PORT")) return undefined;
+  return (variable: string) => from.secrets(variable).problem;
 }
 
 /** For `audit …` in a terminal. Throws ConfigError. */
@@ -304,10 +308,10 @@ export function loadAuditConfig() {
 export function loadEndorsementsFolder({
   env = process.env,
   cwd = process.cwd(),
-  operations,
+  terms,
 }: From): string | undefined {
   const from = new Environment(env, cwd);
-  const opened = openPolicy(from, cwd, operations);
+  const opened = openPolicy(from, cwd, terms);
   if (!opened) throw new ConfigError(from.problems);
   return opened.inForce.policy.attestation.endorsements;
 }

@@ -6,7 +6,7 @@ import { codeOf, withHint } from "../errors.ts";
 import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { areCertificates, isTakenByTls } from "./compute-tls.ts";
-import { matching, readAs, webAddress } from "./policy-schema.ts";
+import { matching, readAs, webAddress } from "./policy-values.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -56,7 +56,7 @@ const privateKey = pem(
 );
 
 /** Every variable. A file's new content is held to the same rules as the first. */
-const noApi = "must be the address of the door, like https://gatehouse.example";
+const noApi = "must be the address of the API, like https://gatehouse.example";
 
 const variables = z.object({
   SLACK_BOT_TOKEN: required(
@@ -94,11 +94,11 @@ const variables = z.object({
   REDIS_CERT_FILE: certificates("a certificate and those that signed it"),
   REDIS_KEY_FILE: privateKey,
   REDIS_REPLICAS: wholeNumber(5).optional(),
-  /** Of PORT and DOOR_PORT: which of this machine's addresses they are open on. */
+  /** Of PORT and API_PORT: which of this machine's addresses they are open on. */
   HOST: ipAddress.optional(),
   PORT: wholeNumber(65_535).default(3000),
   OPS_PORT: wholeNumber(65_535).default(3001),
-  DOOR_PORT: wholeNumber(65_535).optional(),
+  API_PORT: wholeNumber(65_535).optional(),
   OPS_HOST: ipAddress.default("127.0.0.1"),
   LOG_LEVEL: readAs(
     (text) => {
@@ -148,6 +148,12 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "OTEL_EXPORTER_OTLP_HEADERS",
   "GATEHOUSE_TOKEN",
 ]);
+
+/** How variables began that have another name now. What they said must not silently count for nothing. */
+const formerNames = [
+  ["DOOR_PORT", "API_PORT"],
+  ["DOOR_SECRET_", "SOURCE_SECRET_"],
+] as const;
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -214,6 +220,15 @@ export class Environment {
       : { secrets: [], problem: `${found.variable}: ${wrong}` };
   }
 
+  /** Variables that are set under the name that they had: `NAME: is called … now`. */
+  renamed(): readonly string[] {
+    return Object.keys(this.#env).flatMap((name) => {
+      const [begin, now] = formerNames.find(([before]) => name.startsWith(before)) ?? [];
+      if (begin === undefined || this.#text(name) === undefined) return [];
+      return [`${name}: is called ${now}${name.slice(begin.length)} now: rename it`];
+    });
+  }
+
   /** Variables that nobody reads, each one slip away from one that isn't set: `NAME: what is wrong`. */
   mistyped(): readonly string[] {
     const known = variableNames.flatMap((name) =>
@@ -221,7 +236,7 @@ export class Environment {
     );
     return Object.keys(this.#env).flatMap((name) => {
       if (
-        !/^(CA|SLACK|COMPUTE|REDIS|OPS|DOOR|GATEHOUSE|DATA|LOG)_/.test(name) ||
+        !/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)_/.test(name) ||
         known.includes(name)
       )
         return [];

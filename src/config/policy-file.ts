@@ -15,11 +15,17 @@ import type * as z from "zod";
 import { canonical } from "../text/canonical-json.ts";
 import { nearest } from "../text/nearest.ts";
 import { printableLine } from "../text/terminal.ts";
-import { type Pace, policySchema, usualPace } from "./policy-schema.ts";
-import { nonsenseIn, type Operation } from "./policy-sense.ts";
+import { type Pace, type PolicyRules, policySchema, usualPace } from "./policy-schema.ts";
+import {
+  type Operation,
+  type PolicyTerms,
+  type WithSections,
+  withSections,
+} from "./policy-section.ts";
+import { nonsenseIn } from "./policy-sense.ts";
 import { statedRules } from "./stated-rules.ts";
 
-export { secretVariable, type Operation } from "./policy-sense.ts";
+export type { Operation } from "./policy-section.ts";
 
 type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
 
@@ -28,16 +34,16 @@ type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
  * (`U…`, `W…`), user group IDs (`S…`), or `*` for every full member of the workspace.
  */
 export type Policy = Frozen<
-  z.output<typeof policySchema> & {
+  PolicyRules & {
     /** What its rules can be about: a rename is judged by all that it takes a project out of. */
     operations: Operation[];
     timing: Pace;
   }
->;
+> &
+  WithSections;
 export type Access = Policy["access"];
 export type DigestRule = Policy["digests"][number];
 export type Team = Policy["teams"][string];
-export type AlertSource = Policy["sources"][string];
 export type ServiceRule = Policy["services"][string];
 export type Pin = Policy["attestation"]["pins"][number];
 
@@ -53,20 +59,20 @@ const longestText = 1_000_000;
 export const mostPolicyBytes = 4 * longestText;
 
 /** The policy without a file: everyone may view, no one may change anything. */
-export function emptyPolicy(pace = usualPace): Policy {
-  const { timing, ...rest } = policySchema.parse({});
+export function emptyPolicy(pace = usualPace, sections: PolicyTerms["sections"] = []): Policy {
+  const { timing, ...rest } = policySchema(sections).parse({});
   rememberStated(rest, {});
-  return { ...rest, timing: { ...pace, ...timing }, operations: [] };
+  return withSections({ ...rest, timing: { ...pace, ...timing }, operations: [] }, sections);
 }
 
 /**
  * Reads gatehouse.yml. Problems begin with their place: `gatehouse.yml line 3: access.oprate isn't known; did you mean
- * operate?`. `operations` are all commands, which live to the right of here.
+ * operate?`. `terms` come from commands and features, which are layers above this one.
  */
 export function parsePolicy(
   text: string,
   path: string,
-  operations: readonly Operation[],
+  terms: PolicyTerms,
   pace = usualPace,
 ): ReadPolicy | { problems: readonly string[] } {
   if (text.length > longestText)
@@ -97,9 +103,9 @@ export function parsePolicy(
   });
   if (misread.length > 0) return told(misread);
   const unsaid = unsaidIn(document);
-  const read = policySchema.safeParse(document.toJS(), { reportInput: true });
+  const read = policySchema(terms.sections).safeParse(document.toJS(), { reportInput: true });
   const wrong = read.success
-    ? nonsenseIn(read.data, operations, pace).map(({ path: at, message }) =>
+    ? nonsenseIn(read.data, terms, pace).map(({ path: at, message }) =>
         problemAt(at, message, document),
       )
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
@@ -109,7 +115,8 @@ export function parsePolicy(
   for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
   rememberStated(read.data, document.toJS());
   const timing = { ...pace, ...read.data.timing };
-  return { policy: { ...read.data, timing, operations: [...operations] }, lineOf };
+  const policy = { ...read.data, timing, operations: [...terms.operations] };
+  return { policy: withSections(policy, terms.sections), lineOf };
 }
 
 /** Where a section was read from: a policy may be put together from the sections of two files. */
@@ -127,10 +134,7 @@ export function lineWords(
 /** What the file says in a section: a policy may be put together from the sections of two files. */
 const stated = new WeakMap<object, unknown>();
 
-function rememberStated(
-  policy: Omit<z.output<typeof policySchema>, "timing">,
-  file: unknown,
-): void {
+function rememberStated(policy: Omit<PolicyRules, "timing">, file: unknown): void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema accepted it
   const rules = statedRules(file as Parameters<typeof statedRules>[0]);
   for (const name of objectKeys(rules)) stated.set(policy[name], rules[name]);

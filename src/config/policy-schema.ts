@@ -1,127 +1,32 @@
 import * as z from "zod";
 import { matchesGlob } from "../text/glob.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
+import type { PolicySection } from "./policy-section.ts";
 import { exactTime } from "../verifier/der.ts";
 import { products } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
-import { parseDuration } from "./durations.ts";
-
-/** An object that refuses unknown keys; the message of that issue is the list of known ones. */
-function section<Shape extends z.ZodRawShape>(shape: Shape) {
-  const known = Object.keys(shape).join(" ");
-  return z.strictObject(shape, {
-    error: (issue) => (issue.code === "unrecognized_keys" ? known : undefined),
-  });
-}
-
-/** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
-export function readAs<T>(
-  sentence: string | ((text: string) => string),
-  read: (text: string) => T | undefined,
-) {
-  const isFixed = typeof sentence === "string";
-  return z.string(isFixed ? sentence : undefined).transform((text, context) => {
-    const value = read(text);
-    if (value !== undefined) return value;
-    const message = isFixed ? sentence : sentence(text);
-    context.issues.push({ code: "custom", message, input: text });
-    return z.NEVER;
-  });
-}
-
-export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
-
-export const webAddress = (sentence: string) => z.url({ protocol: /^https?$/, error: sentence });
-
-/** Becomes milliseconds. */
-export const durationText = readAs(
-  "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
-  parseDuration,
-);
-
-const who = matching(
-  /^(\*|[UWS][A-Z0-9]{2,20})$/,
-  'must be a user ID (U…), a user group ID (S…), or "*", not a name; Slack shows IDs under "Copy member ID" and in the address of a group',
-);
-
-export const channel = matching(
-  /^[CG][A-Z0-9]{2,20}$/,
-  "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
-);
-
-export const glob = matching(
-  /^[^\s,]{1,200}$/,
-  "must be a name or a glob like prod-*, without spaces",
-);
-
-const operation = matching(
-  /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
-  "must be a command with a dot, like vm.restore, or a glob like vm.*",
-);
-
-export const timeOfDay = matching(
-  /^([01]\d|2[0-3]):[0-5]\d$/,
-  'must be a time of day like "09:00"',
-);
-
-/** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
-export const measurement = matching(
-  /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
-  'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
-)
-  .refine(
-    (text) => [1, 4].includes(text.split(",").length),
-    "must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
-  )
-  .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
-
-export const timezone = z
-  .string()
-  .refine(
-    (name) => /^[A-Za-z]/.test(name) && isTimezone(name),
-    "must be a time zone like Europe/Paris",
-  );
-
-function isTimezone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
-}
-
-function count(least: number, most: number) {
-  const sentence = `must be a whole number from ${least} to ${most}`;
-  return z.int(sentence).min(least, sentence).max(most, sentence);
-}
-
-export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
-export type Weekday = (typeof weekdays)[number];
-
-/** `daily`, `mon-fri`, `mon,wed`, `sat-mon,wed`. */
-export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
-  const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
-  const wanted = parts.map((part) => daysOf(part));
-  if (wanted.includes(undefined)) return undefined;
-  return weekdays.filter((day) => wanted.some((some) => some?.includes(day)));
-});
-
-function daysOf(part: string): readonly Weekday[] | undefined {
-  if (part === "daily") return weekdays;
-  const [from, to = from, ...rest] = part
-    .split("-")
-    .map((name) => weekdays.findIndex((day) => day === name));
-  if (from === undefined || to === undefined || from < 0 || to < 0 || rest.length > 0)
-    return undefined;
-  const length = ((to - from + 7) % 7) + 1;
-  return Array.from({ length }, (_, step) => weekdays[(from + step) % 7] ?? "mon");
-}
-
-const lasting = (text: string) => durationText.prefault(text);
-
-const some = <Item extends z.ZodType>(item: Item, what: string) =>
-  z.array(item).min(1, `must name at least one ${what}`);
+import {
+  channel,
+  count,
+  days,
+  durationText,
+  glob,
+  lasting,
+  matching,
+  measurement,
+  oneOf,
+  operation,
+  readAs,
+  section,
+  some,
+  teamName,
+  teamProject,
+  timeOfDay,
+  timezone,
+  webAddress,
+  who,
+} from "./policy-values.ts";
 
 /**
  * What no installation turns, in milliseconds: each is bound to how the service or Gatehouse itself works, and a wrong value would
@@ -187,9 +92,6 @@ export interface AppraisalRule {
   targets: readonly string[] | undefined;
   policy: AppraisalPolicy;
 }
-
-const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
-  z.enum(names, { error: `must be one of ${names.join(", ")}` });
 
 /** Becomes milliseconds: the last second of that day in UTC. */
 export const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
@@ -337,16 +239,6 @@ const digest = {
   targets: some(glob, "VM or project").optional(),
 };
 
-const teamName = matching(
-  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
-  "must be a team's name of letters, digits, - and _",
-);
-
-const teamProject = matching(
-  /^[^\s,/]{1,200}$/,
-  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
-);
-
 /**
  * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
  * may operate, approve, or break glass for a team sees it too.
@@ -366,31 +258,6 @@ const team = section({
   path: ["digests"],
   error: "have no place: add `channel` to the team",
 });
-
-/** What sends alerts, as it words and signs them. */
-export const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
-
-const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
-
-/** Sends alerts to the API, at `/alerts/<its name>`; its secret is DOOR_SECRET_<NAME>. */
-const source = section({
-  format: oneOf(alertFormats),
-  /** Labels that name a VM: the first that an alert has counts. */
-  vm: some(matching(/^[A-Za-z_][\w.-]{0,100}$/, "must be the name of a label"), "label").default([
-    "vm",
-    "instance",
-  ]),
-  /** Undefined: that of the VM's team, else `alerts`. */
-  channel: channel.optional(),
-  /** Commands on a VM, with a dot, offered beside show, metrics, and restart. */
-  offer: z.array(operation).default([]),
-  /** Grafana alone: whether only what it has signed is taken. PagerDuty always signs. */
-  signed: z.boolean("must be true or false").default(false),
-  /** Grafana alone: the header with the time that it signs, too. */
-  timestampHeader: headerName.optional(),
-}).refine(({ format, signed, timestampHeader }) => {
-  return format === "grafana" || (!signed && timestampHeader === undefined);
-}, "has `signed` or `timestampHeader`, which only Grafana's format knows");
 
 const tokenHash = matching(
   /^sha256:[0-9a-f]{64}$/,
@@ -426,8 +293,8 @@ const service = section({
   message: "needs `channel`: where its proposals are posted",
 });
 
-/** gatehouse.yml: every section, its rules, and its defaults. */
-export const policySchema = section({
+/** The sections of gatehouse.yml that belong to no feature, with their rules and defaults. */
+const ownSections = {
   /** Of several files the highest is in force; undefined: the one that was loaded last, unless another has a version. */
   version: count(1, Number.MAX_SAFE_INTEGER).optional(),
   access: section({
@@ -474,7 +341,6 @@ export const policySchema = section({
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
   digests: z.array(section({ channel, ...digest })).default([]),
-  sources: z.record(teamName, source).default({}),
   services: z.record(teamName, service).default({}),
   attestation: attestationSection,
   limits: section({
@@ -487,12 +353,26 @@ export const policySchema = section({
     breakGlassPerHour: count(0, 10_000).default(5),
   }).prefault({}),
   timing: timing.prefault({}),
-}).transform(({ approvals, ...rest }) => {
+};
+
+const ownSchema = section(ownSections).transform(filled);
+
+/** The file without the sections of features, which only `sectionOf` reads. */
+export type PolicyRules = z.output<typeof ownSchema>;
+
+/** gatehouse.yml: its own sections and those of features. */
+export function policySchema(sections: readonly PolicySection[]): z.ZodType<PolicyRules> {
+  const added = Object.fromEntries(sections.map(({ name, schema }) => [name, schema]));
+  return section<typeof ownSections>({ ...ownSections, ...added }).transform(filled);
+}
+
+/** Rules whose values depend on other sections. */
+function filled({ approvals, ...rest }: z.output<z.ZodObject<typeof ownSections>>) {
   const rules = approvals.map(({ expires, required, ...rule }) => ({
     ...rule,
-    /** Of all together. */
+    /** Total number of approvals needed. */
     required: required ?? (rule.votes ?? []).reduce((sum, vote) => sum + vote.required, 0),
     expiresMs: expires ?? rest.timing.approvalExpiresMs,
   }));
   return { ...rest, approvals: rules };
-});
+}

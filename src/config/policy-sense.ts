@@ -1,45 +1,28 @@
-import type * as z from "zod";
-import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
-import { nearest } from "../text/nearest.ts";
+import { fold, globsOverlap, isGlob } from "../text/glob.ts";
 import { durationWords } from "./durations.ts";
-import type { Pace, policySchema } from "./policy-schema.ts";
+import type { Pace, PolicyRules } from "./policy-schema.ts";
+import { type Nonsense, type Operation, type PolicyTerms, sectionOf } from "./policy-section.ts";
+import { operationsAmiss, sharedAmong } from "./policy-nonsense.ts";
 import { couldApprove } from "./seats.ts";
 
-/** A command as `approvals` name it. */
-export interface Operation {
-  /** With a dot: `vm.restore`. */
-  name: string;
-  /** Whether a request of it can wait for approval. */
-  mayNeedApproval: boolean;
-  /** Whether it is about VMs. */
-  isOnVm: boolean;
-  /** Approvals where no rule matches. */
-  byDefault: number;
-  /** Approvals that no rule can do without. */
-  atLeast: number;
-}
-
-type Rules = z.output<typeof policySchema>;
-
-interface Nonsense {
-  path: readonly (string | number)[];
-  /** Follows the name of the place. */
-  message: string;
-}
+type Rules = PolicyRules;
 
 /** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
 export function nonsenseIn(
   rules: Rules,
-  operations: readonly Operation[],
+  { operations, sections }: PolicyTerms,
   pace: Pace,
 ): readonly Nonsense[] {
   return [
     ...unknownOperations(rules, operations),
-    ...unclearCallers(rules),
+    ...sharedTokens(rules),
     ...claimedTwice(rules),
     ...tooFew(rules),
     ...unsigned(rules),
     ...unsound({ ...pace, ...rules.timing }),
+    ...sections.flatMap(
+      (section) => section.nonsenseIn?.(sectionOf(rules, section), operations) ?? [],
+    ),
   ];
 }
 
@@ -53,76 +36,34 @@ function placesIn({ access, teams }: Rules) {
 }
 
 function unknownOperations(rules: Rules, operations: readonly Operation[]): Nonsense[] {
-  const changes = operations.filter((one) => one.mayNeedApproval);
-  const onVm = operations.filter((one) => one.isOnVm);
-  const notProposed = "changes nothing, so it can't be proposed";
-  const notOffered = "is not about a VM, so it can't be offered";
+  const among = operations.filter((one) => one.mayNeedApproval);
+  const names = { among, operations };
   return [
     ...rules.approvals.flatMap(({ operations: globs }, index) =>
-      amiss(globs, ["approvals", index, "operations"], changes, "never needs approval"),
+      operationsAmiss(globs, ["approvals", index, "operations"], {
+        ...names,
+        isOther: "never needs approval",
+      }),
     ),
     ...Object.entries(rules.services).flatMap(([service, { propose }]) =>
       propose.flatMap(({ operations: globs }, index) =>
-        amiss(globs, ["services", service, "propose", index, "operations"], changes, notProposed),
+        operationsAmiss(globs, ["services", service, "propose", index, "operations"], {
+          ...names,
+          isOther: "changes nothing, so it can't be proposed",
+        }),
       ),
     ),
-    ...Object.entries(rules.sources).flatMap(([source, { offer }]) => {
-      const path = ["sources", source, "offer"];
-      return [
-        ...amiss(offer, path, onVm, notOffered),
-        ...offer.flatMap((name, at) =>
-          isGlob(name)
-            ? [{ path: [...path, at], message: `(${name}) must be one command: each is a button` }]
-            : [],
-        ),
-      ];
-    }),
   ];
-
-  /** Those of a list that name none of these commands; `isOther` is said of what names others alone. */
-  function amiss(
-    globs: readonly string[],
-    path: Nonsense["path"],
-    known: readonly Operation[],
-    isOther: string,
-  ): Nonsense[] {
-    const names = known.map(({ name }) => name);
-    return globs.flatMap((glob, at) => {
-      const place = [...path, at];
-      if (names.some((name) => matchesGlob(glob, name))) return [];
-      if (operations.some(({ name }) => matchesGlob(glob, name)))
-        return [{ path: place, message: `(${glob}) ${isOther}` }];
-      const meant = names.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, names);
-      const rest = meant ? `did you mean ${meant}?` : `known are ${names.join(", ")}`;
-      return [{ path: place, message: `(${glob}) is not a command; ${rest}` }];
-    });
-  }
 }
 
-/** `DOOR_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
-export const secretVariable = (source: string) =>
-  `DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`;
-
-/** Callers of the API that nothing could tell apart: by the variable of their secret, or by their token. */
-function unclearCallers({ sources, services }: Rules): Nonsense[] {
-  const all = [
-    ...Object.keys(sources).map((name) => {
-      // NAME_FILE names the file of NAME
-      const by = secretVariable(name).replace(/_FILE$/, "");
-      return { name, by, path: ["sources", name], what: `reads its secret from the variable of` };
-    }),
-    ...Object.entries(services).flatMap(([name, { tokens }]) =>
-      tokens.map((by, at) => {
-        return { name, by, path: ["services", name, "tokens", at], what: "is the token of" };
-      }),
+/** Tokens of services that nothing could tell apart. */
+const sharedTokens = ({ services }: Rules): Nonsense[] =>
+  sharedAmong(
+    Object.entries(services).flatMap(([name, { tokens }]) =>
+      tokens.map((by, at) => ({ name, by, path: ["services", name, "tokens", at] })),
     ),
-  ];
-  return [...Map.groupBy(all, ({ by }) => by).values()].flatMap(([first, ...others]) =>
-    others.map(({ path, what }) => {
-      return { path, message: `${what} ${first?.name}, too: each caller needs its own` };
-    }),
+    "is the token of",
   );
-}
 
 /**
  * Rules that ask for more than those who may approve are people. Only people named one by one can be counted: who is in a group

@@ -1,5 +1,6 @@
 import { parseDuration } from "./durations.ts";
-import { lastDay, measurement } from "./policy-schema.ts";
+import { lastDay } from "./policy-schema.ts";
+import { measurement } from "./policy-values.ts";
 
 type Section = Readonly<Record<string, unknown>>;
 

@@ -10,8 +10,9 @@ import { compileTargetGlobs, ownerOf } from "../policy/refusal.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { createDriftRecords, dayMs } from "./drift-facts.ts";
-import { type EndedAlert, type FiringAlert, createEventReader } from "./events.ts";
-import { type DigestFacts, firingOn, itemsOf } from "./items.ts";
+import type { DigestPart } from "./digest-part.ts";
+import { createEventReader } from "./events.ts";
+import { type DigestFacts, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
@@ -29,10 +30,8 @@ interface DigestsOptions {
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
-  alerts: {
-    firing(): Promise<readonly FiringAlert[]>;
-    endedSince?(ids: readonly string[], at: number): Promise<readonly EndedAlert[]>;
-  };
+  /** What features tell. */
+  parts?: readonly DigestPart[];
   /** The freeze that stands. */
   store?: Pick<Journal, "freezeState">;
   /** Called when people turn a digest on or off. */
@@ -90,7 +89,7 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, drift, open, ended, reviews, newestSnapshots, firing, frozen, events] =
+    const [state, vms, drift, open, ended, reviews, newestSnapshots, frozen, events] =
       await Promise.all([
         orUnread("how old the list of VMs is", sight.inventory.state()),
         orUnread("VMs", sight.vms()),
@@ -105,21 +104,23 @@ export function createDigests(options: DigestsOptions) {
           sight.only(requests.reviews(), ({ on }) => on),
         ),
         orUnread("snapshots", snapshots.newest()),
-        orUnread("alerts", options.alerts.firing()),
         orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-        orUnread("freezes, reviews, and alerts that ended", eventsSince(since)),
+        orUnread("freezes and reviews", eventsSince(since)),
       ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
-    const statusSince = await orUnread("since when VMs are in trouble", statuses.since(troubled));
+    const about = { vms: vms ?? [], seesAll, since };
+    const [statusSince, ...parts] = await Promise.all([
+      orUnread("since when VMs are in trouble", statuses.since(troubled)),
+      ...(options.parts ?? []).map((part) => orUnread(part.name, part.read(about))),
+    ]);
     return {
       now: readAt,
       since,
       vms,
-      firing: firing && firingOn(vms ?? [], firing, seesAll),
-      endedAlerts: events && firingOn(vms ?? [], endedOnly(events.endedAlerts, firing), seesAll),
+      parts: parts.filter((part) => part !== undefined),
       frozen,
       switches: events?.switches,
       signed: events?.signed,
@@ -206,12 +207,6 @@ export function createDigests(options: DigestsOptions) {
     const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
     return open.filter(({ vmId }) => seen.has(vmId));
   }
-}
-
-/** Without those that fire again: one alert is told once. */
-function endedOnly(ended: readonly EndedAlert[], firing: readonly FiringAlert[] = []) {
-  const again = new Set(firing.map((alert) => alert.key));
-  return ended.filter((alert) => !again.has(alert.key));
 }
 
 type Spoken = Omit<Followed, "projectNameNow">;

@@ -1,29 +1,12 @@
 import { type AuditEntry, readAudit } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
-/** An alert that fires, as its source names it and its VM. */
-export interface FiringAlert {
-  key: string;
-  name: string;
-  label: string;
-  /** Undefined where the label names no one VM. */
-  vmId: string | undefined;
-  since: number;
-  /** When its source was heard of last, where it has been silent for long. */
-  quietSince?: number | undefined;
-}
-
 /** A freeze or a thaw, by whom, as they are called. */
 export interface SwitchFact {
   is: "freeze" | "thaw";
   by: string;
   reason: string;
   at: number;
-}
-
-/** An alert that its source says has ended. */
-export interface EndedAlert extends FiringAlert {
-  endedAt: number;
 }
 
 /** Who signed the review of a break-glass use. */
@@ -35,19 +18,18 @@ export interface SignedReview {
 
 export type Events = Awaited<ReturnType<ReturnType<typeof createEventReader>>>;
 
-/** Freezes, thaws, and deliveries of a busy day; older ones aren't read. */
+/** Freezes, thaws, and reviews of a busy day; older ones aren't read. */
 const maxRecords = 1_000;
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-const told = ["freeze", "thaw", "review-signed", "alert"];
+const told = ["freeze", "thaw", "review-signed"];
 
 /** Reads from the audit trail what happened since a time (ms) and is no request. */
 export function createEventReader(options: {
   redis: RedisClient;
   key: Keys;
-  alerts: { endedSince?(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> };
   personName?: ((id: string) => Promise<string>) | undefined;
 }) {
-  const { redis, key, alerts, personName } = options;
+  const { redis, key, personName } = options;
 
   /** The trail keeps people by ID; a freeze by Gatehouse is by its name. */
   async function nameOf(who: unknown): Promise<string> {
@@ -78,11 +60,9 @@ export function createEventReader(options: {
       by: await nameOf(record["who"]),
       at,
     }));
-    const groups = new Set(ofKind("alert").map(({ record }) => textOf(record["alert"])));
     return {
       switches: await Promise.all(switches),
       signed: await Promise.all(signed),
-      endedAlerts: (await alerts.endedSince?.([...groups], since)) ?? [],
     };
   };
 }

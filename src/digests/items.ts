@@ -1,14 +1,6 @@
 import { isSettledVmStatus, isTransitional } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
-import {
-  type ButtonSpec,
-  counted,
-  duration,
-  type Markdown,
-  md,
-  name,
-  when,
-} from "../messages/message.ts";
+import { counted, duration, type Markdown, md, name, when } from "../messages/message.ts";
 import type { Freeze } from "../requests/journal/freeze.ts";
 import { signs } from "../requests/render/render-result.ts";
 import { dayMs, type DriftRecord, lackingIn, vmNamesIn, vmsOf, warnDays } from "./drift-facts.ts";
@@ -22,39 +14,16 @@ import {
   showVm,
   signReviewButton,
 } from "./line-buttons.ts";
-import type { EndedAlert, FiringAlert, SignedReview, SwitchFact } from "./events.ts";
+import {
+  digestPlaces,
+  type KindOfLine,
+  type Line,
+  type LinesOfKind,
+  type ReadPart,
+} from "./digest-part.ts";
+import type { SignedReview, SwitchFact } from "./events.ts";
 import type { RequestFact, ReviewFact } from "./request-facts.ts";
 import { parseTime } from "../text/parse-time.ts";
-
-type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
-type FiringFact = OnVm<FiringAlert>;
-
-/** The alerts on these VMs; for those who see everything, also what names no VM that is known. */
-export function firingOn<Alert extends FiringAlert>(
-  vms: readonly KnownVm[],
-  firing: readonly Alert[],
-  seesAll: boolean,
-): readonly OnVm<Alert>[] {
-  const known = new Map(vms.map((vm) => [vm.id, vm]));
-  return firing.flatMap((one) => {
-    const vm = known.get(one.vmId ?? "");
-    return vm || (seesAll && one.vmId === undefined) ? [{ ...one, vm }] : [];
-  });
-}
-
-export function firingLine({ key, name: alert, label, vm, since, quietSince }: FiringFact): Line {
-  const quiet = quietSince && md` Not heard of since ${atTime(quietSince)}.`;
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.${quiet ?? ""}`;
-  return { key, text, button: vm && showVm(vm.id) };
-}
-
-const whereOf = ({ vm, label }: Pick<FiringFact, "vm" | "label">) =>
-  vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
-
-function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended at ${atTime(endedAt)}; it fired since ${atTime(since)}.`;
-  return { key, text, button: vm && showVm(vm.id) };
-}
 
 /** What could not be read is undefined and named in `unread`: never an empty list. */
 export interface DigestFacts {
@@ -62,8 +31,8 @@ export interface DigestFacts {
   /** Changes are reported from here on. */
   since: number;
   vms?: readonly KnownVm[] | undefined;
-  firing?: readonly FiringFact[] | undefined;
-  endedAlerts?: readonly OnVm<EndedAlert>[] | undefined;
+  /** What features tell. */
+  parts?: readonly ReadPart[] | undefined;
   /** The freeze that stands. */
   frozen?: Freeze | undefined;
   /** Newest first. */
@@ -91,46 +60,35 @@ export interface DigestFacts {
   snapshotOldMs: number;
 }
 
-interface Line {
-  /** Identifies the line among its kind, for snoozing, for as long as digests have it. */
-  key: string;
-  text: Markdown;
-  /** The one that stands beside it. */
-  button: ButtonSpec | undefined;
-  /** How many of its kind it stands for; default one. */
-  count?: number;
-}
-
-interface KindOfLine {
-  /** Singular and plural. */
-  words: readonly [one: string, more: string];
-  /** Can't be snoozed: somebody must decide, or it is past. */
-  isLasting?: true;
+interface OwnKind extends KindOfLine {
   lines(facts: DigestFacts): readonly Line[];
 }
 
 /**
- * What a digest tells, the most urgent first. What whoever leads must know has a kind of its own, so that it never stands behind
- * a count of changes.
+ * What every digest tells, beside what features add. What whoever leads must know has a kind of its own, so that it never stands
+ * behind a count of changes.
  */
-export const kinds = {
+const ownKinds = {
   frozen: {
+    place: "freeze",
     words: ["freeze of all changes", "freezes of all changes"],
     isLasting: true,
     lines: ({ frozen }) => (frozen ? [frozenLine(frozen)] : []),
   },
-  firing: {
-    words: ["alert firing", "alerts firing"],
-    lines: ({ firing = [] }) => firing.map(firingLine),
+  error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
+  stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
+  drift: {
+    place: "trouble",
+    words: ["failed attestation", "failed attestations"],
+    lines: driftLines,
   },
-  error: { words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
-  stuck: { words: ["VM stuck", "VMs stuck"], lines: stuckLines },
-  drift: { words: ["failed attestation", "failed attestations"], lines: driftLines },
   unverified: {
+    place: "trouble",
     words: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
     lines: unverifiedLines,
   },
   unknown: {
+    place: "decision",
     words: ["unknown outcome", "unknown outcomes"],
     isLasting: true,
     lines: (facts) =>
@@ -141,6 +99,7 @@ export const kinds = {
       })),
   },
   review: {
+    place: "decision",
     words: ["review to sign", "reviews to sign"],
     isLasting: true,
     lines: (facts) =>
@@ -151,11 +110,13 @@ export const kinds = {
       })),
   },
   emergency: {
+    place: "decision",
     words: ["break-glass use", "break-glass uses"],
     isLasting: true,
     lines: emergencyLines,
   },
   approval: {
+    place: "decision",
     words: ["waiting for approval", "waiting for approval"],
     isLasting: true,
     lines: (facts) =>
@@ -167,44 +128,55 @@ export const kinds = {
       }),
   },
   switch: {
+    place: "change",
     words: ["freeze or thaw", "freezes and thaws"],
     isLasting: true,
     lines: switchLines,
   },
   recorded: {
+    place: "change",
     words: ["outcome recorded by a person", "outcomes recorded by a person"],
     isLasting: true,
     lines: recordedLines,
   },
   guarded: {
+    place: "change",
     words: ["restore, deletion, or approved change", "restores, deletions, and approved changes"],
     isLasting: true,
     lines: guardedLines,
   },
   turnedAway: {
+    place: "change",
     words: ["request not approved", "requests not approved"],
     isLasting: true,
     lines: turnedAwayLines,
   },
-  change: { words: ["change", "changes"], isLasting: true, lines: changeLines },
-  ended: {
-    words: ["alert ended", "alerts ended"],
-    lines: ({ endedAlerts = [] }) => endedAlerts.map(endedLine),
+  change: { place: "change", words: ["change", "changes"], isLasting: true, lines: changeLines },
+  snapshot: {
+    place: "advice",
+    words: ["about snapshots", "about snapshots"],
+    lines: snapshotLines,
   },
-  snapshot: { words: ["about snapshots", "about snapshots"], lines: snapshotLines },
-} as const satisfies Record<string, KindOfLine>;
+} as const satisfies Record<string, OwnKind>;
 
-export type Kind = keyof typeof kinds;
-
-export interface Item extends Line {
-  kind: Kind;
+export interface Item extends Line, KindOfLine {
+  kind: string;
   isLasting: boolean;
 }
 
+/** The most urgent first; of one place, what features add comes last. */
 export function itemsOf(facts: DigestFacts): Item[] {
-  return Object.entries<KindOfLine>(kinds).flatMap(([kind, { isLasting = false, lines }]) =>
-    lines(facts).map((line) => ({ ...line, kind: kind as Kind, isLasting })),
-  );
+  const own = Object.entries<OwnKind>(ownKinds).map(([kind, { lines, ...how }]): LinesOfKind => ({
+    kind,
+    lines: lines(facts),
+    ...how,
+  }));
+  const all = [...own, ...(facts.parts ?? []).flatMap((part) => part.all)];
+  return digestPlaces
+    .flatMap((place) => all.filter((one) => one.place === place))
+    .flatMap(({ lines, isLasting = false, ...how }) =>
+      lines.map((line) => ({ ...line, ...how, isLasting })),
+    );
 }
 
 const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);

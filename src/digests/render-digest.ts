@@ -24,7 +24,7 @@ import {
   name,
 } from "../messages/message.ts";
 import { signs } from "../requests/render/render-result.ts";
-import { type DigestFacts, type Item, itemsOf, kinds } from "./items.ts";
+import { type DigestFacts, type Item, itemsOf } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 import type { ConsoleFact, RequestFact } from "./request-facts.ts";
 
@@ -110,10 +110,10 @@ function chosen(items: readonly Item[]): Item[] {
 /** `2 VMs in ERROR, 1 waiting for approval`. */
 function summaryOf(items: readonly Item[]): string {
   return byKind(items)
-    .map(([kind, some]) => {
+    .flatMap(([, some]) => {
       const many = some.reduce((sum, item) => sum + (item.count ?? 1), 0);
-      const [one, more] = kinds[kind].words;
-      return counted(many, one, more);
+      const [first] = some;
+      return first ? [counted(many, ...first.words)] : [];
     })
     .join(", ");
 }
@@ -137,17 +137,15 @@ function countWords(facts: DigestFacts): Markdown {
     seen > vms.length + uncounted
       ? `${vms.length} of your ${counted(seen, "VM")}`
       : counted(vms.length, "VM");
-  return md`${many}: ${countByStatus(vms, failingIn(facts))}${firingWords(facts)}${without}.`;
+  return md`${many}: ${countByStatus(vms, failingIn(facts))}${partCounts(facts)}${without}.`;
 }
 
 /** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
 const failingIn = ({ drift = [] }: DigestFacts) =>
   new Map(drift.flatMap(({ vm, mark, reason }) => (mark === "" ? [] : [[vm.id, reason] as const])));
 
-function firingWords({ firing = [] }: DigestFacts): string {
-  const many = new Set(firing.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
-  return many === 0 ? "" : `, 🔥 ${many} with an alert firing`;
-}
+const partCounts = ({ parts = [] }: DigestFacts): string =>
+  parts.map(({ counts = "" }) => counts).join("");
 
 function missingWords({
   unread,

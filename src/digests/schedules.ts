@@ -8,7 +8,7 @@ import {
   timezone as zoneShape,
   type Weekday,
   weekdays,
-} from "../config/policy-schema.ts";
+} from "../config/policy-values.ts";
 import { UserError } from "../errors.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 

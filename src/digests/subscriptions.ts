@@ -4,6 +4,7 @@ import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import { compileTargetGlobs, ownerOf } from "../policy/refusal.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Target } from "../registry/define.ts";
+import { defineService } from "../registry/service-key.ts";
 
 /** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
 export const events = ["trouble", "drift", "changes"] as const;
@@ -48,6 +49,9 @@ export interface News {
 export type Follow = (news: readonly News[]) => Promise<void>;
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+/** Those that the commands of subscriptions answer from. */
+export const subscriptionsOf = defineService<Subscriptions>("subscriptions");
 
 /** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
 export function createSubscriptions(options: {

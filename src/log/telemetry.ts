@@ -26,7 +26,6 @@ export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
-const apiRoutes = ["alerts", "proposals", "reads", "mcp"];
 const refusalReasons =
   "method header timestamp signature content-type body too-large slow crowded app team replay".split(
     " ",
@@ -158,7 +157,7 @@ export function createTelemetry({
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
     /** `outcome` is `ok` or the status of a problem; `route` is `none` where nothing is at the address. */
-    apiCalls: counter("door_calls_total", "Calls of the API", ["route", "outcome"]),
+    apiCalls: counter("api_calls_total", "Calls of the API", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
 
@@ -207,9 +206,8 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
-  for (const route of apiRoutes)
-    for (const outcome of ["ok", "401", "429", "500", "503"])
-      gateway.apiCalls.inc({ route, outcome }, 0);
+  // The API adds those of its routes
+  gateway.apiCalls.inc({ route: "none", outcome: "404" }, 0);
 
   return {
     ...own,

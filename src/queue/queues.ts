@@ -1,6 +1,5 @@
 import { Queue } from "bullmq";
 import { BullMQOtel } from "bullmq-otel";
-import type { PendingKind } from "../redis/pending.ts";
 import type { RedisClient } from "../redis/redis.ts";
 
 export type Queues = ReturnType<typeof createQueues>;
@@ -48,7 +47,7 @@ export function createQueues(
   const options = { connection, prefix, defaultJobOptions, streams, telemetry };
   /** The next step of a request or a rollout. */
   const requests = new Queue<PendingJob>("requests", options);
-  /** What Slack lacks of a request, a rollout, an alert, a notice. */
+  /** What Slack lacks of a request, a rollout, a notice. */
   const messages = new Queue<PendingJob>("messages", options);
   /** One read of a project or a VM, for all requests that wait for it. */
   const polls = new Queue<PendingJob>("polls", options);
@@ -56,21 +55,8 @@ export function createQueues(
   const interactions = new Queue<InteractionJob>("interactions", options);
   /** Periodic tasks, once for the installation: BullMQ's job schedulers. */
   const schedules = new Queue("schedules", options);
-  const ofKind = {
-    step: requests,
-    "rollout-step": requests,
-    poll: polls,
-    "late-look": polls,
-    request: messages,
-    "shared-card": messages,
-    rollout: messages,
-    alert: messages,
-    "alert-held": messages,
-    proposal: messages,
-    notice: messages,
-    feed: messages,
-    recap: messages,
-  } satisfies Record<PendingKind, PendingQueue>;
+  /** By the kind of what is pending. */
+  const queueOf = new Map<string, PendingQueue>();
   const all = [interactions, requests, messages, polls, schedules];
   for (const queue of all) queue.on("error", () => undefined); // the connection logs it
 
@@ -80,12 +66,14 @@ export function createQueues(
     polls,
     schedules,
     requests,
+    /** What is pending of this kind has its jobs there. */
+    assign: (kind: string, queue: PendingQueue) => void queueOf.set(kind, queue),
     /**
      * Adds the job of what is pending. Where one of the same ID is delayed, that runs now; where one is active, this one runs after it
      * (`keepLastIfActive`).
      */
     async wake(kind: string, id: string): Promise<void> {
-      const queue: PendingQueue | undefined = ofKind[kind as PendingKind];
+      const queue = queueOf.get(kind);
       // Another release has kinds of its own
       if (queue === undefined) return;
       const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };

@@ -1,4 +1,4 @@
-import { type PendingKind, createPending } from "./pending.ts";
+import { createPending } from "./pending.ts";
 import { type Fields, type Keys, type RedisClient, defineMark } from "./redis.ts";
 
 /**
@@ -10,7 +10,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(
   redis: RedisClient,
   key: Keys,
-  kind: PendingKind,
+  kind: string,
   hashOf: (id: string) => string,
 ) {
   const pending = createPending(redis, key, kind);

@@ -72,32 +72,12 @@ return back
  */
 export const pendingList = (key: Keys): string => key("pending");
 
-/** What an ID on the list stands for, and so what is to be done. */
-export type PendingKind =
-  /** The next step of a request, of a rollout. */
-  | "step"
-  | "rollout-step"
-  /** A read for requests that wait, and the late look at one that wasn't applied. */
-  | "poll"
-  | "late-look"
-  /** Messages. */
-  | "request"
-  | "shared-card"
-  | "rollout"
-  | "alert"
-  | "proposal"
-  | "notice"
-  | "feed"
-  | "recap"
-  /** What was told of an alert and counts only later. */
-  | "alert-held";
-
 export type Pending = ReturnType<typeof createPending>;
 
 /**
- * The part of the list that one kind has. `later` adds a job at once: a worker that takes it too early delays it until its time.
+ * The part of the list that one kind has: what an ID stands for, and so what is to be done. `later` adds a job at once: a worker that takes it too early delays it until its time.
  */
-export function createPending(redis: RedisClient, key: Keys, kind: PendingKind) {
+export function createPending(redis: RedisClient, key: Keys, kind: string) {
   const list = pendingList(key);
   const runTake = defineScript(redis, "gatehouseTakePending", takeScript);
   const runRelease = defineScript(redis, "gatehouseReleasePending", releaseScript);

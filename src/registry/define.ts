@@ -322,6 +322,9 @@ export const runButton = (label: string, command: string, input: object): Button
   value: JSON.stringify(input),
 });
 
+/** The end of the action of a button that has asked whoever presses: the press confirms. */
+export const asked = ":asked";
+
 export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
 }

@@ -2,6 +2,7 @@ import { getGlobalDispatcher } from "undici";
 import { noteGroupChange } from "../audit/stored-policy.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
+import type { DigestPart } from "../digests/digest-part.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
 import { createInteractions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
@@ -26,15 +27,8 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 const drainMs = 5000;
 
-type Records =
-  | "store"
-  | "rollouts"
-  | "alerts"
-  | "proposals"
-  | "inventory"
-  | "snapshots"
-  | "subscriptions";
-type Services = "web" | "compute" | "appraiser" | "commands" | "log";
+type Records = "store" | "rollouts" | "inventory" | "snapshots" | "services";
+type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
 type Words = "status" | "standstill" | "attestationNote";
 type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
 
@@ -55,6 +49,7 @@ export async function startGateway(
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
+    digestParts: readonly DigestPart[];
   } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
@@ -75,6 +70,7 @@ export async function startGateway(
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,
+      parts: options.digestParts,
       schedulesChanged: () => requestSync(options.queues.schedules),
       requests: requestsForDigest(store, redis, key, requestable(commands)),
       personName: async (id) => (await people.person(id, identity.teamId)).name,
@@ -100,7 +96,7 @@ export async function startGateway(
   });
   // Each handling begins with the rules of its moment and keeps them
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
-  const conversation = createConversation(contextNow, options.watch);
+  const conversation = createConversation(contextNow, options.contributed, options.watch);
   const app = createSlackApp({
     apiUrl,
     ...(receive.mode === "socket"
@@ -112,7 +108,7 @@ export async function startGateway(
     botToken: () => config.slack.botToken,
     interactions,
     connection: await options.connected("worker"),
-    names: listenedTo,
+    names: listenedTo(options.contributed),
     async onStored(interaction, isNew) {
       options.watch.taken(interaction.id);
       if (!isNew) telemetry.refusals.inc({ reason: "replay" });

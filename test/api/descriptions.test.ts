@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { connectAgent, textOf } from "../../demo/agent.ts";
 import type { TestWorld } from "../support/start-world.ts";
-import { addressOf, everythingToken, readAs, startApiWorld, token } from "../proposals/asking.ts";
+import {
+  addressOf,
+  everythingToken,
+  readAs,
+  startApiWorld,
+  token,
+} from "../features/proposals/asking.ts";
 
 type Answer = Awaited<ReturnType<Awaited<ReturnType<typeof connectAgent>>["callTool"]>>;
 type Json = Record<string, unknown>;

@@ -3,14 +3,13 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 
 const callers = `
 sources:
@@ -24,27 +23,28 @@ services:
   agent: { tokens: ["sha256:${"b".repeat(64)}"] }
 `;
 const secrets = {
-  DOOR_SECRET_PROMETHEUS: "test-secret-one",
-  DOOR_SECRET_GRAFANA: "test-secret-two test-secret-three",
+  SOURCE_SECRET_PROMETHEUS: "test-secret-one",
+  SOURCE_SECRET_GRAFANA: "test-secret-two test-secret-three",
 };
 
 async function doctor(world: TestWorld, env: Record<string, string> = {}, role = "gateway") {
   let said = "";
   const code = await runDoctor([role], {
+    ...handedToPrograms,
     env: { ...world.env, ...env },
     write: (text) => void (said += text),
   });
-  return { code, said: /^Door\n((?: {2}.*\n)+)/m.exec(said)?.[1] };
+  return { code, said: /^API\n((?: {2}.*\n)+)/m.exec(said)?.[1] };
 }
 
 async function statusOf(world: TestWorld): Promise<string> {
   await world.olivia.types("ops", "/gatehouse status");
-  const seen = await hears(world.olivia, "ops", /Door/);
-  return wordsOf(seen).match(/Door[^\n]*/)?.[0] ?? "";
+  const seen = await hears(world.olivia, "ops", /API/);
+  return wordsOf(seen).match(/API[^\n]*/)?.[0] ?? "";
 }
 
 it("/gatehouse status says who came in last, and when", async () => {
-  const env = { DOOR_PORT: "0", ...secrets };
+  const env = { API_PORT: "0", ...secrets };
   await using world = await startWorld({ env, policy: usualPolicy + callers });
   const port = world.processes[0]?.apiPort;
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
@@ -60,9 +60,9 @@ it("/gatehouse status says who came in last, and when", async () => {
 });
 
 it("/gatehouse status and doctor name a source without a secret, and the log says so at the start", async () => {
-  const env = { DOOR_PORT: "0", DOOR_SECRET_PROMETHEUS: "test-secret-one" };
+  const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
   await using world = await startWorld({ env, policy: usualPolicy + callers });
-  const missing = "DOOR_SECRET_GRAFANA: is missing: set it, or DOOR_SECRET_GRAFANA_FILE";
+  const missing = "SOURCE_SECRET_GRAFANA: is missing: set it, or SOURCE_SECRET_GRAFANA_FILE";
   expect(await statusOf(world)).toContain(missing);
   expect(world.lines.join("")).toContain(
     `"event":"api.source-shut","role":"all","why":"${missing}"`,
@@ -70,37 +70,39 @@ it("/gatehouse status and doctor name a source without a secret, and the log say
   const { code, said } = await doctor(world);
   expect(code).toBe(1);
   expect(said).toContain(`✗ ${missing}\n    Until then Gatehouse answers 401`);
-  const gone = await doctor(world, { DOOR_SECRET_GRAFANA_FILE: "/nowhere/secret" });
-  expect(gone.said).toContain("DOOR_SECRET_GRAFANA_FILE: names a file that can't be read (ENOENT)");
-  const many = await doctor(world, { DOOR_SECRET_GRAFANA: "test-secret-a test-secret-b test-c" });
-  expect(many.said).toContain("DOOR_SECRET_GRAFANA: has 3 words");
+  const gone = await doctor(world, { SOURCE_SECRET_GRAFANA_FILE: "/nowhere/secret" });
+  expect(gone.said).toContain(
+    "SOURCE_SECRET_GRAFANA_FILE: names a file that can't be read (ENOENT)",
+  );
+  const many = await doctor(world, { SOURCE_SECRET_GRAFANA: "test-secret-a test-secret-b test-c" });
+  expect(many.said).toContain("SOURCE_SECRET_GRAFANA: has 3 words");
 });
 
 it("doctor tells Gatehouse's own API from another program on its port, and says when it is off", async () => {
   await using world = await startWorld({
-    env: { DOOR_PORT: "0", ...secrets },
+    env: { API_PORT: "0", ...secrets },
     policy: usualPolicy + callers,
   });
   const own = String(world.processes[0]?.apiPort);
-  expect((await doctor(world, { DOOR_PORT: own })).said).toBe(
+  expect((await doctor(world, { API_PORT: own })).said).toBe(
     `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n  ✓ no alert yet from prometheus, no alert yet from grafana, no call yet from deploy, no call yet from agent\n`,
   );
   const last = createKeys()("api", "last");
   await world.client.hset(last, "alerts sources.prometheus", await world.store.now());
-  expect((await doctor(world, { DOOR_PORT: own })).said).toMatch(
+  expect((await doctor(world, { API_PORT: own })).said).toMatch(
     /✓ last alert from prometheus \d+ s ago, /,
   );
   const other = createServer((_, response) => response.end("hello"));
   await once(other.listen(0, "127.0.0.1"), "listening");
   const address = other.address();
   const taken = String(typeof address === "object" ? address?.port : "");
-  expect((await doctor(world, { DOOR_PORT: taken })).said).toContain(
-    `✗ port ${taken}: another program has it\n    Stop it, or set DOOR_PORT to another port.`,
+  expect((await doctor(world, { API_PORT: taken })).said).toContain(
+    `✗ port ${taken}: another program has it\n    Stop it, or set API_PORT to another port.`,
   );
   other.close();
-  expect((await doctor(world, { DOOR_PORT: taken })).said).toContain(`✓ port ${taken}: free`);
-  expect((await doctor(world, { DOOR_PORT: "" })).said).toBe(
-    "  ! off here, and gatehouse.yml names prometheus, grafana, deploy, agent\n    Set DOOR_PORT where they should come in.\n",
+  expect((await doctor(world, { API_PORT: taken })).said).toContain(`✓ port ${taken}: free`);
+  expect((await doctor(world, { API_PORT: "" })).said).toBe(
+    "  ! off here, and gatehouse.yml names prometheus, grafana, deploy, agent\n    Set API_PORT where they should come in.\n",
   );
   expect((await doctor(world, {}, "worker")).said).toBeUndefined();
 });
@@ -109,9 +111,9 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   await using world = await startWorld({ roles: [] });
   const file = path.join(path.dirname(world.env["GATEHOUSE_CONFIG"] ?? ""), "secret");
   writeFileSync(file, "test-secret-of-file-1\n");
-  world.env["DOOR_PORT"] = "0";
-  world.env["DOOR_SECRET_PROMETHEUS_FILE"] = file;
-  world.env["DOOR_SECRET_GRAFANA"] = "test-secret-four";
+  world.env["API_PORT"] = "0";
+  world.env["SOURCE_SECRET_PROMETHEUS_FILE"] = file;
+  world.env["SOURCE_SECRET_GRAFANA"] = "test-secret-four";
   const policy = world.env["GATEHOUSE_CONFIG"] ?? "";
   writeFileSync(policy, `${usualPolicy}sources: { prometheus: { format: plain } }\n`);
   const running = await world.startProcess("all");
@@ -129,14 +131,14 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   expect(world.lines.join("")).toContain("channel C01OPS; expires 1h; limits");
   // Two, while one replaces the other
   writeFileSync(file, "test-secret-of-file-2 test-secret-of-file-3\n");
-  const config = loadConfig({ env: world.env, role: "all", operations: operationsOf(commands) });
-  expect(config.sourceSecrets("prometheus")).toEqual([
+  const config = loadConfig({ env: world.env, role: "all", terms: policyTerms });
+  expect(config.callerSecret("SOURCE_SECRET_PROMETHEUS").secrets).toEqual([
     "test-secret-of-file-2",
     "test-secret-of-file-3",
   ]);
   await world.olivia.types("ops", "/gatehouse status");
-  await hears(world.olivia, "ops", /Door/);
-  const changed = /config\.file-changed".*"variable":"DOOR_SECRET_PROMETHEUS"/;
+  await hears(world.olivia, "ops", /API/);
+  const changed = /config\.file-changed".*"variable":"SOURCE_SECRET_PROMETHEUS"/;
   await expect
     .poll(
       async () => {
@@ -150,7 +152,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
 });
 
 it("a caller over its limit is named in the audit channel, once an hour", async () => {
-  const env = { DOOR_PORT: "0", ...secrets };
+  const env = { API_PORT: "0", ...secrets };
   await using world = await startWorld({ env, policy: usualPolicy + callers });
   const now = await world.store.now();
   const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);

@@ -17,7 +17,7 @@ it("the API answers through the nginx of docs/operate.md, over TLS and with the 
 }) => {
   const nginx = programOf("nginx");
   if (nginx === undefined) throw skip("there is no nginx here");
-  await using world = await startWorld({ env: { DOOR_PORT: "0" } });
+  await using world = await startWorld({ env: { API_PORT: "0" } });
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-nginx-"));
   for (const what of ["key", "pem"])
     await copyFile(certificate, path.join(folder, `gatehouse.${what}`));

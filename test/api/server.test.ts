@@ -7,7 +7,7 @@ import { createLog, silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { startWebServer } from "../../src/start/web-server.ts";
+import { startWebServer } from "../../src/operate/web-server.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 
 const kind = z.object({ name: z.string() });
@@ -181,7 +181,7 @@ describe("a call of the API", () => {
         status: 401,
       });
     }
-    const counted = 'gatehouse_door_calls_total{route="alerts",outcome="401"} 3';
+    const counted = 'gatehouse_api_calls_total{route="alerts",outcome="401"} 3';
     expect((await api.telemetry.render()).text).toContain(counted);
   });
 
@@ -318,7 +318,7 @@ describe("a caller of the API", () => {
     const answer = await api.call("/refused", { method: "POST" });
     expect([answer.status, await answer.json()]).toMatchObject([406, { jsonrpc: "2.0" }]);
     const metrics = (await api.telemetry.render()).text;
-    expect(metrics).toContain('gatehouse_door_calls_total{route="mcp",outcome="406"} 1');
+    expect(metrics).toContain('gatehouse_api_calls_total{route="mcp",outcome="406"} 1');
     await api.post(good);
     await expect
       .poll(async () => [...(await api.store.apiCalls()).keys()])

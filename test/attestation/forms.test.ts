@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runAttestation } from "../../src/attestation/cli.ts";
+import { runAttestation } from "../../src/cli/attestation.ts";
 import {
   decodeAnswer,
   decodeChain,

@@ -15,7 +15,7 @@ import { createRefresher } from "../../src/attestation/refresher.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
 import { startChild } from "../faults/stage/child.ts";
-import { useProxies } from "../../src/start/services.ts";
+import { useProxies } from "../../src/operate/use-proxies.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { startVendors } from "../support/vendor-server.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
-import { runAttestation } from "../../src/attestation/cli.ts";
+import { runAttestation } from "../../src/cli/attestation.ts";
 import {
   findEndorsements,
   listEndorsements,

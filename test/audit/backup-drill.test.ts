@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { runAudit } from "../../src/audit/cli.ts";
+import { runAudit } from "../../src/cli/audit.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { composeRedis } from "../support/compose.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { startWorld, type World } from "../../demo/world.ts";
-import { type AlertGroup, parseAlert } from "../../src/alerts/alerts.ts";
+import { type AlertGroup, parseAlert } from "../../src/features/alerts/alerts.ts";
 import { parseBoard } from "../../src/redis/board.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { type Figure, quantile } from "./figure.ts";
@@ -16,9 +16,9 @@ sources:
 ${sources.map((source) => `  ${source}: { format: alertmanager, channel: C01OPS }`).join("\n")}
 `;
 const env = {
-  DOOR_PORT: "0",
+  API_PORT: "0",
   ...Object.fromEntries(
-    sources.map((source) => [`DOOR_SECRET_${source.toUpperCase().replaceAll("-", "_")}`, secret]),
+    sources.map((source) => [`SOURCE_SECRET_${source.toUpperCase().replaceAll("-", "_")}`, secret]),
   ),
 };
 const key = createKeys();

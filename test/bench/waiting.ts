@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { commands } from "../../src/commands/index.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -12,6 +10,7 @@ import { permitFor } from "../support/permits.ts";
 import { submit } from "../../src/requests/submit/submit.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 const policy = `access: { operate: ["S01ONCALL"] }\n`;
 
@@ -68,7 +67,7 @@ async function gather(world: World) {
   const config = loadConfig({
     env: world.env,
     role: "worker",
-    operations: operationsOf(commands),
+    terms: policyTerms,
   });
   const redis = await connectRedis(world.redisUrl, "commands", silentLog());
   const key = createKeys();

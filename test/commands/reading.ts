@@ -10,8 +10,7 @@ import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
 import { requestsForDigest } from "../../src/digests/request-facts.ts";
-import { createSubscriptions } from "../../src/digests/subscriptions.ts";
-import { createAlerts } from "../../src/alerts/alerts.ts";
+import { createSubscriptions, subscriptionsOf } from "../../src/digests/subscriptions.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { type Snapshots, createSnapshots } from "../../src/inventory/snapshots.ts";
@@ -108,18 +107,21 @@ export async function startReading(
       config: { policy },
       inventory,
       snapshots,
-      alerts: createAlerts(redis, key),
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,
     }),
-    subscriptions: createSubscriptions({
-      redis,
-      key,
-      config: { policy },
-      post: async (channelId, lines) =>
-        void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
-    }),
+    services: new Map([
+      subscriptionsOf.providedBy(
+        createSubscriptions({
+          redis,
+          key,
+          config: { policy },
+          post: async (channelId, lines) =>
+            void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
+        }),
+      ),
+    ]),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: () => true,

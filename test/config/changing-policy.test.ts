@@ -14,7 +14,7 @@ const place = (name = "gatehouse.yml", mayBeMissing = false) => ({
   path: path.join(folder, name),
   shown: "gatehouse.yml",
   mayBeMissing,
-  operations: [],
+  terms: { operations: [], sections: [] },
 });
 
 function open(text: string | undefined, mayBeMissing = false): ChangingPolicy {

@@ -13,6 +13,7 @@ import {
 import { addressProblem } from "../../src/config/environment.ts";
 import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -30,7 +31,7 @@ function load(
   env: Env,
   { role = "all", cwd = "/nowhere" }: { role?: Role; cwd?: string } = {},
 ): Config {
-  return loadConfig({ env, role, cwd, operations: [] });
+  return loadConfig({ env, role, cwd, terms: policyTerms });
 }
 
 function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly string[] {
@@ -45,8 +46,8 @@ function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly s
 
 describe("a complete environment", () => {
   it("needs five variables and has defaults for the rest", () => {
-    const { policy, policyVersion, policyFile, files, sourceSecrets, ...config } = load(complete);
-    expect(sourceSecrets("prometheus")).toEqual([]);
+    const { policy, policyVersion, policyFile, files, callerSecret, ...config } = load(complete);
+    expect(callerSecret("SOURCE_SECRET_PROMETHEUS").secrets).toEqual([]);
     expect([...files]).toEqual([]);
     expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
@@ -71,7 +72,7 @@ describe("a complete environment", () => {
       logLevel: "info",
       allowVolatileRedis: false,
       watchesPolicy: false,
-      sourceProblems: [],
+      callerProblems: [],
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
     expect(policy.access.operate).toEqual([]);
@@ -108,9 +109,9 @@ describe("a complete environment", () => {
     const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
     expect(load(both).slack.receive).toEqual({ mode: "socket", secret: "xapp-1" });
     // With an API Slackbot's calls are signed with it, however Slack delivers
-    expect(load({ ...both, DOOR_PORT: "0" }).api?.signingSecret()).toBe("s3cret");
-    expect(load({ ...both, DOOR_PORT: "0" }).secrets).toContain("s3cret");
-    expect(load({ ...complete, DOOR_PORT: "0" }).api?.signingSecret()).toBeUndefined();
+    expect(load({ ...both, API_PORT: "0" }).api?.signingSecret()).toBe("s3cret");
+    expect(load({ ...both, API_PORT: "0" }).secrets).toContain("s3cret");
+    expect(load({ ...complete, API_PORT: "0" }).api?.signingSecret()).toBeUndefined();
   });
 
   it("keeps probes off the port that Slack reaches; where it reaches none, PORT is theirs as before", () => {
@@ -165,12 +166,12 @@ describe("a secret in a file", () => {
     const value = base[name] ?? "";
     dir.write("secret", `${value}\n`);
     const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
-    const { files, sourceSecrets, ...config } = load(env, { cwd: dir.path });
+    const { files, callerSecret, ...config } = load(env, { cwd: dir.path });
     expect([...files.keys()]).toEqual([name]);
-    expect(sourceSecrets("prometheus")).toEqual([]);
+    expect(callerSecret("SOURCE_SECRET_PROMETHEUS").secrets).toEqual([]);
     const plain = load(base, { cwd: dir.path });
     const compute = { ...plain.compute, tls: expect.any(Function) };
-    const others = { files: undefined, sourceSecrets: undefined };
+    const others = { files: undefined, callerSecret: undefined };
     expect(config).toEqual({ ...plain, ...others, compute });
   });
 
@@ -259,7 +260,7 @@ describe("an address that gets secrets", () => {
 });
 
 describe("a program that proposes", () => {
-  it("needs the address of the door and a token, which may come from a file, and is told of both", () => {
+  it("needs the address of the API and a token, which may come from a file, and is told of both", () => {
     using at = folder();
     const url = "https://gatehouse.example";
     const token = "token-of-service";
@@ -295,14 +296,18 @@ describe("the folder of endorsements", () => {
     const env = {
       GATEHOUSE_CONFIG: at.write("gatehouse.yml", "attestation: { endorsements: signed }"),
     };
-    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe(
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", terms: policyTerms })).toBe(
       join(at.path, "signed"),
     );
     at.write("gatehouse.yml", "attestation: { endorsements: /srv/signed }");
-    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe("/srv/signed");
-    expect(loadEndorsementsFolder({ env: {}, cwd: "/nowhere", operations: [] })).toBeUndefined();
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", terms: policyTerms })).toBe(
+      "/srv/signed",
+    );
+    expect(
+      loadEndorsementsFolder({ env: {}, cwd: "/nowhere", terms: policyTerms }),
+    ).toBeUndefined();
     at.write("gatehouse.yml", "attestation: { endorsement: signed }");
-    expect(() => loadEndorsementsFolder({ env, operations: [] })).toThrow(
+    expect(() => loadEndorsementsFolder({ env, terms: policyTerms })).toThrow(
       "did you mean endorsements?",
     );
   });

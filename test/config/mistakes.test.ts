@@ -7,6 +7,7 @@ import { messageOf } from "../../src/errors.ts";
 import { scrubText } from "../../src/log/scrub.ts";
 import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
 
 const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-mistakes-"));
@@ -271,9 +272,20 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { ...http, OPS_PORT: "3000" },
     "must not be 3000, which is PORT: the world reaches that one",
   ],
-  ["DOOR_PORT", { DOOR_PORT: "door" }, 'must be a whole number from 0 to 65535, and is "door"'],
-  ["DOOR_PORT", { DOOR_PORT: "3001" }, "must not be 3001, which another port of this process is"],
-  ["DOOR_PROT", { DOOR_PROT: "9000" }, "is not a Gatehouse variable; did you mean DOOR_PORT?"],
+  ["API_PORT", { API_PORT: "open" }, 'must be a whole number from 0 to 65535, and is "open"'],
+  ["API_PORT", { API_PORT: "3001" }, "must not be 3001, which another port of this process is"],
+  ["API_PROT", { API_PROT: "9000" }, "is not a Gatehouse variable; did you mean API_PORT?"],
+  ["DOOR_PORT", { DOOR_PORT: "3002" }, "is called API_PORT now: rename it"],
+  [
+    "DOOR_SECRET_PROMETHEUS",
+    { DOOR_SECRET_PROMETHEUS: "hunter22hunter22" },
+    "is called SOURCE_SECRET_PROMETHEUS now: rename it",
+  ],
+  [
+    "DOOR_SECRET_PROMETHEUS_FILE",
+    { DOOR_SECRET_PROMETHEUS_FILE: "/run/secrets/prometheus" },
+    "is called SOURCE_SECRET_PROMETHEUS_FILE now: rename it",
+  ],
   [
     "OPS_HOST",
     { OPS_HOST: "localhost" },
@@ -316,7 +328,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
 
 it.each(mistakes)("%s: %o", (variable, env, sentence) => {
   const load = () =>
-    loadConfig({ env: { ...complete, ...env }, role: "all", cwd: folder, operations: [] });
+    loadConfig({ env: { ...complete, ...env }, role: "all", cwd: folder, terms: policyTerms });
   expect(load).toThrow(ConfigError);
   try {
     load();
@@ -339,7 +351,7 @@ it("every variable has its mistakes here, and stands in .env.example", () => {
     .filter((name): name is string => name !== undefined);
   expect(named.length).toBeGreaterThan(15);
   const told = new Set(mistakes.map(([variable]) => variable));
-  // Any text is right for these; that the directory can't be used is tried with processes (test/start)
+  // Any text is right for these; that the directory can't be used is tried with processes (test/operate)
   const free = new Set(["DATA_DIR", "NO_PROXY", "OTEL_SERVICE_NAME"]);
   expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
   for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));

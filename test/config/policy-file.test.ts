@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import {
   emptyPolicy,
   parsePolicy,
@@ -12,17 +10,16 @@ import {
 } from "../../src/config/policy-file.ts";
 import { parseDuration } from "../../src/config/durations.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
-
-const operations = operationsOf(commands);
+import { policyTerms } from "../../src/features/index.ts";
 
 function policy(text: string): Policy {
-  const result = parsePolicy(text, "gatehouse.yml", operations);
+  const result = parsePolicy(text, "gatehouse.yml", policyTerms);
   if ("problems" in result) throw new Error(result.problems.join("\n"));
   return result.policy;
 }
 
 function problems(text: string): readonly string[] {
-  const result = parsePolicy(text, "gatehouse.yml", operations);
+  const result = parsePolicy(text, "gatehouse.yml", policyTerms);
   return "problems" in result ? result.problems : [];
 }
 
@@ -69,7 +66,8 @@ describe("gatehouse.yml", () => {
 
   it("lets everyone view and nobody change anything when it says nothing", () => {
     for (const text of ["{}", "# nothing\n{}", "access: {}"]) {
-      expect({ ...policy(text), operations: [] }).toEqual(emptyPolicy());
+      const empty = emptyPolicy(undefined, policyTerms.sections);
+      expect({ ...policy(text), operations: [] }).toEqual(empty);
     }
     expect(emptyPolicy()).toMatchObject({
       access: { view: ["*"], operate: [], approve: [], administer: [], breakGlass: [] },
@@ -304,7 +302,7 @@ describe("a key of gatehouse.yml that a comment has emptied", () => {
     ["", "line 1: the file is empty: for a policy by which everyone can view"],
     ["# access: { view: [S01ABC] }\n", "the file is empty"],
   ])("is a problem with its line, and no default counts: %j", (text, problem) => {
-    const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
+    const read = parsePolicy(text, "gatehouse.yml", policyTerms);
     expect("problems" in read && read.problems).toEqual([expect.stringContaining(problem)]);
   });
 });
@@ -407,7 +405,7 @@ describe("a mistake in gatehouse.yml", () => {
       fc.array(piece, { maxLength: 30 }).map((parts) => parts.join("")),
     );
     fc.assert(
-      fc.property(text, (value) => typeof parsePolicy(value, "p", operations) === "object"),
+      fc.property(text, (value) => typeof parsePolicy(value, "p", policyTerms) === "object"),
       { numRuns: 500 },
     );
   });

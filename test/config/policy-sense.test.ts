@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
 import { parsePolicy } from "../../src/config/policy-file.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 /** The problems of a file whose first line names approvers and operators. */
 function problems(text: string, access = `approve: ["S02LEADS"], operate: ["*"]`) {
   const whole = `access: { ${access} }\n${text}`;
-  const read = parsePolicy(whole, "gatehouse.yml", operationsOf(commands));
+  const read = parsePolicy(whole, "gatehouse.yml", policyTerms);
   return "problems" in read ? read.problems : [];
 }
 

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/config.ts";
 import { passwordsIn, proxyFor } from "../../src/config/proxy.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 const proxy = "http://proxy.example:3128";
 const read = (env: Record<string, string>) =>
-  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", operations: [] })
+  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", terms: policyTerms })
     .proxies;
 
 describe("the proxy", () => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig } from "../../src/config/config.ts";
 import { complete } from "./complete.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 const read = (env: Record<string, string>) =>
-  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", operations: [] });
+  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", terms: policyTerms });
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {

@@ -1,4 +1,3 @@
-import { createAlerts } from "../../src/alerts/alerts.ts";
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, createPostDue, type Digests } from "../../src/digests/create-digests.ts";
@@ -127,7 +126,6 @@ export async function startScene(scene: Partial<Scene> = {}) {
       config: { policy: { ...set.policy, digests: set.rules } },
       inventory: inventoryOf(set),
       snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
-      alerts: createAlerts(own, key),
       requests: set.requests,
       log,
       now,

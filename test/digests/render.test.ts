@@ -5,7 +5,7 @@ import type { DigestFacts } from "../../src/digests/items.ts";
 import type { RequestFact } from "../../src/digests/request-facts.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
-import type { Message } from "../../src/messages/message.ts";
+import { type Message, md } from "../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 import { running } from "./digest-processes.ts";
 
@@ -300,15 +300,16 @@ describe("what a lead must know first", () => {
       { is: "thaw", by: "ada", reason: "", at: now - 2 * hour },
       { is: "freeze", by: "Gatehouse", reason: "the key was refused", at: now - 3 * hour },
     ],
-    endedAlerts: [
+    parts: [
       {
-        key: "a",
-        name: "HighCpu",
-        label: "web-1",
-        vmId: "vm-web-1",
-        vm: running("web-1"),
-        since: now - 3 * hour,
-        endedAt: now - 2 * hour,
+        all: [
+          {
+            kind: "parcel",
+            words: ["parcel", "parcels"],
+            place: "over",
+            lines: [{ key: "a", text: md`📦 A parcel came.`, button: undefined }],
+          },
+        ],
       },
     ],
   };
@@ -321,7 +322,7 @@ describe("what a lead must know first", () => {
     "✏️ *Restored* `db-1` from nightly · olivia, 07:00:00 UTC; approved by amir, bea.",
     "⛔ *vm restore* `db-1`, requested by olivia: amir denied it at 07:00:00 UTC: “not on a Friday”.",
     "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired at 07:00:00 UTC.",
-    "✅ *HighCpu* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC.",
+    "📦 A parcel came.",
   ];
 
   it("is a line of its own however much else happened, in a digest and in a hand-over", () => {
@@ -383,18 +384,11 @@ describe("what a lead must know first", () => {
       since: now - hour,
       lacks: [],
     };
-    const firing = ["web-1", "web-1", "web-2"].map((vm, n) => ({
-      key: String(n),
-      name: "HighCpu",
-      label: vm,
-      vmId: `vm-${vm}`,
-      vm: running(vm),
-      since: now - hour,
-    }));
+    const parts = [{ all: [], counts: ", 📦 2 with a parcel" }];
     const vms = ["web-1", "web-2", "db-1"].map((vm) => running(vm));
     expect(
-      shown({ vms, drift: [drift, { ...drift, vm: running("x"), mark: "" }], firing }),
-    ).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation, 🔥 2 with an alert firing.");
+      shown({ vms, drift: [drift, { ...drift, vm: running("x"), mark: "" }], parts }),
+    ).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation, 📦 2 with a parcel.");
   });
 });
 

@@ -4,12 +4,8 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
-import { createAlerts } from "../../src/alerts/alerts.ts";
-import { createProposals } from "../../src/proposals/proposals.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { refusal } from "../../src/policy/refusal.ts";
 import {
   type Command,
   type Target,
@@ -25,10 +21,12 @@ import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
 import { pickCallback } from "../../src/slack/conversation/run.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
-import { runPolicy } from "../../src/start/policy-cli.ts";
+import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { refusal } from "../../src/policy/refusal.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -99,7 +97,7 @@ const asking: fc.Arbitrary<Asking> = fc
       protect,
       limits: { requestsPerMinute: 10_000, draftsPerPerson: 10_000, destructivePerHour: 10_000 },
     });
-    const read = parsePolicy(file, "gatehouse.yml", operationsOf(commands));
+    const read = parsePolicy(file, "gatehouse.yml", policyTerms);
     if ("problems" in read) throw new Error(read.problems.join("\n"));
     return { file, policy: read.policy, asked };
   });
@@ -310,7 +308,8 @@ async function act(
     update: async (_id, view) => void opened.push(...textsIn(view)),
   };
   const gateway = contextOf(policy, person, here);
-  const conversation = createConversation(() => gateway, { refused: () => undefined });
+  const watch = { refused: () => undefined };
+  const conversation = createConversation(() => gateway, gateway.contributed, watch);
   asks += 1;
   const asked = interaction(`ask-${asks}`);
   const early = asked.kind === "submission" ? await conversation.submit(asked) : undefined;
@@ -339,8 +338,13 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
-    alerts: createAlerts(redis, key),
-    proposals: createProposals(redis, key),
+    contributed: {
+      beforeRequest: async () => undefined,
+      presses: {},
+      forms: {},
+      home: [],
+      requestMade: async () => undefined,
+    },
     attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
     apiUrl: "",
@@ -395,7 +399,7 @@ async function explain(
       ...(target ? [whole(target)] : []),
       ...(isNamed ? ["--name", newName] : []),
     ],
-    { file: path, slack: "not asked", write: (text) => void (said += text) },
+    { ...handedToPrograms, file: path, slack: "not asked", write: (text) => void (said += text) },
   );
   return { may: code === 0, said };
 }

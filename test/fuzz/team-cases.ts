@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
 import type { Person } from "../../src/registry/invocation.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 /** Somewhere that a policy with teams is asked something: who, in which world, with which command, on what. */
 export interface TeamCase {
@@ -90,7 +90,7 @@ export const teamCase: fc.Arbitrary<TeamCase> = fc
       teams: Object.fromEntries(made),
       approvals: [{ operations: ["vm.restart", "project.update"], required: 1 }],
     };
-    const read = parsePolicy(JSON.stringify(file), "gatehouse.yml", operationsOf(commands));
+    const read = parsePolicy(JSON.stringify(file), "gatehouse.yml", policyTerms);
     if ("problems" in read) throw new Error(read.problems.join("\n"));
     return {
       ...rest,

@@ -9,7 +9,7 @@ import { renderDigest } from "../../src/digests/render-digest.ts";
 import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
-import { renderRecap } from "../../src/outages/render-recap.ts";
+import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
 import type { RequestRecord } from "../../src/requests/journal/record.ts";

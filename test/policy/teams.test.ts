@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePolicy } from "../../src/config/policy-file.ts";
-import { commands } from "../../src/commands/index.ts";
 import { metBy } from "../../src/config/seats.ts";
 import {
   lists,
@@ -13,7 +12,6 @@ import {
 } from "../../src/policy/access.ts";
 import {
   approvalRule,
-  operationsOf,
   allNeeds,
   covers,
   oneMore,
@@ -25,6 +23,7 @@ import {
 import { refusal } from "../../src/policy/refusal.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 const two = policyOf(`
 access:
@@ -287,7 +286,7 @@ describe("votes that a rule names", () => {
 
 describe("a file with teams", () => {
   const problemsOf = (yaml: string) => {
-    const read = parsePolicy(yaml, "gatehouse.yml", operationsOf(commands));
+    const read = parsePolicy(yaml, "gatehouse.yml", policyTerms);
     return "problems" in read ? read.problems : [];
   };
 

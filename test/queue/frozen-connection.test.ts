@@ -19,6 +19,7 @@ it(
     const url = `redis://127.0.0.1:${line.port}`;
     const connection = await connectRedis(url, "worker", silentLog());
     const queues = createQueues(redis, key.prefix);
+    queues.assign("step", queues.requests);
     const done: string[] = [];
     const steps = createPending(redis, key, "step");
     steps.onWake((id) => void queues.wake("step", id));

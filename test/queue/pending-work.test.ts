@@ -44,6 +44,7 @@ it("is woken by Redis's clock, by a process whose own is three hours ahead", asy
   const hourMs = 3_600_000;
   const queues = createQueues(redis, key.prefix, () => Date.now() - 3 * hourMs);
   const { messages } = queues;
+  queues.assign("notice", messages);
   await messages.add(
     "notice",
     { kind: "notice", id: "n" },

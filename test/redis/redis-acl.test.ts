@@ -3,10 +3,11 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
 describe("the Redis of compose.yaml", () => {
   it("lets Gatehouse do its work, and neither forget, stop, read along nor change settings (R4)", async () => {
@@ -27,7 +28,7 @@ describe("the Redis of compose.yaml", () => {
     // Who looks after it works with the same user
     let said = "";
     const write = (text: string) => void (said += text);
-    expect(await runDoctor([], { env: world.env, write }), said).toBe(0);
+    expect(await runDoctor([], { ...handedToPrograms, env: world.env, write }), said).toBe(0);
     expect(said).toContain("✓ its user may write Gatehouse's keys");
 
     const forbidden: [string, ...string[]][] = [

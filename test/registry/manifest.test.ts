@@ -11,7 +11,7 @@ import {
   renderTable,
   withTable,
 } from "../../scripts/manifest.ts";
-import { botScopes } from "../../src/start/doctor/slack.ts";
+import { botScopes } from "../../src/operate/checks/slack.ts";
 import { usageOf } from "../../src/registry/define.ts";
 import { root } from "../structure/sources.ts";
 

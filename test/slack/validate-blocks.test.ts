@@ -6,10 +6,11 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
 import { validateBlocks } from "../../src/slack/validate-blocks.ts";
-import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -74,11 +75,19 @@ describe("blocks.validate", () => {
   it("is offered by doctor, for each kind of message that Gatehouse makes", async () => {
     await using world = await startWorld({ policy: usualPolicy });
     let said = "";
-    await runDoctor(["--messages"], { env: world.env, write: (text) => void (said += text) });
+    await runDoctor(["--messages"], {
+      ...handedToPrograms,
+      env: world.env,
+      write: (text) => void (said += text),
+    });
     for (const kind of ["texts", "help", "buttons", "menus", "tables", "charts of lines", "forms"])
       expect(said).toContain(`✓ ${kind}: Slack takes them`);
     world.slack.weather.add({ method: "blocks.validate", kind: "error", error: "unknown_method" });
-    await runDoctor(["--messages"], { env: world.env, write: (text) => void (said += text) });
+    await runDoctor(["--messages"], {
+      ...handedToPrograms,
+      env: world.env,
+      write: (text) => void (said += text),
+    });
     expect(said).toContain("! tables: not asked: unknown_method");
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { usualPace } from "../../src/config/policy-schema.ts";
-import { alertmanagerBody, minute, send, startAlertWorld } from "../alerts/sending.ts";
+import { alertmanagerBody, minute, send, startAlertWorld } from "../features/alerts/sending.ts";
 import { hears, wordsOf } from "./words.ts";
 
 describe("an alert at night", () => {

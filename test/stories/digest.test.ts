@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hears, wordsOf } from "./words.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
+import { alertmanagerBody, send, startAlertWorld } from "../features/alerts/sending.ts";
 import { startWorld } from "../support/start-world.ts";
 
 describe("/gatehouse digest", () => {

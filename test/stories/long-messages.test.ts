@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { mostWeight, weightOf } from "../../sandbox/slack/blocks/check.ts";
-import { alertmanagerBody, minute, send, startAlertWorld } from "../alerts/sending.ts";
+import { alertmanagerBody, minute, send, startAlertWorld } from "../features/alerts/sending.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

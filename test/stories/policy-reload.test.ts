@@ -372,7 +372,7 @@ describe("services that are replaced in the policy file", () => {
   it("cancel nothing that waits, are in the trail, and count for each process that shares the file, whichever is told", async () => {
     await using world = await startWorld({
       policy: restartsNeedOne + service("test-token"),
-      env: { DOOR_PORT: "0" },
+      env: { API_PORT: "0" },
       roles: ["gateway", "worker"],
     });
     await world.olivia.types("ops", "/vm restart web-2");
@@ -394,7 +394,7 @@ describe("services that are replaced in the policy file", () => {
   it("shut a process that doesn't get them, until it does: a token that was taken must not live on there", async () => {
     await using world = await startWorld({
       policy: testPolicy + service("test-token"),
-      env: { DOOR_PORT: "0" },
+      env: { API_PORT: "0" },
       roles: ["gateway"],
     });
     const other = path.join(path.dirname(file(world)), "other.yml");

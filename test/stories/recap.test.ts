@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { createOutageStore, type OutageStore } from "../../src/outages/outages.ts";
+import { createOutageStore, type OutageStore } from "../../src/features/outages/outages.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import type { WorldOptions } from "../../demo/world.ts";
 import { eventually } from "../support/looking.ts";

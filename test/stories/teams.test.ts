@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { argumentsOf, targetArgument, dottedName } from "../../src/registry/define.ts";
-import { handlersInCode } from "../policy/handlers-in-code.ts";
+import { handlersInCode } from "./handlers-in-code.ts";
 import {
   type Answered,
   foreignLetters,

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createKeys } from "../../src/redis/redis.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { storedFormat } from "../../src/start/services.ts";
+import { storedFormat } from "../../src/operate/stored-format.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import {
   copyThisRelease,
@@ -239,7 +239,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
     async () => {
       using last = unpackLastRelease();
       using next = copyThisRelease();
-      const services = path.join(next.folder, "src/start/services.ts");
+      const services = path.join(next.folder, "src/operate/stored-format.ts");
       const text = await readFile(services, "utf8");
       await writeFile(services, text.replace(/(storedFormat = )"\w+"/, '$1"next"'));
       await using redis = await privateRedis();

@@ -1,16 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { emptyPolicy, parsePolicy } from "../../src/config/policy-file.ts";
 import { parseDuration } from "../../src/config/durations.ts";
 import { usualPace } from "../../src/config/policy-schema.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { usageOfPrograms } from "../../src/start/command-line.ts";
-import { programs } from "../../src/start/programs.ts";
+import { usageOfPrograms } from "../../src/cli/command-line.ts";
+import { programsFor } from "../../src/cli/programs.ts";
 import { readSources, root } from "./sources.ts";
+import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+
+const programs = programsFor(handedToPrograms);
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const documents = [
@@ -24,7 +25,6 @@ const documents = [
 const decisions = readdirSync(path.join(root, "docs/decisions")).map(
   (name) => `docs/decisions/${name}`,
 );
-const operations = operationsOf(commands);
 
 /** The cells of the first column, without code marks; a cell may name several. */
 const firstCells = (text: string) =>
@@ -59,7 +59,7 @@ function variablesRead(): Set<string> {
       return target[String(name)];
     },
   });
-  loadConfig({ env, role: "all", cwd: root, operations });
+  loadConfig({ env, role: "all", cwd: root, terms: policyTerms });
   return asked;
 }
 
@@ -109,7 +109,7 @@ describe("the documents", () => {
     const ours = [...read].filter((name) => /^[A-Z]/.test(name) && !files.includes(name));
     const table = firstCells(sectionOf(textOf("docs/install.md"), "Variables"));
     // It is named beside HTTPS_PROXY, which it stands in for
-    const ofSources = "DOOR_SECRET_<NAME>";
+    const ofSources = "SOURCE_SECRET_<NAME>";
     expect([...table, "HTTP_PROXY"].toSorted()).toEqual([...ours, ofSources].toSorted());
     // Read by `propose` in a pipeline, not by Gatehouse
     const callers = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN", "GATEHOUSE_TOKEN_FILE"];
@@ -121,7 +121,7 @@ describe("the documents", () => {
       [...textOf(document).matchAll(/\b([A-Z]{2,})_[A-Z0-9_]+\b/g)]
         .filter(
           ([name, family = ""]) =>
-            families.has(family) && !known.has(name) && !name.startsWith("DOOR_SECRET_"),
+            families.has(family) && !known.has(name) && !name.startsWith("SOURCE_SECRET_"),
         )
         .map(([name]) => `${document}: ${name}`),
     );
@@ -186,13 +186,13 @@ describe("docs/policy.md", () => {
     const blocks = [...text.matchAll(/```yaml\n([^]*?)```/g)].map(([, block = ""]) => block);
     expect(blocks.length).toBeGreaterThan(6);
     // Rules hold only with people who can approve
-    expect(parsePolicy(blocks.join(""), "policy.md", operations)).toHaveProperty("policy");
+    expect(parsePolicy(blocks.join(""), "policy.md", policyTerms)).toHaveProperty("policy");
     const others = documents
       .filter((document) => document !== "docs/policy.md")
       .flatMap((document) =>
         [...textOf(document).matchAll(/```yaml\n([^]*?)```/g)].map(([, block = ""]) =>
           // What each has to measure stands there as <its name>
-          parsePolicy(block.replaceAll(/<[^<>]+>/g, "ab".repeat(48)), document, operations),
+          parsePolicy(block.replaceAll(/<[^<>]+>/g, "ab".repeat(48)), document, policyTerms),
         ),
       );
     expect(others.length).toBeGreaterThan(0);
@@ -202,7 +202,7 @@ describe("docs/policy.md", () => {
   it("names every key, and no other", () => {
     /** The keys that are known there, as the complaint about an unknown one lists them. */
     const keysIn = (yaml: string): string[] => {
-      const read = parsePolicy(yaml.replace("?", "qqqqqqqqqqqqqqqq: 1"), "policy.md", operations);
+      const read = parsePolicy(yaml.replace("?", "qqqqqqqqqqqqqqqq: 1"), "policy.md", policyTerms);
       const complaints = "problems" in read ? read.problems.join("\n") : "";
       return (/qqqq isn't known; known are (.*)$/m.exec(complaints)?.[1] ?? "").split(", ");
     };

@@ -34,7 +34,6 @@ const layers = [
   "digests",
   "monitor",
   "rollouts",
-  "outages",
   "commands",
   "slack/json.ts",
   "slack/web-answer.ts",
@@ -44,13 +43,15 @@ const layers = [
   "slack/error-reply.ts",
   "slack/people",
   "slack/deliver",
-  "alerts",
-  "proposals",
   "slack/receive",
   "slack/conversation",
   "slack",
   "api",
-  "start",
+  "features/define-feature.ts",
+  "features",
+  "operate",
+  "cli",
+  "features/index.ts",
   "main.ts",
 ];
 
@@ -133,9 +134,11 @@ function layerOf(path: string, order: readonly string[]): string | undefined {
     .toSorted((a, b) => b.length - a.length)[0];
 }
 
-/** The folders and files of `src` itself, lowest first; a folder stands where its last layer does. */
+/** The folders and files of `src` itself, lowest first; a folder stands where its last layer does, and the list of features with them. */
 export function topLayers(): readonly string[] {
-  const tops = layers.map((layer) => layer.split("/")[0] ?? layer);
+  const tops = layers
+    .filter((layer) => layer !== "features/index.ts")
+    .map((layer) => layer.split("/")[0] ?? layer);
   return tops
     .filter((top, place) => tops.lastIndexOf(top) === place)
     .map((top) => top.replace(/\.ts$/, ""));
@@ -199,8 +202,20 @@ function packageProblem(path: string, name: string): string | undefined {
 function importProblem(path: string, target: string): string | undefined {
   if (!target.startsWith("src/")) return "that is outside src";
   const from = programs.has(path) ? "main.ts" : layerOf(path, layers);
-  const problem = directionProblem(from, layerOf(target, layers), layers);
+  const problem =
+    featureProblem(path, target) ?? directionProblem(from, layerOf(target, layers), layers);
   return programs.has(target) ? "that is a program, no file imports it" : problem;
+}
+
+/** A feature can be taken away: only the list of all names it, which programs are handed by `main.ts`. */
+function featureProblem(path: string, target: string): string | undefined {
+  const [from, to] = [path, target].map((one) => /^src\/features\/([^/]+)\//.exec(one)?.[1]);
+  if (path === "src/features/index.ts") return undefined;
+  if (to !== undefined && from !== to)
+    return from === undefined ? "only the list of features names one" : "no feature sees another";
+  if (path.startsWith("src/cli/") && target.startsWith("src/features/"))
+    return "what features say of gatehouse.yml is handed to programs";
+  return undefined;
 }
 
 function directionProblem(

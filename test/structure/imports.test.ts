@@ -39,14 +39,36 @@ describe("the rule of imports", () => {
     ]);
   });
 
+  it("names a planted import of a feature by what must do without it", () => {
+    const planted = new Map([
+      ["src/features/alerts/index.ts", 'import { a } from "../digests/index.ts"'],
+      ["src/operate/services.ts", 'import { a } from "../features/alerts/alerts.ts"'],
+      ["src/operate/start.ts", 'import { features } from "../features/index.ts"'],
+      ["src/cli/doctor.ts", 'import type { Feature } from "../features/define-feature.ts"'],
+      [
+        "src/slack/conversation/home.ts",
+        'import type { F } from "../../features/define-feature.ts"',
+      ],
+      ["src/features/index.ts", 'import { alerts } from "./alerts/index.ts"'],
+      ["src/operate/start-features.ts", 'import type { F } from "../features/define-feature.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "no feature sees another",
+      "only the list of features names one",
+      "features/index.ts comes after operate",
+      "what features say of gatehouse.yml is handed to programs",
+      "features/define-feature.ts comes after slack/conversation",
+    ]);
+  });
+
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
-      ["src/start/start.ts", 'const world = await import("../../demo/world.ts")'],
-      ["src/start/process.ts", 'import { a } from "../../sandbox/slack/index.ts"'],
+      ["src/operate/start.ts", 'const world = await import("../../demo/world.ts")'],
+      ["src/operate/process.ts", 'import { a } from "../../sandbox/slack/index.ts"'],
       ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
-      ["src/start/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
+      ["src/operate/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
       ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../demo/world.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([

@@ -55,7 +55,7 @@ function untestedRootFiles(sources: Sources, tests: Sources): readonly string[] 
     for (const target of importsOf(path, sources.get(path) ?? "")) walk(target);
   };
   // What a process is made of is run by every story
-  for (const program of ["src/main.ts", "src/start/process.ts", "src/start/start.ts"])
+  for (const program of ["src/main.ts", "src/operate/process.ts", "src/operate/start.ts"])
     walk(program);
   for (const [test, text] of tests) for (const target of importsOf(test, text)) walk(target);
   return [...sources.keys()].filter((path) => isRootFile(path) && !reached.has(path));

@@ -2,11 +2,12 @@ import { readStoredPolicy } from "../../src/audit/stored-policy.ts";
 import type { PolicyText } from "../../src/config/changing-policy.ts";
 import { parsePolicy, policyVersion, servicesVersion } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
-import { type InForce, adoptPolicy } from "../../src/start/adopt-policy.ts";
+import { type InForce, adoptPolicy } from "../../src/operate/adopt-policy.ts";
+import { policyTerms } from "../../src/features/index.ts";
 
 /** A text of gatehouse.yml as a process reads it. */
 export function policyTextOf(text: string): PolicyText {
-  const read = parsePolicy(text, "gatehouse.yml", []);
+  const read = parsePolicy(text, "gatehouse.yml", policyTerms);
   if ("problems" in read) throw new Error(read.problems.join("\n"));
   return { ...read, text, policyVersion: policyVersion(read.policy) };
 }

@@ -29,13 +29,11 @@ export function startWork(
   const starting = (async () => {
     const queues = createQueues(redis, prefix);
     const connection = await connectRedis(inject("redisUrl"), "worker", log);
-    // Kinds of tests' own go into the queue that is tested
-    const wake = async (kind: string, id: string) => {
-      const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
-      await queues[name].add(kind, { kind, id }, { deduplication });
-    };
-    for (const { pending } of works)
+    const { wake } = queues;
+    for (const { pending } of works) {
+      queues.assign(pending.kind, queues[name]);
       pending.onWake((id) => void wake(pending.kind, id).catch(() => undefined));
+    }
     const relay = startRelay({ redis, key, queues: { wake }, everyMs: relayEveryMs, log });
     const work = startPendingWork(works, {
       queue: queues[name],

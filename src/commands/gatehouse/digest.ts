@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
-import { weekdays } from "../../config/policy-schema.ts";
+import { weekdays } from "../../config/policy-values.ts";
 import { readSchedule, daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
 import {

@@ -1,7 +1,12 @@
 import * as z from "zod";
-import { glob as globShape } from "../../config/policy-schema.ts";
+import { glob as globShape } from "../../config/policy-values.ts";
 import { listed } from "../../digests/line-buttons.ts";
-import { type Event, type Subscription, events } from "../../digests/subscriptions.ts";
+import {
+  type Event,
+  type Subscription,
+  events,
+  subscriptionsOf,
+} from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Markdown,
@@ -45,7 +50,8 @@ export const subscribe = defineCommand({
   }),
   async answer({ targets = "", events: more = "" }, context: ReadContext) {
     checkPlace(context);
-    const { channelId, subscriptions, person, now } = context;
+    const { channelId, person, now } = context;
+    const subscriptions = subscriptionsOf(context);
     const before = await subscriptions.of(channelId);
     const words = readWords(`${targets} ${more}`);
     if (words.globs.length === 0) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { listed } from "../../digests/line-buttons.ts";
-import { events } from "../../digests/subscriptions.ts";
+import { events, subscriptionsOf } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
 import { channelLink, md, sentence } from "../../messages/message.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
@@ -23,7 +23,8 @@ export const unsubscribe = defineCommand({
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
     checkPlace(context);
-    const { channelId, subscriptions } = context;
+    const { channelId } = context;
+    const subscriptions = subscriptionsOf(context);
     const before = await subscriptions.of(channelId);
     const isAll = targets.trim().toLowerCase() === "all";
     const words = readWords(isAll ? more : `${targets} ${more}`);

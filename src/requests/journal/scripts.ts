@@ -1,4 +1,3 @@
-import type { PendingKind } from "../../redis/pending.ts";
 import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { keepFinalMs } from "./record.ts";
 
@@ -21,7 +20,7 @@ export const pendingKinds = {
   messages: "request",
   step: "step",
   poll: "poll",
-} as const satisfies Record<string, PendingKind>;
+} as const;
 const messagesOf = `'${pendingKinds.messages} ' .. `;
 const stepOf = `'${pendingKinds.step} ' .. `;
 const pollOf = `'${pendingKinds.poll} ' .. `;

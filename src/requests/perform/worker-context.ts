@@ -20,7 +20,7 @@ export interface WorkerContext {
   commands: readonly ChangeCommand[];
   policy: Policy;
   policyVersion: string;
-  /** Why this process claims nothing now, in words (`start/policy-keeper.ts`). */
+  /** Why this process claims nothing now, in words (`operate/policy-keeper.ts`). */
   standstill(): string | undefined;
   ourTeamId: string;
   /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */

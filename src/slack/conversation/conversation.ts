@@ -16,9 +16,8 @@ import { parseJson } from "../../text/parse-json.ts";
 import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
-import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
+import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { pressedAtHome, showHome } from "./home.ts";
-import { dismissProposal, dismissalCallback } from "./press-proposal.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
@@ -36,29 +35,30 @@ import {
 import { withoutRedis } from "./without-redis.ts";
 import { originOfInteraction } from "./act-origin.ts";
 
-/** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
-interface FormHandler {
-  check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
-  submit?(act: Act<ViewSubmission>): Promise<void>;
-}
-
-const forms = new Map<string, FormHandler>([
+const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
   [rolloutCallback, { check: checkForm, submit: submitForm }],
   [pickCallback, { submit: targetChosen }],
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],
   [reviewCallback, { check: signReview }],
-  [dismissalCallback, { check: dismissProposal }],
-]);
+];
+
+const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
+  new Map([...ownForms, ...Object.entries(forms)]);
 
 /** What Bolt listens to by name. */
-export const listenedTo: ListenedTo = { forms: [...forms.keys()], buttons: buttonFamilies };
+export const listenedTo = (contributed: Pick<Contributions, "forms" | "presses">): ListenedTo => ({
+  forms: [...formsOf(contributed).keys()],
+  buttons: buttonFamilies(contributed),
+});
 
 export function createConversation(
   contextNow: () => GatewayContext,
+  contributed: Pick<Contributions, "forms">,
   watch: Pick<DependencyProbe, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
+  const forms = formsOf(contributed);
   const seenNow = (by: Pick<Interaction, "userId" | "teamId">) => seenBy(by, contextNow());
 
   return {

@@ -1,7 +1,5 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { StatusLine, Surroundings } from "../../commands/context.ts";
-import type { Alerts } from "../../alerts/alerts.ts";
-import type { Proposals } from "../../proposals/proposals.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -11,24 +9,30 @@ import {
   dottedName,
   requestable,
 } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
-import type { ButtonOrigin } from "../../requests/journal/origin.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { ButtonOrigin, Origin } from "../../requests/journal/origin.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
+import type {
+  Interaction,
+  Press,
+  Reply,
+  SubmissionResult,
+  ViewSubmission,
+} from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
+import type { HomePart, MadeRequest } from "./contributions.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { Permit } from "../../policy/permit.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
   policyVersion: string;
-  /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
+  /** Why this process may change nothing now, in words (`operate/policy-keeper.ts`). */
   standstill(): string | undefined;
   store: Journal;
   rollouts: Rollouts;
-  alerts: Alerts;
-  proposals: Proposals;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;
@@ -44,6 +48,8 @@ export interface GatewayContext extends Surroundings {
   answerNotices: AnswerNotices;
   /** What is known of an ended request's VM since: a result never hides it. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
+  /** What features add to conversations. */
+  contributed: Contributions;
   log: Log;
 }
 
@@ -58,6 +64,31 @@ export interface Act<I = Interaction> {
 
 /** Before the ack only the errors of a form answer it. */
 export type BeforeAck<I = Interaction> = Omit<Act<I>, "reply">;
+
+/** What a press of a button does. Its value only names things; what is allowed is decided now. */
+export type PressHandler = (act: Act<Press>, value: Input) => Promise<unknown>;
+
+/** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
+export interface FormHandler {
+  check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
+  submit?(act: Act<ViewSubmission>): Promise<void>;
+}
+
+/** What features add to conversations: none of them is known here by name. */
+export interface Contributions {
+  /** By action, or by the word before its colon for all actions that begin so. */
+  presses: Readonly<Record<string, PressHandler>>;
+  /** By callback. */
+  forms: Readonly<Record<string, FormHandler>>;
+  home: readonly HomePart[];
+  /**
+   * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be
+   * made.
+   */
+  beforeRequest(permit: Permit, origin: Origin, gateway: GatewayContext): Promise<void>;
+  /** Tells the features of a request that was just made: one of their messages may have made it. */
+  requestMade(request: MadeRequest): Promise<void>;
+}
 
 export function personOf(
   { interaction, gateway }: BeforeAck<Pick<Interaction, "userId" | "teamId">>,

@@ -3,7 +3,6 @@ import { blocksInWords } from "../../charts/in-words.ts";
 import { inventoryAge } from "../../commands/inventory-age.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
-import { firingLine, firingOn } from "../../digests/items.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { failsWords, firstOf, redFirst } from "../../inventory/known.ts";
 import {
@@ -41,6 +40,7 @@ import { textAt } from "../json.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { frozenLine, maySeeNames } from "./authorize.ts";
+import type { HomeSection } from "./contributions.ts";
 import {
   type Act,
   type BeforeAck,
@@ -142,14 +142,13 @@ async function follow(act: Act<Press>, news: News & { request: string }, shown: 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
-  const [open, openCount, mine, state, frozen, failing, alerts] = await Promise.all([
+  const [open, openCount, mine, state, frozen, failing] = await Promise.all([
     store.recentIds({ open: true }, maxRead).then((ids) => store.getMany(ids.toReversed())),
     store.openCount(),
     recentRequests({ requesterId: person.id, most: maxOfEach }, store),
     gateway.inventory.state(),
     frozenLine(gateway),
     gateway.digests.drift.failing(),
-    gateway.alerts.firing(),
   ]);
   const waiting = open.filter((request) => waitsFor(person, request, gateway));
   const asked = header("Waiting for you");
@@ -182,8 +181,9 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const firing = firingOn(vms, alerts, seesAll).toReversed().map(firingLine);
-  const ofAll = firing.length > maxOfEach ? `: the newest ${maxOfEach} of ${firing.length}` : "";
+  const contributed = await Promise.all(
+    gateway.contributed.home.map((part) => part({ vms, seesAll })),
+  );
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const list = (requests: readonly StoredRequest[], none: Markdown) =>
@@ -195,8 +195,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     ...(frozen ? [section(frozen), divider] : []),
     asked,
     ...askingRows,
-    ...(firing.length > 0 ? [header(`Alerts${ofAll}`)] : []),
-    ...firing.slice(0, maxOfEach).map(({ text, button }) => section(text, button)),
+    ...contributed.flatMap(contributedBlocks),
     header("Running"),
     list(running.slice(0, maxOfEach), md`Nothing is running.`),
     header("Problems"),
@@ -209,6 +208,13 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
       md`${state.vms} VMs in ${state.projects} projects. ${inventoryAge(state, gateway.now())}`,
     ),
   ];
+}
+
+function contributedBlocks({ title, lines: all }: HomeSection): Block[] {
+  if (all.length === 0) return [];
+  const ofAll = all.length > maxOfEach ? `: the newest ${maxOfEach} of ${all.length}` : "";
+  const rows = all.slice(0, maxOfEach).map(({ text, button }) => section(text, button));
+  return [header(`${title}${ofAll}`), ...rows];
 }
 
 /** Without what the compute service refused for its ERROR; what interrupts is below what looks. */

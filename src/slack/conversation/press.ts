@@ -31,9 +31,15 @@ import { answer } from "./answer.ts";
 import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
 import { offerApproved, openConsole } from "./consoles.ts";
 import { openForm, refreshForm } from "./form.ts";
-import { type Act, changeNamed, commandNamed, outdated, personOf } from "./gateway-context.ts";
-import { pressAlert } from "./press-alert.ts";
-import { askDismissal, runProposal } from "./press-proposal.ts";
+import {
+  type Act,
+  type Contributions,
+  type PressHandler,
+  changeNamed,
+  commandNamed,
+  outdated,
+  personOf,
+} from "./gateway-context.ts";
 import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
@@ -49,17 +55,14 @@ import {
 } from "./vote.ts";
 import { holderOf, noSetbacks } from "../../requests/journal/stage.ts";
 
-/** A button's value only names things; what is allowed is decided now. */
-type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
-
 const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
 const mostHours = 7 * 24;
 const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
 /** Without a line: all of the channel. */
 const unsnoozing = z.object({ line: line.exactOptional() });
 
-/** What a press does, by its action. Those of commands are `run:…`, and those of alerts `alert:…`. */
-const presses: Readonly<Record<string, Handle>> = {
+/** What a press does, by its action. Those of commands are `run:…`; features have their own (`Contributions`). */
+const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
   "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
@@ -74,8 +77,6 @@ const presses: Readonly<Record<string, Handle>> = {
   "roll:pause": onRollout(steer("pause")),
   "roll:resume": onRollout(steer("resume")),
   "roll:stop": onRollout(steer("stop")),
-  "proposal:run": runProposal,
-  "proposal:dismiss": askDismissal,
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRightToStop(cancel)),
@@ -96,11 +97,14 @@ const presses: Readonly<Record<string, Handle>> = {
   },
 };
 
-/** How actions begin: with what `presses` has, a command, an alert, or the input of a form. */
-export const buttonFamilies: readonly string[] = [
-  ...new Set(Object.keys(presses).map((action) => action.split(":")[0] ?? "")),
+/** How actions begin: with what `presses` has, what features add, a command, or the input of a form. */
+export const buttonFamilies = (contributed: Pick<Contributions, "presses">): readonly string[] => [
+  ...new Set(
+    [...Object.keys(presses), ...Object.keys(contributed.presses)].map(
+      (action) => action.split(":")[0] ?? "",
+    ),
+  ),
   "run",
-  "alert",
   "pick",
   "arg",
   "dialog",
@@ -117,8 +121,10 @@ export async function press(act: Act<Press>): Promise<void> {
     const command = commandNamed(what, act.gateway);
     return runNamed({ command, input: value }, act);
   }
-  if (kind === "alert") return pressAlert(act, value);
-  const handle = Object.hasOwn(presses, action) ? presses[action] : undefined;
+  const all = { ...act.gateway.contributed.presses, ...presses };
+  const handle = [action, kind]
+    .filter((name) => Object.hasOwn(all, name))
+    .map((name) => all[name])[0];
   if (!handle) throw outdated();
   await handle(act, value);
 }
@@ -150,7 +156,7 @@ async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
 function onDigest<About extends { line?: string }>(
   schema: z.ZodType<About>,
   change: (about: About, act: Act<Press>) => Promise<Message>,
-): Handle {
+): PressHandler {
   return async (act, value) => {
     const { interaction, reply, gateway } = act;
     const { action, channelId } = interaction;
@@ -194,7 +200,7 @@ interface Pressed {
 }
 
 /** For a button of a request, in a message that is about it. */
-function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Handle {
+function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
   return async (act, value) => {
     const { interaction, gateway } = act;
     const request = await gateway.store.get(String(value["request"]));

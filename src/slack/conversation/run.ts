@@ -2,7 +2,6 @@ import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { statusFacts } from "../../compute/compute.ts";
-import { asked } from "../../alerts/render-alert.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { takenAt } from "../../inventory/snapshots.ts";
@@ -29,6 +28,7 @@ import {
   type ChangeCommand,
   type Command,
   type Target,
+  asked,
   calledName,
   dottedName,
   isChange,

@@ -21,7 +21,6 @@ import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts
 import { approversOf } from "./approvers-of.ts";
 import { raiseByFacts } from "./permit-by-facts.ts";
 import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
-import { takeProposal } from "./take-proposal.ts";
 
 /** What made a request, where it was asked for, and why. */
 interface Made extends Pick<Details, "threadTs" | "reason"> {
@@ -53,17 +52,18 @@ export async function submitChange(
   const { isBreakGlass: breakGlass } = permit;
   await countAgainstLimits({ command, person, target, origin, breakGlass, ...draftId }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  const isProposed = await takeProposal(permit, origin, gateway);
+  await gateway.contributed.beforeRequest(permit, origin, gateway);
   const told = { channelId: channelToTell(place, gateway), ...shown };
   const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
   const submitted = await submit(permit, origin, details, by);
-  if (submitted.isNew && origin.kind === "alert")
-    await gateway.alerts.note(origin.alert, submitted.id);
-  if (submitted.isNew) return submitted;
+  if (submitted.isNew) {
+    await gateway.contributed.requestMade({ id: submitted.id, origin });
+    return submitted;
+  }
   if (isWaiting) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
   await reply.privately(
-    await (isProposed
+    await (origin.kind === "proposal"
       ? alreadyRequested(submitted.id, gateway, already)
       : notRepeated(submitted.id, gateway)),
   );

@@ -15,6 +15,8 @@ import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts"
 /** What messages are about: requests, shared cards, rollouts or notices. */
 export interface Source extends Pick<Subject, "at"> {
   outbox: Outbox;
+  /** The field of its hash that says since when Slack lacks it (ms by Redis), for figures; undefined for what is no message. */
+  owedSince?: "changedAt" | "createdAt" | "at";
   /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
   readSubject(id: string, fields: Fields): Promise<Owes | undefined>;
 }
@@ -219,6 +221,6 @@ export function createNotices(options: {
         outbox.wake(id);
       }
     },
-    source: { outbox, readSubject: readNotice },
+    source: { outbox, owedSince: "at", readSubject: readNotice },
   };
 }

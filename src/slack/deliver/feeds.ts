@@ -79,6 +79,7 @@ export function createFeeds<Line extends object>(options: {
     },
     source: {
       outbox,
+      owedSince: "at",
       readSubject: readFeed,
       at: async (point) => options.at?.(point, "feed"),
     } satisfies Source,

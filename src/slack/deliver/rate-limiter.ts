@@ -9,8 +9,8 @@ import {
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs, then alerts. */
-export const urgencies = ["decision", "result", "card", "alert"] as const;
+/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs, then the rest. */
+export const urgencies = ["decision", "result", "card", "rest"] as const;
 export type Urgency = (typeof urgencies)[number];
 
 export interface Turn {

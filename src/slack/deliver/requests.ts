@@ -343,7 +343,7 @@ export function requestSource(options: {
     await endUnsent(request, { state: "cancelled", why, hint }, { store });
   }
 
-  return { outbox, readSubject: readRequest, at: options.at };
+  return { outbox, owedSince: "changedAt", readSubject: readRequest, at: options.at };
 }
 
 /** A message of a request, wherever it goes. */

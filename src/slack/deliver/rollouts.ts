@@ -51,7 +51,7 @@ export function rolloutSource(options: {
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }
 
-  return { outbox, readSubject: readRollout };
+  return { outbox, owedSince: "createdAt", readSubject: readRollout };
 }
 
 /** In the thread of its card; where the channel is closed, the requester's direct messages. */

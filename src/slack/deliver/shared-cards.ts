@@ -131,6 +131,7 @@ export function sharedCardSource(
 
   return {
     outbox: sharedCards.outbox,
+    owedSince: "createdAt",
     readSubject: readSharedCard,
     at: async (point, id) => options.at?.(`shared-${point}`, id),
   };

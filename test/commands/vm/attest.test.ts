@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
 import { sandboxRoots } from "../../../sandbox/evidence/vendors.ts";
-import { runAttestation } from "../../../src/attestation/cli.ts";
+import { runAttestation } from "../../../src/cli/attestation.ts";
 import { vendorRoots } from "../../../src/verifier/roots.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";

@@ -4,7 +4,7 @@ import type { Role } from "../../../src/config/config.ts";
 import type { Pace } from "../../../src/config/policy-schema.ts";
 
 /**
- * A test build of one Gatehouse process: the same `start` as src/start/process.ts, with points of the protocol at which it can be
+ * A test build of one Gatehouse process: the same `start` as src/operate/process.ts, with points of the protocol at which it can be
  * told, over stdin, to die, stop, throw, wait or block.
  *
  *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "namespace": "…", "log": "path"}'
@@ -128,9 +128,9 @@ async function at(point: string, what: string): Promise<void> {
 
 const { loadConfig } = await import("../../../src/config/config.ts");
 const { createLog, hideSecret } = await import("../../../src/log/log.ts");
-const { start } = await import("../../../src/start/start.ts");
+const { start } = await import("../../../src/operate/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
-const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
+const { features, policyTerms } = await import("../../../src/features/index.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
 const { isKnownSocketRejection } = await import("../../../src/slack/web-answer.ts");
 
@@ -141,7 +141,7 @@ await begin.promise;
 const config = loadConfig({
   env: options.env,
   role: options.role,
-  operations: operationsOf(commands),
+  terms: policyTerms,
   pace: options.pace,
 });
 for (const secret of config.secrets) hideSecret(secret);
@@ -163,6 +163,7 @@ process.on("uncaughtException", (error) => ends(1, `uncaught: ${error.stack}`));
 
 try {
   const running = await start(config, log, {
+    features,
     host: "127.0.0.1",
     namespace: options.namespace,
     roots: sandboxRoots,

@@ -80,7 +80,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a lower version of the policy replaces the higher one",
-    file: "src/start/adopt-policy.ts",
+    file: "src/operate/adopt-policy.ts",
     was: 'return current === 0 ? "replaces" : "refused";',
     is: 'return "replaces";',
     rows: "P20",
@@ -199,7 +199,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a digest whose schedule was lost is lost",
-    file: "src/start/worker-schedules.ts",
+    file: "src/operate/worker-schedules.ts",
     was: "      run: postDue,\n    },\n  ];",
     is: "      run: async () => undefined,\n    },\n  ];",
     rows: "G6",
@@ -227,7 +227,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a process whose clock is off takes jobs",
-    file: "src/start/clock.ts",
+    file: "src/operate/clock.ts",
     was: "clockProblem(clock) === undefined && (untilClosed || !isStopping)",
     is: "untilClosed || !isStopping",
     rows: "C1",

@@ -37,7 +37,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), entry (the secret that lets deliveries in), and, of a gateway, door. */}}
+{{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), entry (the secret that lets deliveries in), and, of a gateway, api. */}}
 {{- define "gatehouse.process" -}}
 {{- $name := printf "%s-%s" .root.Release.Name .role -}}
 apiVersion: apps/v1
@@ -111,11 +111,11 @@ spec:
             - { name: SLACK_SIGNING_SECRET_FILE, value: /run/secrets/gatehouse/slack-signing-secret }
             - { name: PORT, value: "3000" }
             {{- end }}
-            {{- with .door }}
+            {{- with .api }}
             {{- if .enabled }}
-            - { name: DOOR_PORT, value: "3002" }
+            - { name: API_PORT, value: "3002" }
             {{- range $name, $key := .sources }}
-            - { name: DOOR_SECRET_{{ $name }}_FILE, value: /run/secrets/gatehouse/{{ $key }} }
+            - { name: SOURCE_SECRET_{{ $name }}_FILE, value: /run/secrets/gatehouse/{{ $key }} }
             {{- end }}
             {{- end }}
             {{- end }}
@@ -127,9 +127,9 @@ spec:
             {{- if eq .entry "slack-signing-secret" }}
             - { name: slack, containerPort: 3000 }
             {{- end }}
-            {{- with .door }}
+            {{- with .api }}
             {{- if .enabled }}
-            - { name: door, containerPort: 3002 }
+            - { name: api, containerPort: 3002 }
             {{- end }}
             {{- end }}
           # It answers while it waits for Redis or Slack, too: not ready, but alive
@@ -178,7 +178,7 @@ spec:
               {{- if .entry }}
               - { key: {{ .entry }}, path: {{ .entry }} }
               {{- end }}
-              {{- with .door }}
+              {{- with .api }}
               {{- if .enabled }}
               {{- range $name, $key := .sources }}
               - { key: {{ $key }}, path: {{ $key }} }

@@ -7,7 +7,7 @@ import { applyPatch, type Patch } from "../../stage/patch.ts";
 /** What a version with another stored format says of itself. */
 export const anotherFormat: readonly Patch[] = [
   {
-    file: "src/start/services.ts",
+    file: "src/operate/stored-format.ts",
     was: 'export const storedFormat = "5";',
     is: 'export const storedFormat = "6";',
   },

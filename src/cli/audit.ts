@@ -1,0 +1,148 @@
+import { writeFileSync } from "node:fs";
+import type { ClientCertificate } from "../config/compute-tls.ts";
+import { UserError } from "../errors.ts";
+import { withRedis } from "../redis/redis.ts";
+import { privateFile, readRegularSync } from "../regular-file.ts";
+import { type Given, UsageError, runProgram } from "../text/terminal.ts";
+import { type Anchor, openAnchors } from "../audit/anchors.ts";
+import { eraseRecords } from "../audit/erase.ts";
+import { exportAudit, exportText, verifyExport } from "../audit/export.ts";
+import { verdictLines } from "../audit/render.ts";
+import { findSigningKey } from "../audit/signing-key.ts";
+import { type Trail, createTrail } from "../audit/trail.ts";
+import { type TrailVerdict, verifyAudit } from "../audit/verify.ts";
+
+export const auditUsage = `usage: node gatehouse.mjs audit <what>
+  verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
+      --anchor <seq:hash>       a posted or logged head to compare with; repeatable
+  export [file]                 export the whole sealed trail as JSON, to a file or the terminal
+  head                          the end of the chain, as seq:hash
+  erase <id…> --who <you> --why <reason>
+                                permanently erases their contents; the chain still verifies
+  record-gap --who <you> --why <reason>
+                                after a restored backup: records what is lost, by the heads kept here and each --anchor;
+                                from then on verify names it, with who and why, and ends with 3`;
+
+/** Of an export: a million records. */
+const mostBytes = 512 * 1024 * 1024;
+
+interface AuditTerminal {
+  /** Not needed to verify a file. */
+  redisUrl: string | undefined;
+  /** What Redis is shown over TLS. */
+  certificate?: (() => ClientCertificate | undefined) | undefined;
+  namespace?: string;
+  /** Where a process keeps its anchors and its key. */
+  dataDir?: string;
+  /** Gets text that ends with a line break. */
+  write: (text: string) => void;
+}
+
+const word = { type: "string" } as const;
+const flags = { anchor: { ...word, multiple: true }, who: word, why: word } as const;
+type Values = Given<typeof flags>["values"];
+
+/**
+ * `audit …` in a terminal. Resolves with 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64
+ * unknown words.
+ */
+export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
+  const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
+  return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
+    const anchors = (values.anchor ?? []).map(anchorOf);
+    if (verb === "verify" && rest[0] !== undefined) {
+      const text = readRegularSync(rest[0], mostBytes).toString("utf8");
+      return report(await verifyExport(text, anchors), terminal);
+    }
+    if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? ""))
+      throw new UsageError(
+        verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
+      );
+    const { redisUrl } = terminal;
+    if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
+    return withRedis(redisUrl, terminal, async (redis, key) => {
+      const trail = createTrail(redis, key);
+      if (verb === "export") return toFile(trail, rest[0], terminal);
+      if (verb === "head") return head(trail, terminal);
+      if (verb === "erase") return erase(trail, rest, values, terminal);
+      const { dataDir } = terminal;
+      const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
+      const verdict = await verifyAudit({ ...trail, anchors: [...kept, ...anchors] });
+      if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
+      return report(verdict, terminal);
+    });
+  });
+}
+
+/** `120:9f86…`, as it is posted to the channel. */
+function anchorOf(text: string): Anchor {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (seq && hash) return { seq: Number(seq), hash, at: 0 };
+  throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
+}
+
+function report(verdict: TrailVerdict, { write }: AuditTerminal): number {
+  write(`${verdictLines(verdict).join("\n")}\n`);
+  if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
+  return verdict.is === "broken" ? 1 : 2;
+}
+
+/** The export is recorded in the trail; the copy ends before that record. */
+async function toFile(
+  trail: Trail,
+  file: string | undefined,
+  { write, dataDir }: AuditTerminal,
+): Promise<number> {
+  const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
+  const exported = await exportAudit({ ...trail, signingKey });
+  const { from, to } = exported;
+  await trail.append({ what: "audit-export", who: "terminal", from, to });
+  if (file === undefined) write(exportText(exported));
+  else {
+    writeFileSync(file, exportText(exported), privateFile);
+    write(`${exported.records.length.toLocaleString("en")} records written to ${file}\n`);
+  }
+  return 0;
+}
+
+async function head(trail: Trail, { write }: AuditTerminal): Promise<number> {
+  const seal = await trail.head();
+  write(seal ? `${seal.seq}:${seal.hash}\n` : "Nothing is sealed yet.\n");
+  return seal ? 0 : 2;
+}
+
+async function erase(
+  trail: Trail,
+  ids: readonly string[],
+  { who, why }: Values,
+  { write }: AuditTerminal,
+): Promise<number> {
+  if (ids.length === 0 || !who || !why) throw new UsageError("Name the records, --who, and --why");
+  const { erased } = await eraseRecords({ ...trail, ids, who, why });
+  write(`${erased} erased. Redis forgets them on disk at its next BGREWRITEAOF or BGSAVE.\n`);
+  return 0;
+}
+
+/** Only what is missing can be recorded: what was changed is no loss, and stays broken. */
+async function recordGap(
+  trail: Trail,
+  { problems }: TrailVerdict,
+  { who, why }: Values,
+  { write }: AuditTerminal,
+): Promise<number> {
+  if (!who || !why) throw new UsageError("Say --who and --why");
+  const other = problems.find(({ loss }) => loss === undefined);
+  if (other)
+    throw new UserError(
+      `Record ${other.seq}: ${other.says} (${other.kind})`,
+      "A restored backup doesn't explain that, so nothing was recorded: find out who wrote to Redis.",
+    );
+  const lost = problems.flatMap(({ loss }) => loss ?? []);
+  if (lost.length === 0) {
+    write("No loss is left to record.\n");
+    return 0;
+  }
+  await trail.append({ what: "audit-gap-recorded", who, why, lost });
+  write(`Recorded: ${problems.map(({ says }) => says).join("; ")}.\n`);
+  return 0;
+}

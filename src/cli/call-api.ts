@@ -1,0 +1,53 @@
+import { messageOf, codeOf, rootCause } from "../errors.ts";
+import type { ApiAccess } from "../config/config.ts";
+import { plain } from "../messages/message.ts";
+import { parseJson } from "../text/parse-json.ts";
+
+/** As long as the API lets a call wait. */
+export const oneWaitMs = 30_000;
+/** Between two tries; beyond its time, too, for an answer that is on its way. */
+export const pauseMs = 2_000;
+
+/** Runners of pipelines obey `::command` at the beginning of a line, and `##[command]` anywhere in it. */
+export const onOneLine = (text: string) =>
+  plain(text, 1_000)
+    .replace(/^\s*::/, ": :")
+    .replaceAll(/##(?=\w*\[)/g, "# #");
+
+/** No connection was made, so nothing was sent over one. */
+const unsent =
+  /^(ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|\w*CERT\w*|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
+
+/** One call to the API with the token of a service. Never rejects. */
+export async function callOnce(to: ApiAccess, path: string, forMs: number, sent?: RequestInit) {
+  const headers = new Headers(sent?.headers);
+  headers.set("authorization", `Bearer ${to.token}`);
+  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
+  try {
+    // Behind its path: a proxy may have the API below one
+    const address = to.url.replace(/\/*$/, path);
+    const answer = await fetch(address, { ...sent, headers, signal, redirect: "manual" });
+    const body = parseJson(await textOf(answer));
+    return { answer, body, why: `what is there answered ${answer.status}` };
+  } catch (error) {
+    const cause = rootCause(error);
+    // A name may have several addresses
+    const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+    return { why: onOneLine(messageOf(first)), isUnsent: unsent.test(codeOf(first)) };
+  }
+}
+
+/** More is no answer of the API (bytes). */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Empty where the body is larger than any that the API sends. */
+async function textOf(answer: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of answer.body ?? []) {
+    size += chunk.length;
+    if (size > mostBytes) return "";
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,72 @@
+import type { ApiAccess } from "../config/config.ts";
+import { type Command, isChange, verbsOf } from "../registry/define.ts";
+import { rootsOf } from "../registry/help.ts";
+import { listAt, textAt } from "../slack/json.ts";
+import { UsageError, runProgram } from "../text/terminal.ts";
+import { callOnce } from "./call-api.ts";
+
+export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
+  prints a function "gatehouse" with its completion, for eval "$(node gatehouse.mjs completion bash)"; where GATEHOUSE_URL and
+  GATEHOUSE_TOKEN are set, it knows the VMs that the service sees`;
+
+interface Terminal {
+  commands: readonly Command[];
+  /** Where the API is. Throws ConfigError. */
+  api: () => ApiAccess;
+  write: (text: string) => void;
+  /** The file that a shell runs as Gatehouse. */
+  main: string;
+  /** The names of all programs. */
+  programs: readonly string[];
+}
+
+/** Asks Gatehouse itself what may come next, line by line: `compgen -W` would run what a name says. */
+const completions: Readonly<Record<string, string>> = {
+  bash: `_gatehouse() {
+  local word; COMPREPLY=()
+  while read -r word; do
+    [[ $word == "$2"* ]] && COMPREPLY+=("$word")
+  done < <(gatehouse completion words "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+}
+complete -F _gatehouse gatehouse
+`,
+  zsh: `_gatehouse() { compadd -- \${(f)"$(gatehouse completion words \${words[2,CURRENT-1]} 2>/dev/null)"} }
+compdef _gatehouse gatehouse
+`,
+};
+
+/** The script of a shell; and for that script, by \`words\`, what may follow on the words typed so far. */
+export function runCompletion(
+  words: readonly string[],
+  { commands, api, write, main, programs }: Terminal,
+): Promise<number> {
+  const program = { usage: completionUsage, options: {}, failed: 1, write };
+  const [shell = "", ...typed] = words;
+  return runProgram(shell === "words" ? [] : words, program, async () => {
+    const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
+    if (shell === "words") write((await next()).map((one) => `${one}\n`).join(""));
+    else if (script === undefined) throw new UsageError();
+    else write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
+    return 0;
+  });
+
+  async function next(): Promise<readonly string[]> {
+    const [first, root, verb] = typed;
+    if (first === undefined) return programs;
+    if (first !== "propose") return [];
+    const changes = commands.filter(isChange);
+    if (root === undefined) return rootsOf(changes);
+    const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
+    if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
+    // A completion doesn't complain: none if the API can't be asked
+    const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
+    return [...vms, "--reason", "--wait", "--key"];
+  }
+
+  /** Those a shell takes as they are. */
+  async function vmNames(): Promise<readonly string[]> {
+    const { body } = await callOnce(api(), "/v1/vms", 0);
+    const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));
+    return names.filter((name) => /^\w[\w./-]*$/.test(name));
+  }
+}

@@ -1,0 +1,87 @@
+import type { Config } from "../config/config.ts";
+import { countChart, usageCharts } from "../charts/chart.ts";
+import {
+  buttons,
+  type ButtonSpec,
+  context,
+  divider,
+  fields,
+  header,
+  md,
+  menu,
+  message,
+  section,
+  table,
+} from "../messages/message.ts";
+import type { Command } from "../registry/define.ts";
+import { renderHelp } from "../registry/help.ts";
+import { modal, reasonInput, textInput } from "../slack/conversation/form-view.ts";
+import { type Rendered, validateBlocks } from "../slack/validate-blocks.ts";
+import { type Finding, ill, note, well } from "../messages/finding.ts";
+
+const button = (action: string, more: Partial<ButtonSpec> = {}): ButtonSpec => ({
+  label: "Press",
+  action,
+  value: JSON.stringify({ request: "r-example" }),
+  ...more,
+});
+const confirm = { title: "Restart web-2?", text: "It is interrupted.", confirm: "Restart" };
+const samples = [{ timestamp: "2026-01-01T00:00:00Z", value: 1 }];
+
+/** One of each kind that Gatehouse makes. */
+function kinds(
+  commands: readonly Command[],
+): readonly (readonly [called: string, rendered: Rendered])[] {
+  const text = md`*web-2* is RUNNING`;
+  const posted = (...parts: Parameters<typeof message>[1][]) => ({
+    message: { blocks: message("example", ...parts).blocks },
+  });
+  const usage = { cpuUsage: samples, memoryUsage: samples, diskUsage: 1 };
+  return [
+    ["texts", posted(header("Digest"), section(text), fields([["CPU", text]]), context(text))],
+    ["help", { message: { blocks: renderHelp(commands, "all").blocks } }],
+    ["buttons", posted(section(text, button("a")), buttons([button("b", { confirm })]), divider)],
+    ["menus", posted(section(text, [button("a"), button("b")]), menu(chosen))],
+    ["tables", posted(table("VMs", ["Name", "CPU"], [["web-2", "4"]]).block)],
+    ["charts of lines", posted(usageCharts(usage, "CPU and memory of web-2"))],
+    ["charts of bars", posted(countChart("VMs by status", "VMs", ["RUNNING", "STOPPED"]))],
+    [
+      "forms",
+      {
+        view: modal(
+          "Restore web-2",
+          [section(text), textInput("name", "Name", { max_length: 100 }), reasonInput("Why?")],
+          {
+            callback: "example",
+            metadata: {},
+            submit: "Restore",
+          },
+        ),
+      },
+    ],
+  ];
+}
+
+const chosen = {
+  label: "Details of one…",
+  action: "c",
+  options: [["web-2", JSON.stringify({ vm: "vm-1" })]] as const,
+};
+
+/** Whether Slack takes each kind of message that Gatehouse makes, without posting any. */
+export async function askAboutMessages(
+  { slack }: Config,
+  commands: readonly Command[],
+): Promise<readonly Finding[]> {
+  const asked = kinds(commands).map(async ([called, rendered]): Promise<Finding> => {
+    const said = await validateBlocks(slack.apiUrl, rendered);
+    if (said.is === "valid") return well(`${called}: Slack takes them`);
+    if (said.is === "invalid") {
+      const mend = "Gatehouse says it as text instead. Report it to those who maintain Gatehouse.";
+      return ill(`${called}: Slack refuses them: ${said.complaints.join("; ")}`, mend);
+    }
+    const why = said.is === "limited" ? "Slack limits such questions now" : said.reason;
+    return note(`${called}: not asked: ${why}`, "Try again in a minute.");
+  });
+  return Promise.all(asked);
+}

@@ -1,0 +1,32 @@
+import { matchesGlob } from "../text/glob.ts";
+import { nearest } from "../text/nearest.ts";
+import type { Nonsense, Operation } from "./policy-section.ts";
+
+/** The globs of a list that name none of the commands in `among`; `isOther` is said of what names others alone. */
+export function operationsAmiss(
+  globs: readonly string[],
+  path: Nonsense["path"],
+  known: { among: readonly Operation[]; operations: readonly Operation[]; isOther: string },
+): readonly Nonsense[] {
+  const names = known.among.map(({ name }) => name);
+  return globs.flatMap((glob, at) => {
+    const place = [...path, at];
+    if (names.some((name) => matchesGlob(glob, name))) return [];
+    if (known.operations.some(({ name }) => matchesGlob(glob, name)))
+      return [{ path: place, message: `(${glob}) ${known.isOther}` }];
+    const meant = names.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, names);
+    const rest = meant ? `did you mean ${meant}?` : `known are ${names.join(", ")}`;
+    return [{ path: place, message: `(${glob}) is not a command; ${rest}` }];
+  });
+}
+
+/** Callers of the API that nothing could tell apart, because they prove themselves by the same (`by`). */
+export const sharedAmong = (
+  callers: readonly { name: string; by: string; path: Nonsense["path"] }[],
+  what: string,
+): Nonsense[] =>
+  [...Map.groupBy(callers, ({ by }) => by).values()].flatMap(([first, ...others]) =>
+    others.map(({ path }) => {
+      return { path, message: `${what} ${first?.name}, too: each caller needs its own` };
+    }),
+  );

@@ -1,0 +1,131 @@
+import * as z from "zod";
+import { parseDuration } from "./durations.ts";
+
+/** An object that refuses unknown keys; the message of that issue is the list of known ones. */
+export function section<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape).join(" ");
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === "unrecognized_keys" ? known : undefined),
+  });
+}
+
+/** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
+export function readAs<T>(
+  sentence: string | ((text: string) => string),
+  read: (text: string) => T | undefined,
+) {
+  const isFixed = typeof sentence === "string";
+  return z.string(isFixed ? sentence : undefined).transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    const message = isFixed ? sentence : sentence(text);
+    context.issues.push({ code: "custom", message, input: text });
+    return z.NEVER;
+  });
+}
+
+export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
+
+export const webAddress = (sentence: string) => z.url({ protocol: /^https?$/, error: sentence });
+
+/** Becomes milliseconds. */
+export const durationText = readAs(
+  "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
+  parseDuration,
+);
+
+export const who = matching(
+  /^(\*|[UWS][A-Z0-9]{2,20})$/,
+  'must be a user ID (U…), a user group ID (S…), or "*", not a name; Slack shows IDs under "Copy member ID" and in the address of a group',
+);
+
+export const channel = matching(
+  /^[CG][A-Z0-9]{2,20}$/,
+  "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
+);
+
+export const glob = matching(
+  /^[^\s,]{1,200}$/,
+  "must be a name or a glob like prod-*, without spaces",
+);
+
+export const operation = matching(
+  /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
+  "must be a command with a dot, like vm.restore, or a glob like vm.*",
+);
+
+export const timeOfDay = matching(
+  /^([01]\d|2[0-3]):[0-5]\d$/,
+  'must be a time of day like "09:00"',
+);
+
+/** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
+export const measurement = matching(
+  /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
+  'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
+)
+  .refine(
+    (text) => [1, 4].includes(text.split(",").length),
+    "must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
+  )
+  .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
+
+export const timezone = z
+  .string()
+  .refine(
+    (name) => /^[A-Za-z]/.test(name) && isTimezone(name),
+    "must be a time zone like Europe/Paris",
+  );
+
+function isTimezone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+export function count(least: number, most: number) {
+  const sentence = `must be a whole number from ${least} to ${most}`;
+  return z.int(sentence).min(least, sentence).max(most, sentence);
+}
+
+export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
+export type Weekday = (typeof weekdays)[number];
+
+/** `daily`, `mon-fri`, `mon,wed`, `sat-mon,wed`. */
+export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
+  const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
+  const wanted = parts.map((part) => daysOf(part));
+  if (wanted.includes(undefined)) return undefined;
+  return weekdays.filter((day) => wanted.some((some) => some?.includes(day)));
+});
+
+function daysOf(part: string): readonly Weekday[] | undefined {
+  if (part === "daily") return weekdays;
+  const [from, to = from, ...rest] = part
+    .split("-")
+    .map((name) => weekdays.findIndex((day) => day === name));
+  if (from === undefined || to === undefined || from < 0 || to < 0 || rest.length > 0)
+    return undefined;
+  const length = ((to - from + 7) % 7) + 1;
+  return Array.from({ length }, (_, step) => weekdays[(from + step) % 7] ?? "mon");
+}
+
+export const lasting = (text: string) => durationText.prefault(text);
+
+export const some = <Item extends z.ZodType>(item: Item, what: string) =>
+  z.array(item).min(1, `must name at least one ${what}`);
+
+export const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
+  z.enum(names, { error: `must be one of ${names.join(", ")}` });
+
+export const teamName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
+  "must be a team's name of letters, digits, - and _",
+);
+
+export const teamProject = matching(
+  /^[^\s,/]{1,200}$/,
+  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
+);

@@ -1,0 +1,59 @@
+import type { KnownVm } from "../inventory/inventory.ts";
+import type { ButtonSpec, Markdown } from "../messages/message.ts";
+
+export interface Line {
+  /** Identifies the line among its kind, for snoozing, for as long as digests have it. */
+  key: string;
+  text: Markdown;
+  /** The one that stands beside it. */
+  button: ButtonSpec | undefined;
+  /** How many of its kind it stands for; default one. */
+  count?: number;
+}
+
+/** In which order a digest tells what it has to tell, the most urgent first. */
+export const digestPlaces = [
+  "freeze",
+  "alarm",
+  "trouble",
+  "decision",
+  "change",
+  "over",
+  "advice",
+] as const;
+
+/** How lines of one kind are told. */
+export interface KindOfLine {
+  /** Singular and plural. */
+  words: readonly [one: string, more: string];
+  place: (typeof digestPlaces)[number];
+  /** Can't be snoozed: somebody must decide, or it is past. */
+  isLasting?: boolean;
+}
+
+/** Lines of one kind. */
+export interface LinesOfKind extends KindOfLine {
+  /** Names the kind, for snoozing. */
+  kind: string;
+  lines: readonly Line[];
+}
+
+/** What a feature tells in digests and handovers. */
+export interface DigestPart {
+  /** How a digest that lacks it calls it. */
+  name: string;
+  read(about: {
+    /** Those that are spoken of, as far as they could be read. */
+    vms: readonly KnownVm[];
+    /** Whether everything is spoken of, and not what some see or name alone. */
+    seesAll: boolean;
+    /** Changes are reported from here on (ms). */
+    since: number;
+  }): Promise<ReadPart>;
+}
+
+export interface ReadPart {
+  all: readonly LinesOfKind[];
+  /** Behind the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
+  counts?: string;
+}

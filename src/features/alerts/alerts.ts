@@ -1,0 +1,401 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { within } from "../../deadline.ts";
+import { boardOf, createBoards } from "../../redis/board.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { createRecords } from "../../redis/record.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { placeIn, shownIn } from "../../redis/shown.ts";
+import {
+  type AlertGroup,
+  bareGroup,
+  detailsOf,
+  emptyGroup,
+  endAll,
+  fires,
+  firingIn,
+  isFiring,
+  merge,
+  nextHeldAt,
+  saysTheSame,
+  settle,
+} from "./alert-group.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
+import { type Delivery, shortHash } from "./read-alerts.ts";
+import type { AlertSource } from "./sources.ts";
+
+export { type AlertGroup, detailsOf, firingIn, isFiring, merge } from "./alert-group.ts";
+
+/** What its thread tells; the first is on its card. `vms` are labels. */
+export interface AlertEvent {
+  is: "fired" | "joined" | "ended";
+  vms: readonly string[];
+}
+
+function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
+  const [was, is] = [before, after].map((group) =>
+    detailsOf(group).flatMap((one) => (isFiring(one) && one.vm !== "" ? one.vm : [])),
+  );
+  const vms = [...new Set(is)].filter((vm) => !was?.includes(vm));
+  if (!fires(before)) return fires(after) ? [{ is: "fired", vms }] : [];
+  if (!fires(after)) return [{ is: "ended", vms: [] }];
+  return vms.length > 0 ? [{ is: "joined", vms }] : [];
+}
+
+interface AlertRecord {
+  source: string;
+  /** Fixed when the first delivery came; empty where gatehouse.yml named none then. */
+  channelId: string;
+  group: AlertGroup;
+  /** The VMs that labels meant when they came, by ID, because names can be reused. A button names its place in this list. */
+  vms: readonly { label: string; id: string }[];
+  /** The newest, and how many came before them. */
+  events: readonly AlertEvent[];
+  told: number;
+  /** Made by its buttons, in order. */
+  requests: readonly string[];
+  /** Its source has been silent for `quietMs`; or, once it is taken as over without its end, why. */
+  silence?: Silence | undefined;
+}
+
+export type Silence = "quiet" | "unheard" | "source-removed";
+
+export interface StoredAlert {
+  id: string;
+  record: AlertRecord;
+  state: "firing" | "ended";
+  revision: number;
+  createdAt: number;
+  changedAt: number;
+  /** `formerShown`: what its former card shows since it stands in another channel. */
+  delivered: ReturnType<typeof shownIn> & { formerShown: string };
+  closed: ClosedChannels;
+}
+
+/** Undefined for one that is gone. */
+export function parseAlert(id: string, fields: Fields): StoredAlert | undefined {
+  const { alert, state } = fields;
+  if (!alert || !state) return undefined;
+  const record = JSON.parse(alert) as AlertRecord;
+  return {
+    id,
+    record,
+    state: fires(record.group) ? "firing" : "ended",
+    revision: Number(fields["revision"]),
+    createdAt: Number(fields["createdAt"]),
+    changedAt: Number(fields["changedAt"]),
+    delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
+    closed: closedIn(fields),
+  };
+}
+
+/** An alert that fires, as its source names it and its VM. */
+export interface FiringAlert {
+  key: string;
+  name: string;
+  label: string;
+  /** Undefined where the label names no one VM. */
+  vmId: string | undefined;
+  since: number;
+  /** When its source was heard of last, where it has been silent for long. */
+  quietSince?: number | undefined;
+}
+
+/** An alert that its source says has ended. */
+export interface EndedAlert extends FiringAlert {
+  endedAt: number;
+}
+
+/** What a delivery means here and now. */
+export interface Meaning {
+  /** The ID of the one VM that a label names. */
+  vmIdOf(label: string): Promise<string | undefined>;
+  /** Where a group is told whose VMs these are; empty for nowhere. */
+  channelOf(vmIds: readonly string[]): Promise<string>;
+}
+
+/** A group that fires again after this time is a new message (ms). */
+const anewMs = 10 * 60_000;
+const keptMs = 7 * 24 * 3600_000;
+/** Longer than any record is kept that it could lead to. */
+const pointerMs = 30 * 24 * 3600_000;
+const mostEvents = 30;
+const maxTries = 20;
+/** A delivery that isn't taken by then is put off: Alertmanager waits for 10 s (ms). */
+const takenWithinMs = 8_000;
+/** Between tries, at random: up to these (ms). */
+const shortestPauseMs = 5;
+const longestPauseMs = 250;
+const untoldMs = 30_000;
+/**
+ * After so long without a delivery the message of a group says so (`quietMs`), and later it is taken as over. Alertmanager and Grafana
+ * repeat what fires every 4 hours by default, and seldom less often than once a day; the others tell of it once (ms).
+ */
+const repeated = { quietMs: 12 * 3600_000, unheardMs: 48 * 3600_000 };
+const toldOnce = { quietMs: 48 * 3600_000, unheardMs: 7 * 24 * 3600_000 };
+const patience: Readonly<Record<AlertSource["format"], typeof repeated>> = {
+  alertmanager: repeated,
+  grafana: repeated,
+  pagerduty: toldOnce,
+  plain: toldOnce,
+};
+
+export type Alerts = ReturnType<typeof createAlerts>;
+
+/** Groups of alerts as sources tell of them. */
+export function createAlerts(redis: RedisClient, key: Keys) {
+  const alertKey = (id: string) => key("alert", id);
+  const outbox = createOutbox(redis, key, "alert", alertKey);
+  /** Groups with a delivery that is held, each due when it counts. */
+  const held = createOutbox(redis, key, "alert-held", alertKey);
+  const records = createRecords(redis, key, { open: key("alerts", "open"), outbox });
+  /** Several groups in one message. */
+  const overviews = createBoards(redis, {
+    outbox,
+    memberKey: alertKey,
+    openKey: (...place) => key("alerts", "overview", ...place),
+    letter: "o",
+    opensForMs: 10 * 60_000,
+    keptMs,
+  });
+  const now = () => redisNow(redis);
+  const get = async (id: string) => parseAlert(id, await outbox.get(id));
+
+  async function getMany(ids: readonly string[]): Promise<StoredAlert[]> {
+    const found = await Promise.all(ids.map(get));
+    return found.filter((alert) => alert !== undefined);
+  }
+
+  /** False, with nothing written, when it changed since it was read. */
+  async function move(
+    id: string,
+    before: StoredAlert | undefined,
+    record: AlertRecord,
+    audit?: object,
+  ): Promise<boolean> {
+    const state = fires(record.group) ? "firing" : "ended";
+    const how = { id, revision: before?.revision ?? 0, state, final: state === "ended", keptMs };
+    const fields = { alert: JSON.stringify(record) };
+    return (await records.move({ ...how, audit, fields })) !== undefined;
+  }
+
+  /** Its message looks different now. */
+  async function touch(id: string): Promise<void> {
+    if (await redis.exists(alertKey(id))) await records.touch(id);
+  }
+
+  /** The record with this group in it, and what its thread is to be told. */
+  function withGroup<T extends Omit<AlertRecord, "group">>(
+    record: T,
+    was: AlertGroup | undefined,
+    group: AlertGroup,
+  ) {
+    const all = [...record.events, ...eventsOf(was ?? emptyGroup, group)];
+    const events = all.slice(-mostEvents);
+    return { ...record, group, events, told: record.told + all.length - events.length };
+  }
+
+  /** By group: resolves when the last delivery that came to this process has left. */
+  const turns = new Map<string, Promise<void>>();
+
+  /**
+   * Deliveries to one group come one after the other: those of a burst would only refuse each other's writes. Other processes are left,
+   * which a compare-and-set keeps apart. Waits no longer than until `until`; gives the turn back when it is disposed of.
+   */
+  async function turnIn(group: string, until: number) {
+    const before = turns.get(group) ?? Promise.resolve();
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+    const ended = before.then(() => left);
+    turns.set(group, ended);
+    await within(until - performance.now(), before, () => undefined);
+    return {
+      isOver: () => performance.now() >= until,
+      [Symbol.dispose]() {
+        leave();
+        if (turns.get(group) === ended) turns.delete(group);
+      },
+    };
+  }
+
+  const auditOf = (id: string, { source, group }: AlertRecord) => ({
+    what: "alert",
+    source,
+    alert: id,
+    firing: firingIn(group),
+  });
+
+  return {
+    outbox,
+    held,
+    overviews,
+    now,
+    get,
+    getMany,
+    touch,
+    refresh: records.refresh,
+
+    /**
+     * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the
+     * time that it has. What changes nothing writes nothing.
+     */
+    async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
+      const base = `a-${shortHash(source, delivery.groupKey)}`;
+      if (delivery.alerts.length === 0 && !delivery.isWhole) return { isChanged: false };
+      const until = performance.now() + takenWithinMs;
+      using turn = await turnIn(base, until);
+      for (let tries = 0; !turn.isOver(); tries++) {
+        const at = await now();
+        const id = (await redis.getex(key("alert-of", base), "PX", pointerMs)) ?? base;
+        const before = await get(id);
+        const known = before?.record.group ?? emptyGroup;
+        const group = merge(known, delivery, at);
+        if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
+          // The next is the same for whoever follows: the pointer only spares the way
+          const next = `a-${shortHash(id)}`;
+          const begun = merge(bareGroup(known), delivery, at);
+          const isBegun = !(await get(next)) && (await write(next, undefined, begun));
+          await redis.set(key("alert-of", base), next, "PX", pointerMs);
+          if (isBegun) return { id: next, isChanged: true };
+          continue;
+        }
+        // The end of what was never told opens no group
+        if (!before && delivery.alerts.length === 0) return { isChanged: false };
+        const isChanged = await write(id, before, group);
+        if (isChanged !== false) return { id, isChanged: isChanged === "said" };
+        // Others write to this group right now: not all of them at once again
+        await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries * shortestPauseMs));
+      }
+      return undefined;
+
+      /**
+       * `said`: something new is said of the group; `noted`: only who told it, and when. False when it changed since it was read;
+       * undefined where there is nothing to write.
+       */
+      async function write(id: string, before: StoredAlert | undefined, group: AlertGroup) {
+        const vms = [...(before?.record.vms ?? [])];
+        const known = before?.record.vms.length ?? 0;
+        // What a label meant once, it means for as long as the group is open
+        for (const label of new Set(detailsOf(group).map(({ vm }) => vm))) {
+          const isKnown = label === "" || vms.some((one) => one.label === label);
+          const vmId = isKnown ? undefined : await vmIdOf(label);
+          if (vmId !== undefined) vms.push({ label, id: vmId });
+        }
+        const was = before?.record.group;
+        const hasNewVms = vms.length > known;
+        if (JSON.stringify(was) === JSON.stringify(group) && !hasNewVms) return undefined;
+        const record = before?.record ?? {
+          source,
+          channelId: await channelOf(vms.map((vm) => vm.id)),
+          events: [],
+          told: 0,
+          requests: [],
+        };
+        const after = withGroup({ ...record, vms, silence: undefined }, was, group);
+        const isSaid = !was || hasNewVms || !saysTheSame(was, group);
+        // First: a process that dies in between leaves a look too many
+        const heldUntil = nextHeldAt(group);
+        if (heldUntil !== undefined) await held.later(id, heldUntil - (await now()));
+        const audit = isSaid ? auditOf(id, after) : undefined;
+        if (!(await move(id, before, after, audit))) return false;
+        return isSaid ? "said" : "noted";
+      }
+    },
+
+    /**
+     * Groups that fire and whose source says no more of them: their messages say so, and in the end they are taken as over.
+     * Idempotent; any process may do it at any time.
+     */
+    async endUnheard(
+      sources: Readonly<Record<string, Pick<AlertSource, "format">>>,
+    ): Promise<void> {
+      const at = await now();
+      for (const before of await getMany(await records.openIds())) {
+        const { record, id } = before;
+        const heardAt = record.group.told?.heardAt ?? before.changedAt;
+        const source = Object.hasOwn(sources, record.source) ? sources[record.source] : undefined;
+        const { quietMs, unheardMs } = source ? patience[source.format] : repeated;
+        const isRemoved = source === undefined;
+        const isUnheard = at - heardAt > unheardMs;
+        if (isRemoved || isUnheard) {
+          const silence = isRemoved ? "source-removed" : "unheard";
+          const after = withGroup({ ...record, silence }, record.group, endAll(record.group, at));
+          await move(id, before, after, { ...auditOf(id, after), why: silence });
+        } else if (at - heardAt > quietMs && record.silence === undefined)
+          await move(id, before, { ...record, silence: "quiet" });
+      }
+    },
+
+    /** What is held counts, once its time has come. Resolves with the revision, and how long until the next look (ms; 0: none). */
+    async settle(id: string): Promise<{ revision: number; waitMs: number }> {
+      const [before, at] = [await get(id), await now()];
+      const group = before?.record.group ?? emptyGroup;
+      const heldUntil = nextHeldAt(group);
+      if (!before || heldUntil === undefined) return { revision: before?.revision ?? 0, waitMs: 0 };
+      const { record, revision } = before;
+      const settled = settle(group, at);
+      if (settled === group) return { revision, waitMs: heldUntil - at };
+      const after = withGroup({ ...record, silence: undefined }, group, settled);
+      const audit = saysTheSame(group, settled) ? undefined : auditOf(id, after);
+      const isMoved = await move(id, before, after, audit);
+      if (!isMoved) return { revision, waitMs: 1 };
+      const next = nextHeldAt(settled);
+      return { revision: revision + 1, waitMs: next === undefined ? 0 : next - at };
+    },
+
+    /** A button has made this request, or it has ended. Idempotent. */
+    async note(id: string, request: string): Promise<void> {
+      for (let tries = 0; tries < maxTries; tries++) {
+        const before = await get(id);
+        const { requests = [] } = before?.record ?? {};
+        if (!before || requests.includes(request)) return touch(id);
+        if (await move(id, before, { ...before.record, requests: [...requests, request] })) return;
+      }
+    },
+
+    /** The channel took no message, of a group or of several: it is tried again later. */
+    async close(id: string, channelId: string): Promise<void> {
+      await outbox.remember(id, closedField(channelId, await now()));
+    },
+
+    /** Groups that fire and that no channel shows, for longer than a message takes. */
+    async untold(afterMs = untoldMs): Promise<StoredAlert[]> {
+      const [open, at] = [await getMany(await records.openIds()), await now()];
+      return open.filter(({ delivered, createdAt }) => {
+        const isShown = delivered.card !== undefined || boardOf(delivered) !== undefined;
+        return !isShown && at - createdAt >= afterMs;
+      });
+    },
+
+    /** Where the group is told: its own message, or one with others. */
+    async placeOf(alert: StoredAlert) {
+      const overview = boardOf(alert.delivered);
+      return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
+    },
+
+    /** The alerts of these groups that ended after a time (ms), for digests. */
+    async endedSince(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> {
+      const groups = await getMany(ids);
+      return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
+        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+          const vmId = vms.find((vm) => vm.label === label)?.id;
+          const isNew = endedAt && (endedAt > at || (state === "ended" && changedAt > at));
+          return isNew
+            ? [{ key: `${id} ${name} ${label}`, name, label, vmId, since, endedAt }]
+            : [];
+        }),
+      );
+    },
+
+    /** What fires now, for digests and the Home tab. */
+    async firing(): Promise<readonly FiringAlert[]> {
+      const open = await getMany(await records.openIds());
+      return open.flatMap(({ id, record: { group, vms, silence } }) => {
+        const quietSince = silence === undefined ? undefined : group.told?.heardAt;
+        return detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+          const vmId = vms.find((vm) => vm.label === label)?.id;
+          const line = `${id} ${name} ${label}`;
+          return endedAt ? [] : [{ key: line, name, label, vmId, since, quietSince }];
+        });
+      });
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { sectionOf } from "../../config/policy-section.ts";
+import { defineFeature } from "../define-feature.ts";
+import { alertSource, heldAlerts } from "./alert-source.ts";
+import { createAlerts } from "./alerts.ts";
+import { judgeSources } from "./judge-sources.ts";
+import { pressAlert } from "./press-alert.ts";
+import { alertRoute } from "./receive-alerts.ts";
+import { sourcesSection } from "./sources.ts";
+import { alertsAtHome, alertsInDigests } from "./tell-alerts.ts";
+
+/** How often alerts are looked for whose source went silent (ms). */
+const unheardEveryMs = 60_000;
+
+/** Alerts of Alertmanager, Grafana, PagerDuty, and others, told in Slack with buttons that run ordinary commands. */
+export const alerts = defineFeature({
+  name: "alerts",
+  policy: [sourcesSection],
+  judgePolicy: judgeSources,
+  needs: [
+    "config",
+    "log",
+    "redis",
+    "key",
+    "store",
+    "inventory",
+    "compute",
+    "commands",
+    "attestationNote",
+    "editMs",
+  ],
+  start(on) {
+    const { config, redis, key } = on;
+    const groups = createAlerts(redis, key);
+    return {
+      presses: { alert: pressAlert(groups) },
+      messages: [alertSource({ ...on, alerts: groups }), heldAlerts({ alerts: groups })],
+      schedules: [
+        {
+          name: "alerts-unheard",
+          repeat: { every: unheardEveryMs },
+          run: () => groups.endUnheard(sectionOf(config.policy, sourcesSection)),
+        },
+      ],
+      home: alertsAtHome(groups),
+      digest: alertsInDigests({ alerts: groups, redis, key }),
+      async untold() {
+        const untold = await groups.untold();
+        return untold.map(({ record }) => ({
+          by: record.source,
+          words: ["alert group", "alert groups"],
+        }));
+      },
+      async afterRequest({ id, origin }) {
+        if (origin.kind === "alert") await groups.note(origin.alert, id);
+      },
+      afterFreeze: groups.refresh,
+      routes: (behind) => [alertRoute(groups, behind)],
+    };
+  },
+});

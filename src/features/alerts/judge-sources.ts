@@ -1,0 +1,14 @@
+import type { Policy } from "../../config/policy-file.ts";
+import { sectionOf } from "../../config/policy-section.ts";
+import type { Finding } from "../../messages/finding.ts";
+import { placeFindings } from "../../policy/place-findings.ts";
+import { sourcesSection } from "./sources.ts";
+
+/** Where what sources send would be shown. */
+export const judgeSources = (policy: Policy): readonly Finding[] =>
+  placeFindings(policy, sectionOf(policy, sourcesSection), {
+    section: "sources",
+    what: "alerts",
+    closed: (source, place) =>
+      `${source}: its alerts go to ${place}, where \`channels\` lets nobody change anything, so they have no buttons for that`,
+  });

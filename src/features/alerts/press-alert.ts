@@ -1,0 +1,57 @@
+import { asked, isChange } from "../../registry/define.ts";
+import { withTarget } from "../../registry/invocation.ts";
+import { parseInvocation } from "../../registry/parse.ts";
+import { targetOf } from "../../requests/submit/resolve-targets.ts";
+import {
+  type PressHandler,
+  commandNamed,
+  outdated,
+} from "../../slack/conversation/gateway-context.ts";
+import { run } from "../../slack/conversation/run.ts";
+import { alreadyRequested } from "../../slack/conversation/submit-change.ts";
+import type { Alerts } from "./alerts.ts";
+import { mustAsk, renderConfirm } from "./render-alert.ts";
+
+/**
+ * A button of an alert: a command on one of its VMs, as if whoever pressed had typed it, with its result in the thread of the
+ * alert. Each button makes one request, however often and by whomever it is pressed.
+ */
+export const pressAlert =
+  (alerts: Alerts): PressHandler =>
+  async (act, { alert: of, vm: at, n }) => {
+    const { interaction, reply, gateway } = act;
+    const { channelId, value } = interaction;
+    const { store, policy } = gateway;
+    const alert = typeof of === "string" ? await alerts.get(of) : undefined;
+    const vm = typeof at === "number" ? alert?.record.vms[at] : undefined;
+    const place = alert && (await alerts.placeOf(alert));
+    if (!alert || !vm || typeof n !== "number") throw outdated();
+    if (channelId !== (place?.channelId ?? alert.record.channelId)) throw outdated();
+    // The same for one that is gone and for one that this person doesn't see
+    const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
+    if (!("found" in found) || found.found.id !== vm.id) throw outdated();
+    const target = targetOf(found.found);
+    const isAsked = interaction.action.endsWith(asked);
+    const action = isAsked ? interaction.action.slice(0, -asked.length) : interaction.action;
+    const command = commandNamed(action.slice("alert:".length), gateway);
+    const threadTs = place?.ts;
+    const origin = {
+      kind: "alert",
+      alert: alert.id,
+      vm: vm.id,
+      command: command.name,
+      after: n,
+    } as const;
+    const there = { ...interaction, ...(threadTs ? { threadTs } : {}) };
+    const invocation = parseInvocation(command, withTarget(command, {}, target));
+    if (!isChange(command)) return run(invocation, { ...act, interaction: there });
+    if (alert.state === "ended") throw outdated();
+    const first = await store.madeBy(origin);
+    // Noted already, unless its process died right then
+    if (first) await alerts.note(alert.id, first.record.id);
+    const used = "This button was already used.";
+    if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
+    if (mustAsk(command, target, policy) === "here" && !isAsked)
+      return reply.privately(renderConfirm({ action, value }, command, target));
+    await run(invocation, { ...act, interaction: there, origin });
+  };

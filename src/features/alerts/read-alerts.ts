@@ -1,0 +1,202 @@
+import { hash } from "node:crypto";
+import * as z from "zod";
+import { plain } from "../../messages/message.ts";
+import { parseIsoTime } from "../../text/parse-time.ts";
+import type { AlertSource } from "./sources.ts";
+
+/** What is shown of an alert, shortened. */
+export interface Detail {
+  name: string;
+  summary: string;
+  severity: string;
+  /** As its label says; empty where it names none. */
+  vm: string;
+  since: number;
+}
+
+export interface Alert extends Detail {
+  /** The same for each telling of one alert. */
+  key: string;
+  /** When it began to fire; of an incident, when it became what it is now (ms, by the clock of its source). */
+  at: number;
+  /** Undefined while it fires; 0 where its source doesn't say when it ended (ms). */
+  endedAt?: number;
+}
+
+/** One state of a group, as its sender saw it. */
+export interface Delivery {
+  /** What its source groups by. */
+  groupKey: string;
+  alerts: readonly Alert[];
+  /** Alerts of the group that its source left out, firing or not. */
+  omitted: number;
+  /** Whether it lists all that is reported of its group: what isn't there is reported no more. */
+  isWhole?: boolean;
+  /** Tells the peers of a source apart. */
+  sender?: string;
+  /** When it was sent, or happened, by the clock of its sender (ms). */
+  sentAt?: number;
+  /** When it came (ms by Redis). */
+  arrivedAt?: number;
+}
+
+/** What is wrong, and in which field; never what stands there. */
+type Unreadable = Record<"field" | "text", string>;
+
+type Read = (body: unknown, source: AlertSource) => Delivery | Unreadable;
+
+export const shortHash = (...parts: readonly string[]) =>
+  hash("sha256", JSON.stringify(parts), "base64url").slice(0, 12);
+
+const time = z.string().transform((text, context) => {
+  const at = parseIsoTime(text);
+  if (at === undefined) context.addIssue("must be a time like 2026-11-25T03:12:00Z");
+  return at ?? 0;
+});
+const words = z.string().min(1);
+const labels = z.record(z.string(), z.unknown());
+const status = z.enum(["firing", "resolved"]);
+
+const grouped = z.object({
+  groupKey: words,
+  status: status.optional(),
+  externalURL: z.string().optional(),
+  truncatedAlerts: z.number().int().min(0).max(1_000_000).nullish(),
+  alerts: z.array(
+    z.object({
+      status,
+      labels,
+      annotations: labels.nullish(),
+      startsAt: time,
+      endsAt: time.optional(),
+      fingerprint: words.optional(),
+    }),
+  ),
+});
+
+/**
+ * Alertmanager's (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which is made after it.
+ * With `max_alerts` both list the first of them, in the order of their labels, and `status` is that of those alone: it says nothing of
+ * the ones left out. A group that fires with nothing that fires in its list isn't listed whole.
+ */
+const readGrouped =
+  (version: string): Read =>
+  (body, source) =>
+    readDelivery(grouped.extend({ version: z.literal(version) }), body, (group) => ({
+      groupKey: group.groupKey,
+      omitted: group.truncatedAlerts ?? 0,
+      isWhole:
+        !group.truncatedAlerts &&
+        (group.status !== "firing" || group.alerts.some((alert) => alert.status === "firing")),
+      sender: shortHash(group.externalURL ?? ""),
+      alerts: group.alerts.map((alert) => {
+        const { labels: all, startsAt: at, endsAt = 0 } = alert;
+        const { summary, description, message } = alert.annotations ?? {};
+        return {
+          key: shortHash(
+            alert.fingerprint ??
+              JSON.stringify(Object.entries(all).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+          ),
+          at,
+          ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt) } : {}),
+          ...texts(all["alertname"], summary ?? description ?? message, all["severity"]),
+          vm: vmIn(all, source),
+          since: at,
+        };
+      }),
+    }));
+
+const text = z.string().nullish();
+const named = z.object({ summary: text }).nullish();
+const incident = z.object({
+  type: z.literal("incident"),
+  id: words,
+  status: words,
+  title: z.string(),
+  created_at: time,
+  incident_key: text,
+  urgency: text,
+  priority: named,
+  service: named,
+});
+const event = z.object({ event: z.object({ occurred_at: time, data: incident }) });
+/** A ping, a note: nothing that fires or ends. */
+const otherType = z.object({ type: z.string().regex(/^(?!incident$)/) });
+const otherEvent = z.object({ event: z.object({ data: otherType }) });
+
+/** PagerDuty's (https://developer.pagerduty.com/docs/webhooks-overview): an incident is a group of one. */
+const readIncident: Read = (body, source) => {
+  if (otherEvent.safeParse(body).success) return { groupKey: "", alerts: [], omitted: 0 };
+  return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
+    const { id, title, incident_key, urgency } = data;
+    const [service, priority] = [data.service?.summary, data.priority?.summary];
+    const alert = {
+      key: shortHash(id),
+      at,
+      ...(data.status === "resolved" ? { endedAt: at } : {}),
+      ...texts(title, service, priority ?? urgency),
+      vm: vmIn({ title, service, incident_key, urgency, priority }, source),
+      since: data.created_at,
+    };
+    return { groupKey: id, alerts: [alert], omitted: 0, sentAt: at };
+  });
+};
+
+const simple = z
+  .object({
+    name: words,
+    status: status.default("firing"),
+    vm: z.string().default(""),
+    summary: text,
+    severity: text,
+    startsAt: time.optional(),
+    endsAt: time.optional(),
+    id: words.optional(),
+  })
+  .refine((one) => one.startsAt ?? (one.status === "resolved" && one.endsAt), {
+    path: ["startsAt"],
+    message: "must be there; one that is resolved can have `endsAt` instead",
+  });
+
+/** Our own, for whatever speaks none of the others. */
+const readSimple: Read = (body) =>
+  readDelivery(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
+    groupKey: group.group ?? group.alerts[0]?.name ?? "",
+    omitted: 0,
+    alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
+      const at = startsAt ?? endsAt ?? 0;
+      const ended = one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {};
+      const detail = { ...texts(name, one.summary, one.severity), vm: short(vm), since: at };
+      return { key: shortHash(one.id ?? `${name} ${vm}`), at, ...ended, ...detail };
+    }),
+  }));
+
+const readers: Readonly<Record<AlertSource["format"], Read>> = {
+  alertmanager: readGrouped("4"),
+  grafana: readGrouped("1"),
+  pagerduty: readIncident,
+  plain: readSimple,
+};
+
+/** What a source tells, in one form whatever its own is. Pure. */
+export const readAlerts: Read = (body, source) => readers[source.format](body, source);
+
+function readDelivery<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
+  const { data, error } = schema.safeParse(body);
+  if (data !== undefined) return then(data);
+  const [issue] = error?.issues ?? [];
+  const field = short(issue?.path.map(String).join(".")) || "the body";
+  return { field, text: issue?.message ?? "is not as the format says" };
+}
+
+const short = (value: unknown, most = 200) => plain(typeof value === "string" ? value : "", most);
+
+const texts = (name: unknown, summary: unknown, severity: unknown) => ({
+  name: short(name) || "Alert",
+  summary: short(summary, 300),
+  severity: short(severity, 30),
+});
+
+/** The first of the labels that name a VM which the alert has. */
+const vmIn = (all: Readonly<Record<string, unknown>>, { vm }: AlertSource) =>
+  vm.map((label) => short(Object.hasOwn(all, label) ? all[label] : "")).find(Boolean) ?? "";

@@ -1,0 +1,95 @@
+import { type AuditEntry, readAudit } from "../../audit/trail.ts";
+import type { DigestPart, Line } from "../../digests/digest-part.ts";
+import { showVm } from "../../digests/line-buttons.ts";
+import type { KnownVm } from "../../inventory/inventory.ts";
+import { md, name, when } from "../../messages/message.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import type { HomePart } from "../../slack/conversation/contributions.ts";
+import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+
+/** Deliveries of a busy day; older ones aren't read. */
+const mostRecords = 1_000;
+
+type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
+
+/** The alerts on these VMs; for those who see everything, also what names no VM that is known. */
+function alertsOn<Alert extends FiringAlert>(
+  vms: readonly KnownVm[],
+  alerts: readonly Alert[],
+  seesAll: boolean,
+): readonly OnVm<Alert>[] {
+  const known = new Map(vms.map((vm) => [vm.id, vm]));
+  return alerts.flatMap((alert) => {
+    const vm = known.get(alert.vmId ?? "");
+    return vm || (seesAll && alert.vmId === undefined) ? [{ ...alert, vm }] : [];
+  });
+}
+
+const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
+
+const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
+  vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
+
+function firingLine(firing: OnVm<FiringAlert>): Line {
+  const { key, name: alert, label, vm, since, quietSince } = firing;
+  const quiet = quietSince && md` Not heard of since ${atTime(quietSince)}.`;
+  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.${quiet ?? ""}`;
+  return { key, text, button: vm && showVm(vm.id) };
+}
+
+function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended at ${atTime(endedAt)}; it fired since ${atTime(since)}.`;
+  return { key, text, button: vm && showVm(vm.id) };
+}
+
+/** What fires, and what has ended since the digest before. */
+export function alertsInDigests(on: {
+  alerts: Pick<Alerts, "firing" | "endedSince">;
+  redis: RedisClient;
+  key: Keys;
+}): DigestPart {
+  const { alerts, redis, key } = on;
+  const groupOf = ({ record: { alert } }: AuditEntry) => (typeof alert === "string" ? [alert] : []);
+
+  return {
+    name: "alerts",
+    async read({ vms, seesAll, since }) {
+      const told = { what: ["alert"], after: since, most: mostRecords };
+      const [firing, { entries }] = await Promise.all([
+        alerts.firing(),
+        readAudit({ redis, key, ...told }),
+      ]);
+      const ended = await alerts.endedSince([...new Set(entries.flatMap(groupOf))], since);
+      // One that fires again is told once
+      const again = new Set(firing.map((alert) => alert.key));
+      const over = ended.filter((alert) => !again.has(alert.key));
+      const shown = alertsOn(vms, firing, seesAll);
+      const many = new Set(shown.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
+      return {
+        all: [
+          {
+            kind: "firing",
+            words: ["alert firing", "alerts firing"],
+            place: "alarm",
+            lines: shown.map(firingLine),
+          },
+          {
+            kind: "ended",
+            words: ["alert ended", "alerts ended"],
+            place: "over",
+            lines: alertsOn(vms, over, seesAll).map(endedLine),
+          },
+        ],
+        counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
+      };
+    },
+  };
+}
+
+/** What fires, on the Home tab: the newest first. */
+export const alertsAtHome =
+  (alerts: Pick<Alerts, "firing">): HomePart =>
+  async ({ vms, seesAll }) => {
+    const firing = alertsOn(vms, await alerts.firing(), seesAll);
+    return { title: "Alerts", lines: firing.toReversed().map(firingLine) };
+  };

@@ -1,0 +1,151 @@
+import type { AgentTool, Behind, OpenApiPaths } from "../api/api-context.ts";
+import type { Route } from "../api/server.ts";
+import type { ReadContext } from "../commands/context.ts";
+import { commands } from "../commands/index.ts";
+import type { Compute } from "../compute/compute.ts";
+import type { Config } from "../config/config.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { PolicySection } from "../config/policy-section.ts";
+import type { DigestPart } from "../digests/digest-part.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Log } from "../log/log.ts";
+import type { Finding } from "../messages/finding.ts";
+import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import type { PendingWork } from "../queue/pending-work.ts";
+import type { Schedule } from "../queue/schedules.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { ChangeCommand, Command } from "../registry/define.ts";
+import type { ServiceKey } from "../registry/service-key.ts";
+import type { createAttestationNote } from "../requests/after-result.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
+import type {
+  Contributions,
+  FormHandler,
+  PressHandler,
+} from "../slack/conversation/gateway-context.ts";
+import type { Announce, Source } from "../slack/deliver/deliver.ts";
+import type { Web } from "../slack/web.ts";
+
+/**
+ * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
+ * `features/index.ts` is the list of all, and the only file that names one.
+ */
+export interface Feature {
+  name: string;
+  /** Its commands, which find the feature's service by a key (`defineService`). */
+  commands?: readonly Command<ReadContext>[];
+  /** Its sections of gatehouse.yml. */
+  policy?: readonly PolicySection[];
+  /** What `doctor` and `policy check` find in what gatehouse.yml says of it. */
+  judgePolicy?(policy: Policy): readonly Finding[];
+  /** Called once in each process, before anything is received or delivered. */
+  start?(layers: Layers): RunningFeature;
+}
+
+/** A feature in a process: what it contributes, closed over its own state. */
+export interface RunningFeature {
+  /** What its commands answer from. */
+  services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
+  /** What its buttons do: by action, or by the word before its colon for all actions that begin so. */
+  presses?: Readonly<Record<string, PressHandler>>;
+  /** What its forms do, by callback. */
+  forms?: Readonly<Record<string, FormHandler>>;
+  /** What it owes to Slack. Each process delivers. */
+  messages?: readonly Source[];
+  /** What else it does with pending IDs, in each process. */
+  pending?: readonly PendingWork[];
+  /** What one worker does for the installation, again and again. */
+  schedules?: readonly Schedule[];
+  /** What it shows on the Home tab. */
+  home?: HomePart;
+  /** What it tells in digests and handovers. */
+  digest?: DigestPart;
+  /** Its lines of `/gatehouse status`. */
+  status?: readonly StatusPart[];
+  /** What has waited for a channel for longer than a message takes, for `/gatehouse status`. */
+  untold?(): Promise<readonly Untold[]>;
+  /**
+   * A request is about to be made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be made.
+   */
+  beforeRequest?: Contributions["beforeRequest"];
+  /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
+  afterRequest?(request: MadeRequest): Promise<unknown>;
+  /** Changes were frozen or allowed again: what its messages offer is different now. */
+  afterFreeze?(): Promise<unknown>;
+  /** Where programs call the API. */
+  routes?(behind: Behind): readonly Route[];
+  /** Those of its routes that OpenAPI describes. */
+  paths?: OpenApiPaths;
+  /** What agents can call. */
+  tools?: readonly AgentTool[];
+}
+
+/** A line of `/gatehouse status`. */
+export interface StatusPart {
+  name: string;
+  /** Rejects where it can't be read. */
+  find(): Promise<Finding>;
+}
+
+/** A message that no channel shows. */
+export interface Untold {
+  /** Who caused it, as gatehouse.yml calls them. */
+  by: string;
+  /** Singular and plural: `alert group`. */
+  words: readonly [one: string, more: string];
+}
+
+/** What a feature may ask for: the layers below it, as this process opened them. */
+export interface Layers {
+  config: Config;
+  log: Log;
+  redis: RedisClient;
+  key: Keys;
+  compute: Compute;
+  inventory: Inventory;
+  commands: readonly Command[];
+  /** Those that make requests. */
+  changes: readonly ChangeCommand[];
+  store: Journal;
+  web: Web;
+  announce: Announce;
+  attestationNote: ReturnType<typeof createAttestationNote>;
+  /** What this process sees of Slack, Redis, and the compute service. */
+  watch: DependencyProbe;
+  /** Why Redis takes no writes now, in words. */
+  redisProblem(): Promise<string | undefined>;
+  /** Repeats a task in this process until it stops. */
+  repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
+  /** Between two edits that only show progress (ms). */
+  editMs: number;
+  /** Failpoint for crash tests. */
+  at: ((point: string, what: string) => Promise<void>) | undefined;
+}
+
+/** All commands, in the order of help: those of features come last among those of their first word. */
+export function commandsWith(features: readonly Feature[]): readonly Command<ReadContext>[] {
+  const all = [...commands, ...features.flatMap((feature) => feature.commands ?? [])];
+  const rootOf = ({ name }: Pick<Command, "name">) => name.split(" ")[0] ?? "";
+  return [...Map.groupBy(all, rootOf).values()].flat();
+}
+
+/** Declares a feature. `needs` names the layers that `start` gets, and it gets no other. */
+export function defineFeature<const Need extends keyof Layers = never>({
+  needs = [],
+  start,
+  ...feature
+}: Omit<Feature, "start"> & {
+  needs?: readonly Need[];
+  start?(on: Pick<Layers, Need>): RunningFeature;
+}): Feature {
+  if (!start) return feature;
+  return {
+    ...feature,
+    start(layers) {
+      const needed = Object.fromEntries(needs.map((name) => [name, layers[name]]));
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.fromEntries forgets the names
+      return start(needed as Pick<Layers, Need>);
+    },
+  };
+}

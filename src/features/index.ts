@@ -1,0 +1,28 @@
+import type { Policy } from "../config/policy-file.ts";
+import type { PolicyTerms } from "../config/policy-section.ts";
+import { operationsOf } from "../policy/approval-rule.ts";
+import { alerts } from "./alerts/index.ts";
+import { type Feature, commandsWith } from "./define-feature.ts";
+import { mcp } from "./mcp/index.ts";
+import { outages } from "./outages/index.ts";
+import { proposals } from "./proposals/index.ts";
+import { reads } from "./reads/index.ts";
+
+/** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
+export const features: readonly Feature[] = [alerts, proposals, reads, mcp, outages];
+
+/** Those of features, too, in the order of help. */
+export const commands = commandsWith(features);
+
+/** What gatehouse.yml can speak about. */
+export const policyTerms: PolicyTerms = {
+  operations: operationsOf(commands),
+  sections: features.flatMap(({ policy = [] }) => policy),
+};
+
+/** What `doctor` and `policy check` find in what gatehouse.yml says of features. */
+const judgePolicy = (policy: Policy) =>
+  features.flatMap((feature) => feature.judgePolicy?.(policy) ?? []);
+
+/** What programs of a terminal are handed: they know no feature. */
+export const handedToPrograms = { commands, terms: policyTerms, judgePolicy };

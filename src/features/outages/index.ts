@@ -1,0 +1,39 @@
+import { defineFeature } from "../define-feature.ts";
+import { judgeOutages } from "./judge-outages.ts";
+import { createOutageStore } from "./outages.ts";
+import { recapWork, reportEveryMs } from "./post-recaps.ts";
+
+/** What was unavailable, as all processes saw it, and a recap for each channel afterwards. */
+export const outages = defineFeature({
+  name: "outages",
+  needs: [
+    "config",
+    "log",
+    "redis",
+    "key",
+    "store",
+    "inventory",
+    "changes",
+    "announce",
+    "at",
+    "watch",
+    "redisProblem",
+    "repeat",
+  ],
+  start(on) {
+    const { watch, redisProblem } = on;
+    const { outageMs } = on.config.policy.timing;
+    const store = createOutageStore(on.redis, on.key);
+    // What this process saw. Without Redis it is told once that is back.
+    on.repeat("outages", reportEveryMs(outageMs), () => watch.report(store).catch(() => undefined));
+    return {
+      pending: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
+      status: [
+        {
+          name: "Outages",
+          find: () => judgeOutages({ outages: store, now: on.store.now, watch, redisProblem }),
+        },
+      ],
+    };
+  },
+});

@@ -1,0 +1,232 @@
+import type { Config } from "../../config/config.ts";
+import { batches } from "../../digests/batches.ts";
+import { messageOf } from "../../errors.ts";
+import type { Inventory } from "../../inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
+import type { Message } from "../../messages/message.ts";
+import type { RefusedInteraction } from "../../monitor/dependency-probe.ts";
+import { channelOfTeam, policyPlaceOf, scopeOfChannel, seesUnder } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
+import { boardOf } from "../../redis/board.ts";
+import { type ChangeCommand, targetArgument } from "../../registry/define.ts";
+import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
+import { parseCommand } from "../../registry/parse.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { RequestRecord } from "../../requests/journal/record.ts";
+import { hasNoCard, isDecidedElsewhere } from "../../requests/render/render-result.ts";
+import { isGlob } from "../../text/glob.ts";
+import type { OutageStore, Past } from "./outages.ts";
+import { renderRecap } from "./render-recap.ts";
+import type { State } from "../../requests/journal/stage.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+
+/** Undelivered results hold the recap back for at most this time. */
+const drainMs = 3600_000;
+
+/** Decides what a channel may read in its recap. */
+interface By {
+  config: Pick<Config, "policy">;
+  /** All that there is. */
+  inventory: Pick<Inventory, "findProject" | "seenIn">;
+  commands: readonly ChangeCommand[];
+}
+
+interface RecapOptions extends By {
+  outages: OutageStore;
+  store: Journal;
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
+  /** Anything shorter is a hiccup; the other times follow from it. */
+  outageMs: number;
+  log: Log;
+  at: ((point: "recap" | "recapped", outage: string) => Promise<void>) | undefined;
+}
+
+/**
+ * Posts one recap per channel after an outage, once its requests have ended and their results are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
+ */
+export function recapWork(options: RecapOptions): PendingWork {
+  const { outages, store, outageMs, log } = options;
+  const lookAgainMs = 2 * reportEveryMs(outageMs);
+
+  async function tell(outage: Past): Promise<void> {
+    const { id } = outage;
+    const ids = await touchedBy(outage, store);
+    const places = await gather(outage, ids);
+    const undelivered = await undeliveredAmong(ids);
+    const ageMs = (await store.now()) - outage.until;
+    let isWaiting = false;
+    for (const [channelId, { requests, refused }] of places) {
+      if (!isReady(requests, undelivered, ageMs)) {
+        isWaiting = true;
+        continue;
+      }
+      const message = renderRecap(outage, requests, refused, options.commands);
+      if (!message) continue;
+      await options.at?.("recap", id);
+      await options.announce({ id: `recap:${id}:${channelId}`, channelId, message });
+      await options.at?.("recapped", id);
+    }
+    if (isWaiting) await outages.lookLater(outage, lookAgainMs);
+    else await outages.forget(outage);
+  }
+
+  async function gather(outage: Past, ids: readonly string[]) {
+    const places = new Map<string, { requests: StoredRequest[]; refused: RefusedInteraction[] }>();
+    const at = (channelId: string) =>
+      places.getOrInsertComputed(channelId, () => ({ requests: [], refused: [] }));
+    for (const request of await store.getMany(ids)) {
+      const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
+      for (const channelId of new Set(await Promise.all(told)))
+        at(channelId).requests.push(request);
+    }
+    const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
+    for (const one of refused) {
+      const words = one.words && (await shownWords(one.words, one.channelId, options));
+      at(one.channelId).refused.push({ ...one, words });
+    }
+    return places;
+  }
+
+  /** Of these requests, those whose messages are still owed: their own, or the card that they share. */
+  async function undeliveredAmong(ids: readonly string[]): Promise<Set<string>> {
+    const undelivered = await store.outbox.among(ids);
+    // Read after that: a request leaves its outbox only once its shared card is on that one's
+    const requests = await store.getMany(ids);
+    const shared = requests.map((request) => boardOf(request.delivered) ?? "");
+    const pending = await store.sharedCards.outbox.among(shared);
+    for (const [n, { record }] of requests.entries())
+      if (pending.has(shared[n] ?? "")) undelivered.add(record.id);
+    return undelivered;
+  }
+
+  /** Running requests get some time to end, six outages; those that need a person get none. */
+  function isReady(
+    requests: readonly StoredRequest[],
+    undelivered: ReadonlySet<string>,
+    ageMs: number,
+  ): boolean {
+    if (ageMs > drainMs) return true;
+    const isEnded = ({ final, state }: StoredRequest) =>
+      final || state === "unknown" || state === "draft";
+    if (ageMs <= 6 * outageMs && !requests.every(isEnded)) return false;
+    return !requests.some(({ record }) => undelivered.has(record.id));
+  }
+
+  return {
+    pending: outages.pending,
+    async handle(text) {
+      const outage = outages.parseOutage(text);
+      try {
+        await tell(outage);
+      } catch (error) {
+        log.debug("outage.later", { reason: messageOf(error) });
+        await outages.lookLater(outage, lookAgainMs);
+      }
+    },
+  };
+}
+
+/** How often a process saves what it saw of its dependencies (ms). */
+export const reportEveryMs = (outageMs: number): number => Math.min(2_000, outageMs / 10);
+
+/** Older requests ended before the outage, or have reminders. */
+const lookBackMs = 24 * 3600_000;
+const maxRequests = 5000;
+
+/** IDs of the requests that an outage affected: created or moved in it, or in progress when it began. A stable list. */
+export async function touchedBy(outage: Past, store: Journal): Promise<string[]> {
+  const { since, until } = outage;
+  const ids = await store.idsAskedBetween(since - lookBackMs, until, maxRequests);
+  const touched: string[] = [];
+  for (const batch of batches(ids)) {
+    const requests = await store.getMany(batch);
+    // Most requests ended before it
+    const near = requests.filter(({ changedAt, final }) => !final || changedAt >= since);
+    const histories = await Promise.all(near.map(({ record }) => store.history(record.id)));
+    for (const [index, request] of near.entries())
+      if (isTouched(request, histories[index] ?? [], outage)) touched.push(request.record.id);
+  }
+  return touched;
+}
+
+function isTouched(
+  { record }: StoredRequest,
+  history: readonly { at: number; state: string }[],
+  { since, until }: Past,
+): boolean {
+  if (record.createdAt >= since) return true;
+  if (history.some(({ at }) => at >= since && at <= until)) return true;
+  const first: State = record.approval ? "draft" : "authorized";
+  const state = history.findLast(({ at }) => at < since)?.state ?? first;
+  return ["authorized", "sending", "accepted", "unclear"].includes(state);
+}
+
+/** The channels that hear of it: where its card is, where it was requested, and that of its team. */
+function channelsOf(request: StoredRequest): readonly string[] {
+  const { record, delivered } = request;
+  if (hasNoCard(request)) return [];
+  const { asked, card, closedBy, isTeamClosed } = delivered;
+  const isElsewhere = isDecidedElsewhere(request);
+  const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
+  const team = isTeamClosed ? undefined : record.teamChannel;
+  const all = [closedBy === undefined ? here : undefined, team];
+  return [...new Set(all.filter((one) => one !== undefined))];
+}
+
+/** A direct message has one reader, who did it. */
+const isDirect = (channelId: string) => channelId.startsWith("D");
+
+/** Where a recap speaks of a request: in its channel, or, where that may not see the target, in that of the target's team. */
+export async function recapChannel(
+  { target }: Pick<RequestRecord, "target">,
+  channelId: string,
+  { config: { policy }, inventory }: By,
+): Promise<string> {
+  const scope = scopeOfChannel(policy, channelId);
+  if (!scope || isDirect(channelId)) return channelId;
+  const { id, name } = ownerOf(target);
+  const known = id === "" ? undefined : await inventory.findProject(id, { onlyKnown: true });
+  const nameNow = known && "found" in known ? known.found.name : undefined;
+  if (seesUnder(scope, id, [name, nameNow])) return channelId;
+  return channelOfTeam(policy, policyPlaceOf(policy, { id, name: nameNow ?? name })) ?? channelId;
+}
+
+/**
+ * What somebody typed in vain, as its channel may read it: as it is when all that it names may be told there, else without
+ * names. Slack shows a slash command to nobody else.
+ */
+export async function shownWords(words: string, channelId: string, by: By): Promise<string> {
+  const scope = scopeOfChannel(by.config.policy, channelId);
+  if (!scope || isDirect(channelId)) return words;
+  const [, sign = "", text = ""] = /^(\/|@gatehouse )?(.*)$/s.exec(words) ?? [];
+  const parsed = parseCommand(text, by.commands);
+  if ("refusal" in parsed) return `${sign}…`;
+  const inventory = by.inventory.seenIn(async () => scope);
+  const seesName = (name: string) => scope.sees({ id: "", name });
+  const isTold = await namesOnly(parsed as ChangeInvocation, inventory, seesName).catch(
+    () => false,
+  );
+  return isTold ? words : `${sign}${parsed.command.name} …`;
+}
+
+async function namesOnly(
+  invocation: Pick<ChangeInvocation, "command" | "input">,
+  inventory: Inventory,
+  seesName: (projectName: string) => boolean,
+): Promise<boolean> {
+  const { command, input } = invocation;
+  const { name } = input;
+  // Of a project that is new, or is to be called so
+  if (command.on !== "vm" && typeof name === "string" && !seesName(name)) return false;
+  const kind = targetArgument(command)?.target;
+  for (const word of targetWords(invocation).flatMap((one) => one.split(",").filter(Boolean))) {
+    if (kind === "vm" && isGlob(word)) {
+      if ((await inventory.matchVms(word)).length === 0) return false;
+      continue;
+    }
+    const find = kind === "vm" ? inventory.findVm : inventory.findProject;
+    if ("unknown" in (await find(word, { onlyKnown: true }))) return false;
+  }
+  return true;
+}

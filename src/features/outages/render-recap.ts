@@ -1,0 +1,155 @@
+import { type RefusedInteraction, partNames } from "../../monitor/dependency-probe.ts";
+import {
+  news,
+  counted,
+  dotted,
+  duration,
+  type Markdown,
+  md,
+  name,
+  when,
+  lineList,
+  type Message,
+  message,
+  section,
+} from "../../messages/message.ts";
+import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
+import { type RequestRecord } from "../../requests/journal/record.ts";
+import { decidedLine, headline, signs, symbolOf } from "../../requests/render/render-result.ts";
+import type { Past } from "./outages.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords, deciderOf } from "../../requests/journal/stage.ts";
+import { whyOf } from "../../requests/journal/stage.ts";
+
+/** The rest is counted. */
+const maxLines = 15;
+
+/** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
+const outcomes = {
+  ran: { one: "request ran", several: "requests ran", place: 5 },
+  failed: { one: "failed", several: "failed", place: 1 },
+  "did-not": { one: "did not", several: "did not", place: 2 },
+  unknown: { one: "outcome unknown", several: "outcomes unknown", place: 0 },
+  "under-way": { one: "still in progress", several: "still in progress", place: 3 },
+  asking: { one: "still waiting for approval", several: "still waiting for approval", place: 4 },
+};
+type Outcome = keyof typeof outcomes;
+
+/**
+ * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
+ * result mentions its requester. Undefined where there is nothing to report.
+ */
+export function renderRecap(
+  outage: Past,
+  requests: readonly StoredRequest[],
+  refused: readonly RefusedInteraction[],
+  commands: readonly ChangeCommand[],
+): Message | undefined {
+  if (requests.length + refused.length === 0) return undefined;
+  const told = [
+    ...requests.map((request) => ({
+      is: outcomeOf(request),
+      isFirst: isToKnowFirst(request, commands),
+      line: lineOf(request, commands),
+    })),
+    ...refused.map((one) => ({ is: "did-not" as const, isFirst: false, line: lineOfRefused(one) })),
+  ].toSorted((a, b) => placeOf(a) - placeOf(b));
+  const { part, since, until } = outage;
+  const lasted = duration(until - since);
+  const counts = countsOf(told);
+  const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
+  const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
+  const shown = told.slice(0, maxLines).map(({ line }) => line);
+  const rest = (left: number) =>
+    md`… and ${left} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
+  const rows = lineList(shown, { beyond: told.length - shown.length, rest });
+  return message(news(short), section(head), rows);
+}
+
+/** What ran without approval, or destroyed, never stands behind "and 5 more". */
+function isToKnowFirst({ record, final }: StoredRequest, commands: readonly ChangeCommand[]) {
+  const command = commands.find(({ name: called }) => called === record.command);
+  return final && (record.breakGlass === true || command?.class === "destroy");
+}
+
+const placeOf = ({ is, isFirst }: { is: Outcome; isFirst: boolean }) =>
+  isFirst ? outcomes.unknown.place : outcomes[is].place;
+
+function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {
+  if (state === "unknown") return "unknown";
+  if (!final) return state === "draft" ? "asking" : "under-way";
+  return state === "done" ? "ran" : state === "failed" ? "failed" : "did-not";
+}
+
+/** `12 requests ran, 2 did not, 1 outcome unknown` */
+function countsOf(told: readonly { is: Outcome }[]): string {
+  const counts = Object.entries(outcomes).flatMap(([outcome, { one, several }]) => {
+    const count = told.filter(({ is }) => is === outcome).length;
+    return count === 0 ? [] : counted(count, one, several);
+  });
+  return counts.join(", ");
+}
+
+function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
+  const { record, state, final, stage } = request;
+  const why = whyOf(stage);
+  const id = name(record.id);
+  const command = commands.find((one) => one.name === record.command);
+  if (!command)
+    return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(state)} · ${id}`;
+  const what = md`${command.say.verb} of ${name(record.target.name)}`;
+  const is = outcomeOf(request);
+  // No person decided against it
+  const isWanted = is === "did-not" && state !== "denied" && deciderOf(stage) === undefined;
+  const again = isWanted ? md` Again: ${name(retype(command, record))}` : "";
+  const said: Partial<Record<Outcome, Markdown>> = {
+    unknown: md`${what}: outcome unknown. Check the target, then record what happened on its message`,
+    asking: md`${what} waits for approval`,
+    "under-way": md`${what} is still in progress${why ? md`: ${why}` : ""}`,
+  };
+  const words = said[is] ?? md`${headline(request, command)}${again}`;
+  const who = dotted(
+    record.breakGlass === true && md`🚨 break-glass by ${record.requester.name}`,
+    final && decidedLine(request),
+  );
+  return dotted(md`${symbolOf(request, command)} ${words}`, who, id);
+}
+
+function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteraction): Markdown {
+  const what = words === undefined ? md`A button or form` : name(words);
+  if (mayRun)
+    return md`${signs.unknown} ${what} from ${person ?? name(userId)} may not have been stored: where no card appeared, nothing was done.`;
+  return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
+}
+
+/** In the reader's time zone; a short outage without the date. */
+function span({ since, until }: Past): Markdown {
+  const format = until - since < 12 * 3600_000 ? "{time}" : "{date_short_pretty}, {time}";
+  return md`${when(since, format)}–${when(until, format)}`;
+}
+
+/** The command to type for a retry: `/vm resize payments/web-2 --cpu 4 --memory 16`. */
+export function retype(
+  command: Pick<Command, "name" | "args">,
+  { target, input }: Pick<RequestRecord, "target" | "input">,
+): string {
+  const words = argumentsOf(command).flatMap(
+    ({ key, target: kind, isFlag, isSwitch, isRolling }) => {
+      if (isRolling) return [];
+      if (kind !== undefined) {
+        const owner = target.kind === "vm" && target.projectName ? `${target.projectName}/` : "";
+        return [quoted(`${owner}${target.name}`)];
+      }
+      const value = input[key];
+      if (isSwitch) return value === true ? [flagName(key)] : [];
+      if (typeof value !== "string" && typeof value !== "number") return [];
+      const text = quoted(String(value));
+      return isFlag ? [flagName(key), text] : [text];
+    },
+  );
+  return [`/${command.name}`, ...words].join(" ");
+}
+
+function quoted(text: string): string {
+  return /^[^\s"'“”]+$/.test(text) ? text : `"${text.replaceAll('"', "")}"`;
+}

@@ -1,0 +1,75 @@
+import { UserError } from "../../errors.ts";
+import { md, plain, section } from "../../messages/message.ts";
+import type { Input } from "../../registry/invocation.ts";
+import { parseInvocation } from "../../registry/parse.ts";
+import { deedOf } from "../../requests/render/asking.ts";
+import { textAt } from "../../slack/json.ts";
+import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
+import { parseJson } from "../../text/parse-json.ts";
+import { modal, reasonInput } from "../../slack/conversation/form-view.ts";
+import { type Act, type BeforeAck, personOf } from "../../slack/conversation/gateway-context.ts";
+import { openOr } from "../../slack/conversation/reply-with-error.ts";
+import { run } from "../../slack/conversation/run.ts";
+import { proposalsOf } from "./proposals.ts";
+import { findProposal } from "./take-proposal.ts";
+import { authorizeStop } from "../../slack/conversation/authorize.ts";
+
+export const dismissalCallback = "proposal-dismissal";
+
+/** The proposal whose own card was pressed. Throws UserError. */
+async function pressed(
+  { interaction, gateway }: Act<Press>,
+  { proposal: id }: Input,
+  how?: { isToDismiss: boolean },
+) {
+  const found = await findProposal(String(id), interaction.userId, gateway, how);
+  const { card } = found.proposal.delivered;
+  if (card && interaction.channelId !== card.channelId)
+    throw new UserError("This button belongs to another channel.");
+  return found;
+}
+
+/** An ordinary command of whoever presses: what is asked, typed, and approved is the same as if they had typed it. */
+export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
+  const { proposal, command } = await pressed(act, value);
+  const origin = { kind: "proposal", proposal: proposal.record.id } as const;
+  await run(parseInvocation(command, proposal.record.input), { ...act, origin });
+}
+
+type FoundProposal = Awaited<ReturnType<typeof findProposal>>;
+
+/** Whoever may run it may dismiss it. Throws UserError. */
+async function authorizeDismissal(
+  { proposal, command }: FoundProposal,
+  act: BeforeAck<Press | ViewSubmission>,
+) {
+  if (proposal.state !== "open") throw new UserError("Someone is running this already.");
+  const person = await personOf(act);
+  const { target, input, channelId } = proposal.record;
+  const stop = { command, input, targets: [target], person, channelId };
+  await authorizeStop(stop, act.gateway);
+  return person;
+}
+
+export async function askDismissal(act: Act<Press>, value: Input): Promise<void> {
+  const found = await pressed(act, value, { isToDismiss: true });
+  await authorizeDismissal(found, act);
+  const { record } = found.proposal;
+  const what = md`*${deedOf(record, found.command)}* will not be run.`;
+  const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
+  const metadata = { proposal: record.id };
+  const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };
+  await openOr(act, modal("Dismiss", [section(what), reason], form));
+}
+
+/** Throws UserError. */
+export async function dismissProposal(act: BeforeAck<ViewSubmission>) {
+  const { interaction, gateway } = act;
+  const reason = plain(interaction.values["reason"] ?? "", 500);
+  if (reason.length < 3) return { errors: { reason: "Enter a reason." } };
+  const id = textAt(parseJson(interaction.privateMetadata), "proposal");
+  const found = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
+  const person = await authorizeDismissal(found, act);
+  if (await proposalsOf(gateway).dismiss(found.proposal, person, reason)) return undefined;
+  throw new UserError("This proposal just changed. Check its message.");
+}

@@ -1,0 +1,209 @@
+import type { Policy } from "../../config/policy-file.ts";
+import { callerName } from "../../api/callers.ts";
+import { scopeOfView } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import { mayPropose } from "../../policy/service-rights.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { type RecordMove, createRecords } from "../../redis/record.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { shownIn } from "../../redis/shown.ts";
+import { type Command, type Labels, type Target } from "../../registry/define.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
+import { defineService } from "../../registry/service-key.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { keepFinalMs } from "../../requests/journal/record.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
+
+/** A service of gatehouse.yml, or a person in whose name an agent asks. */
+export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };
+
+/** What never changes of a proposal. */
+export interface ProposalRecord {
+  id: string;
+  by: Proposer;
+  /** As it was worded. */
+  words: string;
+  reason: string;
+  command: string;
+  /** With the target and the snapshot by their IDs. */
+  input: Input;
+  target: Target;
+  labels: Labels;
+  /** What it would lose or interrupt, in Slack's markup. */
+  risk: readonly string[];
+  channelId: string;
+  expiresAt: number;
+}
+
+/**
+ * The life of a proposal. Each move is one compare-and-set in Redis, which also notes what Slack must be told.
+ *
+ *     open ──► running    somebody runs it: one request is made of it, whoever presses again
+ *       ├────► dismissed  by somebody, who says why
+ *       └────► expired    nobody did either in time; from `running` too, where its request was never made
+ */
+export interface StoredProposal {
+  record: ProposalRecord;
+  state: "open" | "running" | "dismissed" | "expired";
+  revision: number;
+  createdAt: number;
+  changedAt: number;
+  /** The request made of it, once that is known to be there. */
+  request?: string;
+  dismissal?: { id: string; name: string; reason: string };
+  delivered: ReturnType<typeof shownIn>;
+  closed: ClosedChannels;
+}
+
+/** The request made of it, if any. */
+export async function requestOf(
+  { record, state, request }: StoredProposal,
+  store: Pick<Journal, "get" | "madeBy">,
+) {
+  if (request !== undefined) return store.get(request);
+  return state === "running" ? store.madeBy({ kind: "proposal", proposal: record.id }) : undefined;
+}
+
+/** Whoever was about to make its request has made it by then, or died (ms). */
+const takenForMs = 60_000;
+
+/** By Redis time; of one without a request. */
+export function hasExpired({ record, state, changedAt }: StoredProposal, now: number): boolean {
+  if (state !== "open" && state !== "running") return state === "expired";
+  return now >= record.expiresAt && (state === "open" || now >= changedAt + takenForMs);
+}
+
+/** Why this person can't decide it any more, by running or by dismissing it. */
+export function decidedRefusal(
+  { request, dismissal, ...proposal }: StoredProposal,
+  { personId, now }: { personId: string; now: number },
+): string | undefined {
+  const { by } = proposal.record;
+  if (request !== undefined) return "Someone already ran this.";
+  if (dismissal) return `${dismissal.name} dismissed this: “${dismissal.reason}”.`;
+  if (hasExpired(proposal, now)) return "This proposal has expired. Nothing was done.";
+  return "person" in by && by.person.id !== personId
+    ? "This was proposed in someone else's name."
+    : undefined;
+}
+
+/** Why this person can't run it now: also where its service may no longer propose it, which is no reason to keep it open. */
+export function proposalRefusal(
+  proposal: StoredProposal,
+  command: Command,
+  { personId, policy, now }: { personId: string; policy: Pick<Policy, "services">; now: number },
+): string | undefined {
+  const decided = decidedRefusal(proposal, { personId, now });
+  const { by, target, input } = proposal.record;
+  if (decided !== undefined || "person" in by) return decided;
+  const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
+  const { id, name = "" } = ownerOf(target);
+  // A project that is to be made has no ID, and is in no view
+  const scope = rule && id !== "" ? scopeOfView(rule.view) : undefined;
+  const isSeen = scope?.sees({ id, name }) ?? true;
+  if (rule && isSeen && mayPropose(rule, command, target, input)) return undefined;
+  return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
+}
+
+/** A card takes less (ms). */
+const untoldMs = 30_000;
+
+export type Proposals = ReturnType<typeof createProposals>;
+
+export const proposalsOf = defineService<Proposals>("proposals");
+
+/** Changes that programs propose, and people run. Moves resolve with false, and nothing is written, when it changed meanwhile. */
+export function createProposals(
+  redis: RedisClient,
+  key: Keys,
+  /** Failpoint. */
+  at?: (point: "proposal-taken", id: string) => Promise<void>,
+) {
+  const outbox = createOutbox(redis, key, "proposal", (id) => key("proposal", id));
+  const records = createRecords(redis, key, { open: key("proposals", "open"), outbox });
+  const get = async (id: string) => parseProposal(await outbox.get(id));
+
+  async function move(
+    { record, revision }: Pick<StoredProposal, "record" | "revision">,
+    state: StoredProposal["state"],
+    { audit, fields = {}, final = true }: Partial<Pick<RecordMove, "audit" | "fields" | "final">>,
+  ): Promise<boolean> {
+    const of = { id: record.id, revision, state, final, keptMs: keepFinalMs, fields };
+    const noted = audit && { ...auditOf(record), move: state, ...audit };
+    return (await records.move({ ...of, audit: noted })) !== undefined;
+  }
+
+  return {
+    outbox,
+    get,
+    now: () => redisNow(redis),
+    refresh: records.refresh,
+
+    /** Open ones that no channel shows, for longer than a message takes. */
+    async untold(afterMs = untoldMs): Promise<StoredProposal[]> {
+      const [ids, now] = [await records.openIds(), await redisNow(redis)];
+      const open = await Promise.all(ids.map(get));
+      return open.flatMap((one) => {
+        const isShown = one?.state !== "open" || one.delivered.card !== undefined;
+        return isShown || now - one.createdAt < afterMs ? [] : [one];
+      });
+    },
+
+    /** The channel took no card: it is tried again later. */
+    async close(id: string, channelId: string): Promise<void> {
+      await outbox.remember(id, closedField(channelId, await redisNow(redis)));
+    },
+
+    /** False where one of this ID is on record. */
+    propose: (record: ProposalRecord): Promise<boolean> =>
+      move({ record, revision: 0 }, "open", {
+        audit: { why: record.reason },
+        fields: { record: JSON.stringify(record) },
+        final: false,
+      }),
+
+    /** Right before its request is made: from here on nobody dismisses it. */
+    async take(proposal: StoredProposal): Promise<boolean> {
+      const isTaken = await move(proposal, "running", { final: false });
+      if (isTaken) await at?.("proposal-taken", proposal.record.id);
+      return isTaken;
+    },
+
+    /** Its request is there. */
+    settle: (proposal: StoredProposal, request: string) =>
+      move(proposal, "running", { fields: { request } }),
+
+    dismiss: (proposal: StoredProposal, { id, teamId, name }: Person, reason: string) =>
+      move(proposal, "dismissed", {
+        audit: { what: "dismissal", who: id, team: teamId, why: reason },
+        fields: { dismissal: JSON.stringify({ id, name, reason }) },
+      }),
+
+    expire: (proposal: StoredProposal) => move(proposal, "expired", { audit: {} }),
+  };
+}
+
+/** IDs, not names, for people. */
+function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {
+  const who = { who: callerName(by), ...("person" in by ? { team: by.person.teamId } : {}) };
+  return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
+}
+
+/** Undefined for one that is gone. */
+export function parseProposal(fields: Fields): StoredProposal | undefined {
+  const { record, state, request, dismissal } = fields;
+  if (!record || !state) return undefined;
+  return {
+    record: JSON.parse(record) as ProposalRecord,
+    state: state as StoredProposal["state"],
+    revision: Number(fields["revision"]),
+    createdAt: Number(fields["createdAt"]),
+    changedAt: Number(fields["changedAt"]),
+    ...(request ? { request } : {}),
+    ...(dismissal
+      ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }
+      : {}),
+    delivered: shownIn(fields),
+    closed: closedIn(fields),
+  };
+}

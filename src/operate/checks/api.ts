@@ -1,0 +1,76 @@
+import type { Config } from "../../config/config.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { callersIn } from "../../config/policy-section.ts";
+import { counted, duration, firstFew } from "../../messages/message.ts";
+import { withRedis } from "../../redis/redis.ts";
+import { createJournal } from "../../requests/journal/journal.ts";
+import { type Finding, ill, note, well } from "../../messages/finding.ts";
+import { judgePort, lookAtPort } from "./ports.ts";
+
+const mostNamed = 5;
+
+/** Undefined for a worker, which has none. */
+export async function judgeApi(
+  config: Config,
+  judgePolicy: JudgePolicy,
+): Promise<readonly Finding[] | undefined> {
+  const { role, api, host = "0.0.0.0", policy } = config;
+  if (role === "worker") return undefined;
+  if (!api) return [offFinding(policy)];
+  const found = lookAtPort(
+    { port: api.port, host, path: "/" },
+    ({ headers }) => headers["content-type"] === "application/problem+json",
+  );
+  const port = judgePort("API_PORT", api.port, await found);
+  const secrets = secretFindings(policy, (variable) => config.callerSecret(variable).problem);
+  return [port, ...secrets, ...judgePolicy(policy), ...(await callFindings(config))];
+}
+
+/** What features find in what gatehouse.yml says of them. */
+export type JudgePolicy = (policy: Policy) => readonly Finding[];
+
+/** Whether those who prove themselves by a secret would be let in. */
+export function secretFindings(
+  policy: Policy,
+  problemOf: (variable: string) => string | undefined,
+): readonly Finding[] {
+  const callers = callersIn(policy).filter(({ secret }) => secret !== undefined);
+  const [first] = callers;
+  if (!first) return [];
+  const problems = callers.flatMap(({ secret = "" }) => problemOf(secret) ?? []);
+  const mend = "Until then Gatehouse answers 401 to what this source sends.";
+  if (problems.length > 0) return problems.map((problem) => ill(problem, mend));
+  return [well(`secrets: there for ${counted(callers.length, "source")} of ${first.brings}s`)];
+}
+
+/** None where Redis can't be asked, which is a finding of its own. */
+const callFindings = (config: Config): Promise<readonly Finding[]> =>
+  withRedis(config.redisUrl, { certificate: () => config.redisCertificate }, async (redis, key) => {
+    const { apiCalls, now } = createJournal(redis, key);
+    return [well(callsInWords(config.policy, await apiCalls(), await now()))];
+  }).catch(() => []);
+
+export function offFinding(policy: Policy): Finding {
+  const callers = [...callersIn(policy).map(({ name }) => name), ...Object.keys(policy.services)];
+  if (callers.length === 0) return well("off");
+  const what = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
+  return note(what, "Set API_PORT where they should come in.");
+}
+
+/** Who came in last, and when. `calls` is by `<route> <caller>`. */
+export function callsInWords(
+  policy: Policy,
+  calls: ReadonlyMap<string, number>,
+  now: number,
+): string {
+  const last = (what: string, name: string, caller: string) => {
+    const times = [...calls].flatMap(([by, at]) => (by.endsWith(` ${caller}`) ? [at] : []));
+    if (times.length === 0) return `no ${what} yet from ${name}`;
+    return `last ${what} from ${name} ${duration(now - Math.max(...times))} ago`;
+  };
+  const all = [
+    ...callersIn(policy).map(({ brings, name, caller }) => last(brings, name, caller)),
+    ...Object.keys(policy.services).map((name) => last("call", name, `services.${name}`)),
+  ];
+  return firstFew(all, 2 * mostNamed) || "open to no one in gatehouse.yml";
+}

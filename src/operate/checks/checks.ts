@@ -1,0 +1,384 @@
+import type { StatusLine } from "../../commands/context.ts";
+import { ComputeError } from "../../compute/compute.ts";
+import type { Config } from "../../config/config.ts";
+import { version } from "../../config/version.ts";
+import { within } from "../../deadline.ts";
+import { messageOf } from "../../errors.ts";
+import type { Inventory } from "../../inventory/inventory.ts";
+import type { UnreadyReason } from "../../log/telemetry.ts";
+import { counted, duration, firstFew, plain } from "../../messages/message.ts";
+import { countWorkers } from "../../queue/heartbeat.ts";
+import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
+import { clockProblem, isClockOff, offInWords } from "../clock.ts";
+import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
+import { judgeClock } from "./clock.ts";
+import { judgeCollector } from "./collector.ts";
+import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
+import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
+import { judgePolicy, lookAtPolicy } from "./policy.ts";
+import { judgePorts } from "./ports.ts";
+import { judgeRedis, lookAtRedis, redisProblem } from "./redis.ts";
+import { judgeFiles } from "./secrets.ts";
+import { judgeService, lookAtService } from "./service.ts";
+import { judgeStoredPolicy } from "./stored-policy.ts";
+import { judgeSlack, lookAtSlack } from "./slack.ts";
+import { policyName } from "../adopt-policy.ts";
+import { withPlaceAlone } from "../policy-keeper.ts";
+import { type Called, type KnownProcess, sumTallies } from "../presence.ts";
+import type { Services } from "../services.ts";
+
+/** One thing that Gatehouse needs or that people want to know of it. Each way to ask it is there where it makes sense. */
+interface Check {
+  name: string;
+  /** What `doctor` finds with the configuration alone, before a process runs or beside it. */
+  fromOutside?(
+    config: Config,
+    now: number,
+    judgePolicy: JudgePolicy,
+  ): Promise<readonly Finding[] | undefined>;
+  /** What `/gatehouse status` says about the installation and the process that answers. */
+  forPeople?(on: Checked): Promise<Finding>;
+  /** Why this process gets no work (`/readyz`), or undefined. */
+  forReadiness?(on: Checked): Promise<string | undefined>;
+}
+
+/** A running process, as the checks see it. `inventory` is what the asker sees. */
+type Checked = Services & {
+  slackProblem(): Promise<string | undefined>;
+  computeProblem(): Promise<string | undefined>;
+};
+
+/** A finding about calls of the last minute, of which at least half failed; else undefined. */
+async function callsProblem(of: Called, { presence, tallies }: Services) {
+  const all = await presence.known().then(
+    (known) => sumTallies(known.map((process) => process.tallies)),
+    () => tallies.lastMinute(),
+  );
+  const { calls, failed } = all[of] ?? { calls: 0, failed: {} };
+  const counts = Object.entries(failed).toSorted(([, a], [, b]) => b - a);
+  const sum = counts.reduce((total, [, count]) => total + count, 0);
+  if (sum === 0 || 2 * sum < calls) return undefined;
+  const how = counts.map(([what, count]) => `${what}: ${count}`).join(", ");
+  return `${sum} of ${counted(calls, "call")} of the last minute failed (${how})`;
+}
+
+/** `1 of 2 gateways` that report nothing any more. */
+function missingInWords(known: readonly KnownProcess[], role: "gateway" | "worker") {
+  const all = known.filter((one) => one.role === role || one.role === "all");
+  const missing = all.filter(({ isMissing }) => isMissing);
+  if (missing.length === 0) return [];
+  return [`${missing.length} of ${counted(all.length, role)}`];
+}
+
+function judgeProcesses(known: readonly KnownProcess[]): Finding {
+  const missing = known.filter(({ isMissing }) => isMissing);
+  const roles = ["gateway", "worker"] as const;
+  if (missing.length === 0) {
+    const counts = roles.map((role) =>
+      counted(known.filter((one) => one.role === role || one.role === "all").length, role),
+    );
+    return well(counts.join(", "));
+  }
+  const which = roles.flatMap((role) => missingInWords(known, role)).join(" and ");
+  const what = `${which} stopped without a word`;
+  const places = [...new Set(missing.map(({ host }) => host))];
+  return {
+    ...ill(what, "Read its log, and start it again."),
+    advice: `It ran on ${firstFew(places, 5)}.`,
+    since: Math.min(...missing.map(({ at }) => at)),
+  };
+}
+
+/** Whose clock differs. Where all processes agree with each other and not with Redis, it is Redis's. */
+function judgeClocks(known: readonly KnownProcess[]): Finding {
+  const present = known.filter(({ isMissing }) => !isMissing);
+  const off = present.filter(({ clockOffMs }) => isClockOff(clockOffMs));
+  const [first] = off;
+  if (!first) return well("those of all processes agree with Redis's");
+  const offs = off.map(({ clockOffMs }) => clockOffMs);
+  const doAgree = !isClockOff(Math.max(...offs) - Math.min(...offs));
+  if (off.length > 1 && off.length === present.length && doAgree) {
+    const isAhead = first.clockOffMs < 0;
+    return ill(
+      `Redis's is ${duration(Math.abs(first.clockOffMs))} ${isAhead ? "ahead of" : "behind"} those of all ${off.length} processes`,
+      "Let NTP set it. Until then no process takes work.",
+    );
+  }
+  const each = off.map(({ role, host, clockOffMs }) => {
+    const which = role === "all" ? "the process" : `a ${role}`;
+    return `that of ${which} on ${host} is ${offInWords(clockOffMs)}`;
+  });
+  return ill(
+    firstFew(each, 5),
+    "Let NTP set the clocks of these machines. Until then their processes take no work.",
+  );
+}
+
+/** What everybody is shown first, in this order; then what features say, and the version. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
+export const checks: readonly Check[] = [
+  {
+    name: "Slack",
+    fromOutside: async (config, now) => judgeSlack(await lookAtSlack(config, now)),
+    async forPeople(on) {
+      const problem = (await on.slackProblem()) ?? (await callsProblem("slack", on));
+      return problem === undefined ? well("answers") : trouble(problem);
+    },
+    forReadiness: (on) => on.slackProblem(),
+  },
+  {
+    name: "Redis",
+    fromOutside: async (config, now) => judgeRedis(await lookAtRedis(config, now)),
+    async forPeople(on) {
+      const problem = await redisProblem(on.redis, on.key);
+      if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
+      const { redisCheck } = on;
+      if (redisCheck.kind !== "ok") {
+        const doubt =
+          redisCheck.kind === "volatile" ? "may forget what was sent" : "doesn't say how it stores";
+        return { ...trouble(doubt), advice: redisCheck.sentence };
+      }
+      const problems = await on.storageProblemsNow();
+      const told = (stops: boolean) =>
+        problems.filter((one) => one.stops === stops).map(({ sentence }) => sentence);
+      const [stopping, others] = [told(true), told(false)];
+      const said = ["answers, writes to disk", ...stopping].join("; ");
+      const finding = stopping.length > 0 ? trouble(said) : well(said);
+      return others.length > 0 ? { ...finding, advice: others.join("; ") } : finding;
+    },
+    async forReadiness(on) {
+      const problem = await redisProblem(on.redis, on.key);
+      return problem;
+    },
+  },
+  {
+    name: "Compute service",
+    fromOutside: async (config, now) => judgeService(await lookAtService(config, now)),
+    async forPeople(on) {
+      const { inventory, computeProblem } = on;
+      const { refreshedAt, stale, vms, projects, unread, gaps = [] } = await inventory.state();
+      const read =
+        refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
+      const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
+      const short = gaps.length > 0 ? `; incomplete: ${plain(gaps.join(". "), 600)}` : "";
+      const known = `${vms} VMs in ${projects} projects, ${read}${missing}${short}`;
+      const failing = await callsProblem("service", on);
+      if (!stale && refreshedAt !== undefined && unread.length === 0) {
+        if (failing !== undefined) return trouble(`${failing}; ${known}`);
+        return gaps.length === 0 ? well(known) : trouble(known);
+      }
+      const problem = (await computeProblem()) ?? failing;
+      return trouble(problem === undefined ? known : `${problem} (${known})`);
+    },
+  },
+  {
+    name: "Changes",
+    async forPeople({ store }) {
+      const frozen = await store.freezeState();
+      if (!frozen) return well("allowed");
+      return trouble(`frozen by ${frozen.by}${frozen.reason ? `: ${frozen.reason}` : ""}`);
+    },
+  },
+  {
+    name: "Policy",
+    async fromOutside(config) {
+      const { policyFile } = config;
+      const folder = judgeFolder(lookAtFolder(policyFile.asWritten.attestation)).map((finding) => ({
+        ...finding,
+        what:
+          (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
+      }));
+      const stored = policyFile.missingAt === undefined ? await judgeStoredPolicy(config) : [];
+      return [
+        ...judgePolicy(await lookAtPolicy(config), policyFile.missingAt),
+        ...stored,
+        ...folder,
+      ];
+    },
+    /** Of this process, which answers: `/readyz` of each says the same of its own. */
+    async forPeople({ config, policyKeeper }) {
+      const still = policyKeeper.standstill();
+      if (still !== undefined) return trouble(`nothing changes here: ${still}`);
+      const { problems, missingAt } = config.policyFile;
+      if (missingAt !== undefined)
+        return trouble(
+          "gatehouse.yml is missing, so everyone can view and no one can change anything",
+        );
+      const [problem] = problems;
+      return problem === undefined
+        ? well(`version ${policyName(config.policyVersion, config.policy.version)}`)
+        : trouble(`${withPlaceAlone(problem)}; the former policy still applies`);
+    },
+    async forReadiness({ policyKeeper }) {
+      const still = policyKeeper.standstill();
+      return still && `policy: ${still}`;
+    },
+  },
+  {
+    name: "API",
+    fromOutside: (config, _now, judge) => judgeApi(config, judge),
+    async forPeople(on) {
+      const { config, store } = on;
+      const { api, policy, callerProblems } = config;
+      if (!api) return offFinding(policy);
+      if (callerProblems.length > 0)
+        return ill(callerProblems.join("; "), "Until then Gatehouse refuses what it sends.");
+      const untold = await on.features.untold();
+      if (untold.length > 0) {
+        const counts = [...Map.groupBy(untold, ({ words: [one] }) => one).values()].map((some) => {
+          const from = firstFew([...new Set(some.map(({ by }) => by))], 3);
+          const [one = "", more] = some[0]?.words ?? [];
+          return `${counted(some.length, one, more)} of ${from}`;
+        });
+        return ill(
+          `${counts.join(" and ")} can be shown in no channel`,
+          "Invite Gatehouse to the channel, or name another one in gatehouse.yml; `policy check` says where they go.",
+        );
+      }
+      const [calls, now] = await Promise.all([store.apiCalls(), store.now()]);
+      const failing = await callsProblem("api", on);
+      const last = callsInWords(policy, calls, now);
+      return failing === undefined ? well(last) : trouble(`${failing}; ${last}`);
+    },
+  },
+  { name: "Ports", fromOutside: judgePorts },
+  { name: "Files", fromOutside: async (config) => judgeFiles(config) },
+  { name: "Traces", fromOutside: judgeCollector },
+  {
+    name: "Data directory",
+    fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),
+  },
+  {
+    name: "Work",
+    async forPeople({ store, queues, redis, key }) {
+      const [open, unsaid, depths, workers] = await Promise.all([
+        store.openCount(),
+        store.outbox.depth(),
+        queues.depths(),
+        countWorkers(redis, key),
+      ]);
+      const requests = `${counted(open, "request")} open`;
+      const { waiting = 0, delayed = 0 } = depths.find(({ queue }) => queue === "requests") ?? {};
+      const steps = waiting + delayed;
+      if (workers === 0)
+        return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
+      const what = `${counted(workers, "worker")}, ${requests}, ${counted(steps, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      return unsaid < 100 ? well(what) : trouble(what);
+    },
+  },
+  {
+    name: "Processes",
+    forPeople: async ({ presence }) => judgeProcesses(await presence.known()),
+  },
+  {
+    name: "Clocks",
+    fromOutside: judgeClock,
+    forPeople: async ({ presence }) => judgeClocks(await presence.known()),
+    async forReadiness({ clock }) {
+      return clockProblem(clock);
+    },
+  },
+];
+
+const ofVersion: Check = {
+  name: "Version",
+  async forPeople() {
+    const started = duration(performance.now());
+    return well(`${version}, Node.js ${process.version}; started ${started} ago`);
+  },
+};
+
+/** Longer than this after it, a check of Slack or of the compute service isn't reused. */
+const checkMs = 15_000;
+/** Retries and all: a person waits. */
+const computeWithinMs = 5_000;
+
+/** Whoever asks while an answer is on its way, or within `forMs` of it, gets that one: many at once cost one. */
+export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
+  let last: Promise<T> | undefined;
+  const forget = () => void (last = undefined);
+  const later = () => (forMs === 0 ? forget() : void setTimeout(forget, forMs).unref());
+  return () => (last ??= ask().finally(later));
+}
+
+/** Why a process gets no work: for machines, and in words. */
+export interface Unready {
+  reason: UnreadyReason;
+  problem: string;
+}
+
+/** A check that takes longer is a no (ms): a prober waits. */
+const checkWithinMs = 1_900;
+const tooSlow = "the check took longer than 2 s";
+
+function reasonOf(check: string, problem: string): UnreadyReason {
+  if (check === "Redis") return whyNoWrites(problem.replace(/^Redis: /, "")) ?? "redis";
+  if (check === "Clocks") return "clock";
+  return check === "Slack" ? "slack" : "policy";
+}
+
+export type Status = ReturnType<typeof createStatus>;
+
+/** How the installation is doing, as a running process asks its checks: for `/gatehouse status` and `/readyz`. */
+export function createStatus(on: Services) {
+  const checked: Checked = {
+    ...on,
+    slackProblem: shared(async () => {
+      const answer = await on.web.call("auth.test");
+      // A limit is an answer: whoever it makes wait isn't helped by another process
+      if (answer.ok || answer.kind === "limited") return undefined;
+      return answer.kind === "refused"
+        ? `Slack rejected the call: ${answer.error}`
+        : `Slack: ${answer.kind}`;
+    }, checkMs),
+    /** Why nothing can be read from here, whichever process refreshes. */
+    computeProblem: shared(async () => {
+      try {
+        await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
+        return undefined;
+      } catch (error) {
+        const isKey = error instanceof ComputeError && [401, 403].includes(error.status ?? 0);
+        return messageOf(error) + (isKey ? ". Check COMPUTE_API_KEY." : "");
+      }
+    }, checkMs),
+  };
+  return {
+    /** Counts the VMs and projects of this inventory: of what the asker sees. */
+    async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
+      const unknown: string[] = [];
+      const ofFeatures = on.features.status.map(({ name, find }): Check => ({
+        name,
+        forPeople: find,
+      }));
+      const found = [...checks, ...ofFeatures, ofVersion].map(async ({ name, forPeople }) => {
+        const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) => {
+          if (redisTrouble(error) === undefined) return trouble(messageOf(error));
+          unknown.push(name);
+          return undefined;
+        });
+        return finding && { name, finding };
+      });
+      const lines = (await Promise.all(found)).filter((line) => line !== undefined);
+      return lines.map(({ name, finding: { is, what, mend, advice, since } }) => {
+        const isOfRedis = name === "Redis" && unknown.length > 0;
+        // What needs Redis would say the same of it, each in its line
+        const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
+        const detail = (mend === undefined ? what : `${what}. ${mend}`) + rest;
+        return { name, ok: is !== "ill", detail, advice, since };
+      });
+    },
+    redisProblem: () => redisProblem(on.redis, on.key),
+    /** Why this process can't work now; empty where it can. */
+    async unready(): Promise<readonly Unready[]> {
+      const all = checks.map(async ({ name, forReadiness }) => {
+        if (!forReadiness) return [];
+        const problem = await within(
+          checkWithinMs,
+          forReadiness(checked).catch(messageOf),
+          () => tooSlow,
+        );
+        return problem === undefined ? [] : [{ reason: reasonOf(name, problem), problem }];
+      });
+      return (await Promise.all(all)).flat();
+    },
+  };
+}

@@ -1,0 +1,209 @@
+import { type Config, ConfigError } from "../../config/config.ts";
+import { parseRedisUrl } from "../../config/redis-address.ts";
+import { messageOf, withHint } from "../../errors.ts";
+import {
+  checkRedis,
+  type RedisCheck,
+  parseInfo,
+  storageOf,
+  storageProblems,
+} from "../../redis/check.ts";
+import {
+  type Keys,
+  type RedisClient,
+  redisTrouble,
+  tlsHint,
+  withRedis,
+  writeRefusal,
+} from "../../redis/redis.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type CertificateFacts,
+  earliestEnd,
+  judgeCertificate,
+  judgeOwnCertificate,
+  lookAtCertificate,
+  tlsRefusal,
+} from "./certificate.ts";
+import { type Finding, ill, note, well } from "../../messages/finding.ts";
+
+/** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
+export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
+  await redis.set(key("probe"), "1", "PX", 60_000);
+}
+
+/** How long to look for why Redis takes no write: one that is a replica now takes a moment to be found again. */
+const reasonWithinMs = 800;
+const reasonEveryMs = 100;
+
+/** The error that a write meets, undefined where it is taken; the refusal of a Redis that answers rather than a lost connection. */
+export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<unknown> {
+  const until = performance.now() + reasonWithinMs;
+  for (;;) {
+    const error: unknown = await writeToRedis(redis, key).then(
+      () => undefined,
+      (problem: unknown) => problem,
+    );
+    const isKnown = error === undefined || writeRefusal(error) !== undefined;
+    if (isKnown || redisTrouble(error) === undefined || performance.now() > until) return error;
+    await sleep(reasonEveryMs);
+  }
+}
+
+/** Why Redis takes no writes now, in words. */
+export async function redisProblem(redis: RedisClient, key: Keys): Promise<string | undefined> {
+  const error = await problemOfWriting(redis, key);
+  if (error === undefined) return undefined;
+  return redisTrouble(error) ?? `Redis refuses to write: ${messageOf(error)}`;
+}
+
+interface Tls {
+  /** What the first address in REDIS_URL shows; undefined where no handshake came to an end. */
+  certificate: CertificateFacts | undefined;
+  /** When the one of REDIS_CERT_FILE ends. */
+  ownValidTo: number | undefined;
+  /** Whether CA_FILE is set. */
+  hasAuthorities: boolean;
+  now: number;
+}
+
+export type RedisFacts = ({ unusable: string } | Awaited<ReturnType<typeof factsOf>>) & {
+  /** Undefined in the clear. */
+  tls?: Tls;
+};
+
+/** Writes one key of Gatehouse's own, which expires within a minute. */
+export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
+  const { redisUrl, authorities } = config;
+  const { tls, nodes } = parseRedisUrl(redisUrl);
+  const [first] = nodes;
+  const shown = config.redisCertificate;
+  const common = tls &&
+    first && {
+      tls: {
+        certificate: await lookAtCertificate({ ...first, ...shown }, now),
+        ownValidTo: earliestEnd(shown?.cert),
+        hasAuthorities: authorities !== undefined,
+        now,
+      },
+    };
+  try {
+    const facts = await withRedis(
+      redisUrl,
+      { certificate: () => config.redisCertificate },
+      (redis, key) => factsOf(redis, key, config),
+    );
+    return { ...facts, ...common };
+  } catch (error) {
+    const isConfig = error instanceof ConfigError;
+    const refusal = common && first ? await tlsRefusal({ ...first, ...shown }) : undefined;
+    const hint = refusal && tlsHint(refusal);
+    if (!isConfig && hint !== undefined)
+      return { unusable: `Redis at ${first?.host} can't be used: ${hint}`, ...common };
+    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; "), ...common };
+  }
+}
+
+/** Of the server's certificate, and of the one that Gatehouse shows. */
+function tlsFindings({ tls }: RedisFacts): readonly Finding[] {
+  if (!tls) return [];
+  const { certificate, ownValidTo, hasAuthorities, now } = tls;
+  const variables = { address: "REDIS_URL", hasAuthorities };
+  const soon = "once it expires, Redis can't be reached";
+  return [
+    ...(certificate ? [judgeCertificate(certificate, variables, now, soon)] : []),
+    ...judgeOwnCertificate("REDIS_CERT_FILE", ownValidTo, now),
+  ];
+}
+
+const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
+
+async function factsOf(redis: RedisClient, key: Keys, config: Config) {
+  const times = await Array.fromAsync({ length: 5 }, async () => {
+    const began = performance.now();
+    await redis.ping();
+    return performance.now() - began;
+  });
+  const info = parseInfo(await redis.info().catch(() => ""));
+  const { mode, shown } = parseRedisUrl(config.redisUrl);
+  const bytes = (name: string) => Number(info.get(name) ?? 0);
+  return {
+    /** Where and what: `redis:6379, alone`. */
+    setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
+    version: info.get("redis_version"),
+    roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
+    check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
+    storage: storageProblems(await storageOf(redis), config.redisReplicas),
+    /** The error that a write of Gatehouse's own key met. */
+    writeProblem: await problemOfWriting(redis, key),
+    usedBytes: bytes("used_memory"),
+    /** 0: no limit. */
+    mostBytes: bytes("maxmemory"),
+  };
+}
+
+const oldest = 6.2;
+const slowMs = 20;
+const fullAt = 0.8;
+const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
+
+const closer =
+  "Each request needs about ten round trips: move Redis closer, or find out why it is slow.";
+
+/** What helps where Redis takes no write, by `writeRefusal`. */
+const writeMends = {
+  full: "Raise maxmemory, or free what else is in it: until then nothing can be requested.",
+  disk: "Free space on its disk, or read its log: until then nothing can be requested.",
+  "read-only": "Name its primary in REDIS_URL, or all its sentinels.",
+  replicas: "Bring its replicas back, or lower min-replicas-to-write.",
+  other: "Its user needs {gatehouse}:* and the commands in compose.yaml.",
+};
+
+function writeFinding(error: unknown): Finding {
+  if (error === undefined) return well("its user may write Gatehouse's keys");
+  const said = redisTrouble(error);
+  const mend = writeMends[writeRefusal(error) ?? "other"];
+  if (said === undefined) return ill(`it refuses to write: ${messageOf(error)}`, mend);
+  return ill(writeRefusal(error) === undefined ? said : `${said} and refuses to write`, mend);
+}
+
+export function judgeRedis(facts: RedisFacts): readonly Finding[] {
+  if ("unusable" in facts)
+    return [
+      ill(facts.unusable, "Nothing can be done until Redis answers: check REDIS_URL and Redis."),
+      ...tlsFindings(facts),
+    ];
+  const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
+  const { usedBytes, mostBytes } = facts;
+  const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
+  const isOld = version !== undefined && Number.parseFloat(version) < oldest;
+  const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
+  const memory = `memory: ${mib(usedBytes)} ${mostBytes ? `of ${mib(mostBytes)} used` : "used, no limit"}`;
+  const isFull = mostBytes > 0 && usedBytes >= fullAt * mostBytes;
+  return [
+    isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
+    roundTripMs > slowMs ? note(trip, closer) : well(trip),
+    writeFinding(writeProblem),
+    ...tlsFindings(facts),
+    keptFinding(check),
+    ...storage.map(({ sentence, stops }) =>
+      stops
+        ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
+        : note(sentence, "docs/promise.md says what may be lost at worst."),
+    ),
+    isFull && writeRefusal(writeProblem) !== "full"
+      ? ill(memory, "Raise maxmemory: a full Redis takes no requests.")
+      : well(memory),
+  ];
+}
+
+/** Whether it keeps what it is told. */
+function keptFinding(check: RedisCheck): Finding {
+  if (check.kind === "ok") return well("keeps everything on disk, evicts nothing");
+  const { sentence } = check;
+  if (check.kind === "unchecked")
+    return note(sentence, "A managed Redis may not say; its provider does.");
+  return check.allowed
+    ? note(sentence, "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.")
+    : ill(sentence, "Gatehouse doesn't start with it.");
+}

@@ -1,0 +1,132 @@
+import { createTrail } from "../audit/trail.ts";
+import type { QueueDepth } from "../queue/queues.ts";
+import { readPending } from "../redis/pending.ts";
+import { problemOfWriting } from "./checks/redis.ts";
+import type { Source } from "../slack/deliver/deliver.ts";
+import type { Services } from "./services.ts";
+
+/** The oldest so many open requests are looked at, once a scrape. */
+const maxCounted = 5_000;
+/** The first so many of what is pending are looked at. */
+const maxPending = 20_000;
+/** Of the messages that wait, the age is that of the oldest among so many. */
+const maxOwed = 200;
+
+/** The states that a request can be open in, shown also while none is. */
+const openStates = "draft authorized sending accepted unclear not-applied unknown".split(" ");
+
+/**
+ * Reads what all processes share into the gauges, and the age of the names. Never rejects: without Redis, this process's own
+ * figures remain.
+ */
+export function createMeasure(
+  on: Pick<Services, "redis" | "key" | "store" | "telemetry"> & {
+    queues: Pick<Services["queues"], "depths">;
+    inventory: Pick<Services["inventory"], "state">;
+    /** Of all messages that Slack may lack. */
+    sources: readonly Pick<Source, "outbox" | "owedSince">[];
+  },
+): () => Promise<void> {
+  const { redis, key, store, telemetry } = on;
+  const { shared } = telemetry;
+  const startedAt = Date.now();
+
+  async function measureRequests(now: number): Promise<void> {
+    const ids = await redis.zrange(key("requests", "open"), 0, `${maxCounted - 1}`);
+    const open = (await Promise.all(ids.map(stateOf))).filter(({ state }) => state !== null);
+    const byState = Map.groupBy(open, ({ state }) => state ?? "");
+    shared.openRequests.reset();
+    shared.openRequestAge.reset();
+    for (const state of new Set([...openStates, ...byState.keys()])) {
+      const all = byState.get(state) ?? [];
+      shared.openRequests.set({ state }, all.length);
+      const since = all.map(({ at }) => at);
+      shared.openRequestAge.set({ state }, secondsSince(since, now));
+    }
+    const uncounted = (await store.openCount()) - open.length;
+    shared.openRequests.set({ state: "uncounted" }, Math.max(0, uncounted));
+  }
+
+  async function stateOf(id: string): Promise<{ state: string | null; at: number }> {
+    const hash = key("request", id);
+    const found = await redis.hmget(hash, "state", "changedAt", "createdAt");
+    const [state = null, changedAt, createdAt] = found;
+    if (state === "draft") return { state, at: Number(createdAt) };
+    // A reminder is a change, too
+    const unknown = state === "unknown" ? await store.get(id) : undefined;
+    const since = unknown?.state === "unknown" ? unknown.stage.since : undefined;
+    return { state, at: since ?? Number(changedAt) };
+  }
+
+  async function measureOwed(now: number): Promise<void> {
+    const pending = await readPending(redis, key, maxPending);
+    const lists = on.sources.map(async ({ outbox, owedSince: field }) => {
+      const ids = field === undefined ? [] : (pending.get(outbox.kind) ?? []);
+      const oldest = ids.slice(0, maxOwed);
+      const found = await Promise.all(
+        oldest.map((id) => redis.hmget(outbox.hashOf(id), field ?? "", "card")),
+      );
+      // What was posted is on its list for what changed since its creation, which has no time
+      const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
+      return { many: ids.length, since: dated.map(([at]) => Number(at)) };
+    });
+    const owed = await Promise.all(lists);
+    shared.outboxDepth.set(owed.reduce((sum, { many }) => sum + many, 0));
+    const since = owed.flatMap((list) => list.since);
+    shared.outboxAge.set(secondsSince(since, now));
+  }
+
+  async function measureTrail(now: number): Promise<void> {
+    const trail = createTrail(redis, key);
+    const head = await trail.head();
+    const [unsealed] = await trail.records({ after: head?.id, most: 1 });
+    shared.auditRecords.reset();
+    shared.auditRecords.inc(head?.seq ?? 0);
+    shared.auditHeadAge.set(secondsSince([Number(head?.at ?? now)], now));
+    shared.auditUnsealedAge.set(secondsSince([Number.parseInt(unsealed?.id ?? `${now}`, 10)], now));
+  }
+
+  /** By the clock of processes, as BullMQ. */
+  async function measureJobs(): Promise<void> {
+    const depths: readonly QueueDepth[] = await on.queues.depths();
+    for (const { queue, oldestAt, ...states } of depths) {
+      for (const [state, many] of Object.entries(states))
+        shared.queueJobs.set({ queue, state }, many);
+      const now = Date.now();
+      shared.queueAge.set({ queue }, secondsSince([oldestAt ?? now], now));
+    }
+  }
+
+  async function measureShared(): Promise<void> {
+    const began = performance.now();
+    await redis.ping();
+    shared.redisRoundTrip.set((performance.now() - began) / 1000);
+    const now = await store.now();
+    const freeze = await store.freezeState();
+    const isByPerson = freeze !== undefined && !freeze.cause && freeze.by !== "Gatehouse";
+    shared.frozen.set(freeze ? 1 : 0);
+    shared.frozenByPerson.set(isByPerson ? 1 : 0);
+    const parts = [measureRequests, measureOwed, measureTrail, measureJobs];
+    await Promise.all(parts.map((measure) => measure(now)));
+  }
+
+  return async () => {
+    const isKnown = await measureShared().then(
+      () => true,
+      () => false,
+    );
+    // A full Redis, or one whose disk is full, answers all that was read above
+    const refused = await problemOfWriting(redis, key);
+    telemetry.sawRedisWrite(isKnown && refused === undefined);
+    telemetry.knowShared(isKnown);
+    // From memory without Redis: then, too, names grow old
+    const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();
+    telemetry.inventoryAge.set(Math.max(0, Date.now() - refreshedAt) / 1000);
+    telemetry.inventoryUnread.set(unread.length);
+    telemetry.inventoryGaps.set(gaps.length);
+  };
+}
+
+/** How old the oldest is; 0 without one. */
+const secondsSince = (times: readonly number[], now: number) =>
+  Math.max(0, ...times.map((at) => now - at)) / 1000;

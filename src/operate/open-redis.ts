@@ -1,0 +1,36 @@
+import { type Config, ConfigError } from "../config/config.ts";
+import { UserError } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
+import { type RedisClient, type RedisPurpose, connectRedis, createKeys } from "../redis/redis.ts";
+import type { Opened } from "./opened.ts";
+import { takeFormat } from "./stored-format.ts";
+
+/**
+ * Connects to Redis, and refuses one that may forget what was sent, or that holds another stored format. Each further connection
+ * (`connected`) is closed with the process.
+ */
+export async function openRedis(
+  config: Config,
+  { log, opened, namespace }: { log: Log; opened: Opened; namespace?: string | undefined },
+) {
+  const key = createKeys(namespace);
+  async function connected(purpose: RedisPurpose): Promise<RedisClient> {
+    const how = { namespace: key.namespace, certificate: () => config.redisCertificate };
+    const client = await connectRedis(() => config.redisUrl, purpose, log, how);
+    opened({ close: () => client.quit() });
+    return client;
+  }
+  const redis = await connected("commands");
+  const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
+  if (redisCheck.kind === "volatile" && !redisCheck.allowed)
+    throw redisCheck.mayPass
+      ? new UserError(redisCheck.sentence)
+      : new ConfigError([`REDIS_URL: ${redisCheck.sentence}`]);
+  const { heartbeatMs } = config.policy.timing;
+  await takeFormat(redis, key, { dataDir: config.dataDir, beatMs: heartbeatMs });
+  const storageProblemsNow = async () =>
+    storageProblems(await storageOf(redis), config.redisReplicas);
+  for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
+  return { redis, key, connected, redisCheck, storageProblemsNow };
+}

@@ -1,0 +1,260 @@
+import { attestationInWords } from "../attestation/appraiser.ts";
+import type { ReadContext } from "../commands/context.ts";
+import type { Config } from "../config/config.ts";
+import { createAlarms } from "../digests/alarms.ts";
+import { createDriftRecords } from "../digests/drift-facts.ts";
+import { renderFeed } from "../digests/render-feed.ts";
+import { createSubscriptions, subscriptionsOf } from "../digests/subscriptions.ts";
+import { tellElsewhere } from "../digests/tell-elsewhere.ts";
+import type { Feature } from "../features/define-feature.ts";
+import { createInventory } from "../inventory/create-inventory.ts";
+import { createSnapshots } from "../inventory/snapshots.ts";
+import type { Log } from "../log/log.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import { createDependencyProbe } from "../monitor/dependency-probe.ts";
+import { rememberVerdicts } from "../monitor/drift-probe.ts";
+import { createQueues } from "../queue/queues.ts";
+import { repeatHere } from "../redis/repeat.ts";
+import { type Command, requestable } from "../registry/define.ts";
+import { createAttestationNote, recordResults } from "../requests/after-result.ts";
+import { createJournal } from "../requests/journal/journal.ts";
+import { observeTold, observed } from "../requests/journal/observe-journal.ts";
+import { createPolls } from "../requests/journal/polls.ts";
+import {
+  askingAbout as askingAboutTarget,
+  changesSince,
+} from "../requests/render/since-request.ts";
+import { createRollouts } from "../rollouts/rollouts.ts";
+import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
+import { createFeeds } from "../slack/deliver/feeds.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
+import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
+import { requestSource } from "../slack/deliver/requests.ts";
+import { rolloutSource } from "../slack/deliver/rollouts.ts";
+import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import { renderPolicyNews } from "./adopt-policy.ts";
+import { createAnnouncements, withFreezesAnnounced } from "./announcements.ts";
+import { redisProblem } from "./checks/redis.ts";
+import { createClock, createTaking } from "./clock.ts";
+import { connectCompute } from "./connect-compute.ts";
+import { observeCalls } from "./observe-calls.ts";
+import { openAppraiser } from "./open-appraiser.ts";
+import { openRedis } from "./open-redis.ts";
+import { openSlack } from "./open-slack.ts";
+import type { Opened } from "./opened.ts";
+import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
+import { createTallies, startPresence } from "./presence.ts";
+import { startDelivery } from "./start-delivery.ts";
+import { startFeatures } from "./start-features.ts";
+
+export type Services = Awaited<ReturnType<typeof openServices>>;
+
+/** Overrides for tests and the sandbox. */
+export interface Overrides {
+  /** Failpoint for crash tests. */
+  at?: (point: string, what: string) => Promise<void>;
+  /** Keeps several installations apart on one Redis. */
+  namespace?: string;
+  /** Whose signatures on evidence count: the vendors' without it. */
+  roots?: TrustedRoots;
+  /** Slack's limits, where they are others than Slack's own. */
+  slackLimits?: SlackLimits;
+}
+
+interface ServicesOptions extends Overrides {
+  features: readonly Feature[];
+  /** Those of features, too. */
+  commands: readonly Command<ReadContext>[];
+  telemetry: Telemetry;
+  opened: Opened;
+}
+
+/** The composition root: opens what every process has, whatever its role, each thing with those above it that it needs. */
+export async function openServices(config: Config, log: Log, options: ServicesOptions) {
+  const { opened, at, telemetry, namespace, commands } = options;
+  // What is built here keeps this until the process starts anew
+  const { timing } = config.policy;
+  const { connected, ...stored } = await openRedis(config, { log, opened, namespace });
+  const { redis, key } = stored;
+  const on = { config, log, redis, key, at, opened, telemetry };
+  // Refuses to start without a policy file before any work is taken
+  await refuseMissing(on);
+
+  const clock = createClock(log);
+  const taking = createTaking(clock);
+  const tallies = createTallies();
+  const watch = createDependencyProbe(
+    timing.outageMs,
+    async ({ userId, teamId }) => (await slack.people.person(userId, teamId)).name,
+  );
+  const calls = observeCalls({ telemetry, watch, tallies });
+
+  const slack = openSlack({ ...on, onCall: calls.slack });
+  const { web, people, identity } = slack;
+  const { apiUrl } = config.slack;
+  const compute = opened(connectCompute(config, { log, onCall: calls.compute }));
+  const inventory = opened(
+    createInventory({ ...on, compute, refreshMs: timing.inventoryRefreshMs, concurrency: 32 }),
+  );
+  inventory.start();
+  const snapshots = createSnapshots(redis, key);
+  const judge = openAppraiser({ ...on, compute, roots: options.roots ?? vendorRoots });
+  const queues = opened(createQueues(redis, key.prefix, clock.now));
+  await queues.ready();
+
+  const notices = createNotices({
+    ...on,
+    render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
+  });
+  const { announce } = notices;
+  const journal = observed(createJournal(redis, key), { log, telemetry });
+  const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
+  const polls = createPolls(redis, key, journal.latest);
+  const rollouts = createRollouts(redis, key);
+
+  const feeds = createFeeds({ ...on, render: renderFeed });
+  const subscriptions = createSubscriptions({ ...on, post: feeds.post });
+  const { follow } = subscriptions;
+  const drift = createDriftRecords(redis, key);
+  const appraiser = rememberVerdicts(judge, {
+    records: drift,
+    alarms: createAlarms({ config, announce }),
+    follow,
+    inventory,
+    log,
+    now: Date.now,
+  });
+  const attestationNote = createAttestationNote({ config, appraiser, failure: drift.failure, log });
+
+  const changes = requestable(commands);
+  const running = startFeatures(options.features, {
+    ...on,
+    compute,
+    inventory,
+    commands,
+    changes,
+    store,
+    web,
+    announce,
+    attestationNote,
+    watch,
+    redisProblem: () => redisProblem(redis, key),
+    repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
+    editMs: timing.editMs,
+  });
+  const seenAround = { journal: store, inventory, commands: changes };
+  const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
+    askingAboutTarget(target, seenAround);
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
+  const posting = {
+    ...on,
+    store,
+    web,
+    apiUrl,
+    inventory,
+    commands: changes,
+    attestationNote,
+    editMs: timing.editMs,
+    onTold: observeTold({ log, telemetry }),
+  };
+  const requests = requestSource({
+    ...posting,
+    around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
+    tellElsewhere: (request, command) =>
+      tellElsewhere(request, command, {
+        attestationNote,
+        projectName,
+        linkTo: (message) => linkTo(message, { web }),
+        follow,
+      }),
+    recordResults: async (request, command) => {
+      await recordResults(request, command, {
+        snapshots,
+        inventory,
+        tellAudit: (id, message) => tell("audit", id, message),
+        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
+      });
+      await running.afterRequest(request.record);
+    },
+  });
+  const sources = [
+    requests,
+    sharedCardSource(posting),
+    rolloutSource({ ...posting, rollouts }),
+    ...running.messages,
+    notices.source,
+    feeds.source,
+  ];
+  const delivery = deliveryWork(sources, {
+    ...posting,
+    refusal: slack.refusal,
+    rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
+    now: store.now,
+    us: identity.known,
+  });
+  const delivering = await startDelivery({
+    ...on,
+    connected,
+    queues,
+    messages: [...delivery, ...running.pending],
+    steps: [store.steps, rollouts.steps],
+    polls: [polls.pending, store.lates],
+  });
+  taking.add(delivering, { untilClosed: true });
+
+  const policyKeeper = opened(
+    await keepPolicy({ ...on, store, people, announce, wakeNotice: notices.source.outbox.wake }),
+  );
+  const presence = opened(
+    await startPresence({
+      ...on,
+      role: config.role,
+      dataDir: config.dataDir,
+      tallies,
+      clock,
+      beatMs: timing.heartbeatMs,
+    }),
+  );
+  return {
+    ...on,
+    ...stored,
+    connected,
+    clock,
+    taking,
+    tallies,
+    presence,
+    policyKeeper,
+    watch,
+    web,
+    identity,
+    people,
+    compute,
+    inventory,
+    projectName,
+    snapshots,
+    appraiser,
+    attestationNote,
+    askingAbout,
+    queues,
+    store,
+    polls,
+    rollouts,
+    sources,
+    features: running,
+    subscriptions,
+    commands,
+    services: new Map<symbol, unknown>([
+      subscriptionsOf.providedBy(subscriptions),
+      ...running.services,
+    ]),
+    tell,
+    tellBusy,
+    announce,
+    answerNotices: notices.answer,
+  };
+}

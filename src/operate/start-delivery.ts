@@ -1,0 +1,65 @@
+import type { Config } from "../config/config.ts";
+import type { Log } from "../log/log.ts";
+import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";
+import type { Queues } from "../queue/queues.ts";
+import { startRelay } from "../queue/relay.ts";
+import type { Pending } from "../redis/pending.ts";
+import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
+import type { Opened } from "./opened.ts";
+
+/** Messages under way at a time in one process: most of them wait for Slack's answer. */
+const messagesAtOnce = 20;
+/** How long messages may still be delivered while a process stops. */
+const lastMessagesMs = 3_000;
+
+/**
+ * Adds a job for whatever is pending: at once where this process noted it (`onWake`), and by the relay for what stayed on the list. It
+ * delivers what is in `messages`; who works on the rest begins later.
+ */
+export async function startDelivery(on: {
+  messages: readonly PendingWork[];
+  /** What workers do: any process wakes them. */
+  steps: readonly Pending[];
+  polls: readonly Pending[];
+  queues: Queues;
+  config: Config;
+  redis: RedisClient;
+  key: Keys;
+  connected(purpose: RedisPurpose): Promise<RedisClient>;
+  /** Failpoints before and after a job is added. */
+  at: ((point: string, what: string) => Promise<void>) | undefined;
+  log: Log;
+  opened: Opened;
+}) {
+  const { messages, queues, config, redis, key, at, log, opened } = on;
+  const { sweepMs, heartbeatMs } = config.policy.timing;
+
+  async function addJob(kind: string, id: string): Promise<void> {
+    await at?.(`${kind}:pending`, id);
+    // Without Redis its connection tells of it, and the relay makes up for it
+    await queues.wake(kind, id).catch(() => undefined);
+    await at?.(`${kind}:job`, id);
+  }
+  const works = [
+    { queue: queues.requests, all: on.steps },
+    { queue: queues.polls, all: on.polls },
+    { queue: queues.messages, all: messages.map((one) => one.pending) },
+  ];
+  for (const { queue, all } of works)
+    for (const pending of all) {
+      queues.assign(pending.kind, queue);
+      pending.onWake((id) => void addJob(pending.kind, id));
+    }
+  opened(startRelay({ redis, key, queues, everyMs: sweepMs / 2, log }));
+  const delivering = startPendingWork(messages, {
+    queue: queues.messages,
+    wake: queues.wake,
+    connection: await on.connected("worker"),
+    prefix: key.prefix,
+    concurrency: messagesAtOnce,
+    heartbeatMs,
+    log,
+  });
+  opened({ close: () => delivering.close(lastMessagesMs) });
+  return delivering;
+}

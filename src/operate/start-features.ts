@@ -1,0 +1,50 @@
+import type { Behind, OpenApiPaths } from "../api/api-context.ts";
+import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
+import type { Contributions } from "../slack/conversation/gateway-context.ts";
+
+export type RunningFeatures = ReturnType<typeof startFeatures>;
+
+/** Starts each feature, and puts together what they contribute. */
+export function startFeatures(features: readonly Feature[], layers: Layers) {
+  const running = features.map((feature) => feature.start?.(layers) ?? {});
+  const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
+    running.flatMap((feature) => part(feature) ?? []);
+  const afterRequest: Contributions["requestMade"] = async (request) =>
+    void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const contributed: Contributions = {
+    presses: merged(running.map(({ presses = {} }) => presses)),
+    forms: merged(running.map(({ forms = {} }) => forms)),
+    home: all(({ home }) => home && [home]),
+    async beforeRequest(permit, origin, gateway) {
+      for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
+    },
+    requestMade: afterRequest,
+  };
+  return {
+    contributed,
+    services: all(({ services }) => services),
+    messages: all(({ messages }) => messages),
+    pending: all(({ pending }) => pending),
+    schedules: all(({ schedules }) => schedules),
+    status: all(({ status }) => status),
+    digestParts: all(({ digest }) => digest && [digest]),
+    afterRequest,
+    afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
+    untold: async (): Promise<readonly Untold[]> =>
+      (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),
+    routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),
+    paths: Object.assign({}, ...running.map(({ paths }) => paths ?? {})) as OpenApiPaths,
+    tools: all(({ tools }) => tools),
+  };
+}
+
+/** Throws where two features have a button or a form of one name. */
+function merged<Handler>(
+  tables: readonly Readonly<Record<string, Handler>>[],
+): Readonly<Record<string, Handler>> {
+  const entries = tables.flatMap((table) => Object.entries(table));
+  const names = entries.map(([name]) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`two features handle ${twice}`);
+  return Object.fromEntries(entries);
+}

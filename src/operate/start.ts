@@ -1,0 +1,216 @@
+import type { Config } from "../config/config.ts";
+import { type Feature, commandsWith } from "../features/define-feature.ts";
+import { parseRedisUrl } from "../config/redis-address.ts";
+import { version } from "../config/version.ts";
+import { messageOf } from "../errors.ts";
+import { type Log, hideSecret } from "../log/log.ts";
+import { createTelemetry } from "../log/telemetry.ts";
+import { isTraced } from "../log/traces.ts";
+import { type Message, md, notice, plain } from "../messages/message.ts";
+import { withoutFloods } from "../redis/redis.ts";
+import { requestable } from "../registry/define.ts";
+import type { Gateway } from "../slack/gateway.ts";
+import { type Status, type Unready, createStatus } from "./checks/checks.ts";
+import { startHealth } from "./health.ts";
+import { holdDirectory } from "./hold-directory.ts";
+import { createMeasure } from "./measure.ts";
+import { type Overrides, type Services, openServices } from "./services.ts";
+import { startTrail } from "./trail.ts";
+import { startWebServer } from "./web-server.ts";
+import { startWorker } from "./worker.ts";
+
+/** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
+export interface Running {
+  /** Where Slack delivers over HTTP; else that of the probes. */
+  readonly port: number;
+  /** That of the probes. */
+  readonly opsPort: number;
+  /** Where programs come in, if anywhere. */
+  readonly apiPort: number | undefined;
+  /** Rereads the policy file. Never rejects. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface StartOptions extends Overrides {
+  /** What this process can do: `features/index.ts` has all. */
+  features: readonly Feature[];
+  /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
+  signal?: AbortSignal;
+  /** The process can't continue and should be restarted. */
+  onWedged?: (why: string, error?: unknown) => void;
+  /** Interface of Slack's port and of the API's; HOST by default. */
+  host?: string;
+}
+
+/** Opens what a process of this role needs, and closes it in reverse. */
+export async function start(config: Config, fullLog: Log, options: StartOptions): Promise<Running> {
+  const log = withoutFloods(
+    fullLog,
+    async () => status !== undefined && (await status.redisProblem()) === undefined,
+  );
+  const open = new AsyncDisposableStack();
+  open.defer(() => log.close());
+  const close = () => open.disposeAsync();
+  const opened: Services["opened"] = (thing) => {
+    const end = () => thing.close().catch((error: unknown) => log.warn("stop.failed", { error }));
+    if (open.disposed) {
+      void end();
+      throw new Error("stopped during the start");
+    }
+    open.defer(async () => void (await end()));
+    return thing;
+  };
+  const { host = config.host } = options;
+  const commands = commandsWith(options.features);
+  const telemetry = createTelemetry({
+    role: config.role,
+    version,
+    commands: requestable(commands).map(({ name }) => name),
+  });
+  let status: Status | undefined;
+  let measure: (() => Promise<void>) | undefined;
+  let gateway: Gateway | undefined;
+  let isStarted = false;
+  let wedged: string | undefined;
+  const wedge = (why: string, error?: unknown) => {
+    if (open.disposed) return;
+    wedged = why;
+    options.onWedged?.(why, error);
+  };
+
+  async function unready(): Promise<readonly Unready[]> {
+    if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
+    if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
+    if (!status) return [{ reason: "starting", problem: "starting: Redis hasn't answered yet" }];
+    const problem = gateway?.problem();
+    const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
+    const found = [...ofSlack, ...(await status.unready())];
+    return found.length > 0 || isStarted ? found : [{ reason: "starting", problem: "starting" }];
+  }
+
+  async function begin(): Promise<Running> {
+    watchSecrets(config, log);
+    opened(await holdDirectory(config.dataDir));
+    // Before everything that may wait: a process that can't go on must be able to say why
+    const health = opened(
+      await startHealth({
+        variable: "OPS_PORT",
+        ...config.ops,
+        log,
+        async figures() {
+          telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+          const measured = measure?.();
+          telemetry.setUnready((await unready()).map(({ reason }) => reason));
+          await measured;
+          return telemetry.render();
+        },
+        alive: () => wedged,
+        ready: async () => (await unready())[0]?.problem,
+      }),
+    );
+    if (config.traces && !isTraced())
+      log.warn("traces.no-sdk", {
+        why: "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no SDK of OpenTelemetry is loaded",
+        hint: "Load one with --import, as docs/operate.md says under Traces",
+      });
+    const on = await openServices(config, log, { ...options, commands, opened, telemetry });
+    // Another source may have come with another secret
+    on.policyKeeper.onChanged(() => watchSecrets(config, log));
+    measure = createMeasure(on);
+    const { lines } = (status = createStatus(on));
+    // It goes on with what was asked for; whatever needs Slack waits
+    if (config.role !== "gateway") await startWorker(on);
+    if (config.role === "worker")
+      on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
+    else startTrail(on, wedge);
+    let port = health.port;
+    const { receive } = config.slack;
+    if (receive) {
+      // Without Bolt, a worker is a quarter smaller
+      const { startGateway } = await import("../slack/gateway.ts");
+      const identity = await on.identity.learned;
+      gateway = opened(
+        await startGateway({
+          ...on,
+          contributed: on.features.contributed,
+          digestParts: on.features.digestParts,
+          identity,
+          receive,
+          status: lines,
+          standstill: on.policyKeeper.standstill,
+        }),
+      );
+      on.taking.add(gateway.recovering);
+      if (receive.mode === "http") {
+        // The only port that is open to the world: it knows Slack's path, and nothing of this process
+        const api = { port: config.port, host, log };
+        port = opened(await startWebServer(api, gateway.route)).port;
+      }
+    }
+    const apiPort = gateway && config.api && (await openApi(config.api, on, gateway));
+    // Last, so that it is closed first: nothing new is begun while what runs ends
+    opened(on.taking);
+    isStarted = true;
+    const { policyVersion } = config;
+    const { port: opsPort } = health;
+    const redis = on.redisCheck.kind;
+    log.info("process.started", { version, port, opsPort, apiPort, policyVersion, redis });
+    return { port, opsPort, apiPort, reload: on.policyKeeper.reload, close };
+  }
+
+  async function openApi({ port }: { port: number }, on: Services, to: Gateway) {
+    const { createApi } = await import("../api/server.ts");
+    const onLimit = async (caller: string, limit: string) => {
+      const hour = Math.floor((await on.store.now()) / 3_600_000);
+      await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
+    };
+    const { paths, tools } = on.features;
+    const behind = { ...on, paths, tools, onLimit, gatewayNow: to.contextNow };
+    const routes = on.features.routes(behind);
+    for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
+    const onAnswer = (code: number) =>
+      on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
+    const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
+    const where = { variable: "API_PORT", port, host, log };
+    const server = opened(await startWebServer(where, api.listener));
+    // Closed before the server, which waits for what runs
+    opened({ close: async () => api.stop() });
+    return server.port;
+  }
+
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(new Error("stopped during the start"));
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  try {
+    options.signal?.throwIfAborted();
+    return await Promise.race([begin(), stopped]);
+  } catch (error) {
+    await close();
+    throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** From now on secrets are kept out of the log, also what changes in their files, and that it changed stands there. */
+function watchSecrets(config: Config, log: Log): void {
+  const { files } = config;
+  for (const secret of config.secrets) hideSecret(secret);
+  for (const [variable, file] of files) {
+    file.onNews = (news) => {
+      if (news.is === "kept") return log.warn("config.file-unusable", { variable, why: news.why });
+      const isUrl = variable === "REDIS_URL";
+      for (const secret of variable.startsWith("SOURCE_SECRET_")
+        ? news.text.split(/\s+/)
+        : [news.text])
+        hideSecret(isUrl ? (parseRedisUrl(secret).login.password ?? "") : secret);
+      log.info("config.file-changed", { variable });
+    };
+  }
+}
+
+const overLimit = (caller: string, limit: string): Message =>
+  notice(
+    md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
+  );

@@ -1,0 +1,117 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import type { Message } from "../messages/message.ts";
+import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
+import { repeatHere } from "../redis/repeat.ts";
+import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";
+import type { PendingQueue } from "../queue/queues.ts";
+import { requestable } from "../registry/define.ts";
+import { createDurability } from "../requests/journal/durability.ts";
+import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import { createShares } from "../requests/perform/fair-shares.ts";
+import { stepWork } from "../requests/perform/perform.ts";
+import { pollWork } from "../requests/perform/poll.ts";
+import { lateLookWork } from "../requests/perform/late-look.ts";
+import { sweep } from "../requests/perform/sweep.ts";
+import type { WorkerContext } from "../requests/perform/worker-context.ts";
+import { rolloutWork } from "../rollouts/advance-rollout.ts";
+import type { Services } from "./services.ts";
+import { startWorkerSchedules } from "./worker-schedules.ts";
+
+const drainMs = 6000;
+const concurrency = 20;
+/** Reads under way at a time, each for all requests that wait for it. */
+const pollsAtOnce = 10;
+/** How long polls may go on while the process stops (ms). */
+const pollsEndMs = 1500;
+
+/** Performs requests. */
+export async function startWorker(on: Services): Promise<void> {
+  const { config, log, key, redis, store, queues, opened } = on;
+  const { timing } = config.policy;
+  const workerId = `w-${randomBytes(6).toString("hex")}`;
+  const ledgers = path.join(config.dataDir, "ledger");
+  const ledger = opened(await openLedger(ledgers, workerId));
+  const removed = await removeOldLedgers(ledgers, Math.min(Date.now(), await store.now()));
+  if (removed.length > 0) log.info("ledger.old-removed", { count: removed.length });
+  for (const line of ledger.torn) {
+    log.warn("ledger.torn-line", { ...line });
+    await store.note({ what: "ledger-torn", ...line });
+  }
+  const check = () => checkLedger(ledger, store, log);
+  await check();
+  // Redis may come back with older data: compare with the ledger again
+  redis.on("ready", () => {
+    check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
+  });
+  const heartbeat = opened(await startHeartbeat({ ...on, workerId, beatMs: timing.heartbeatMs }));
+  const durability = createDurability({
+    redis: await on.connected("waits"),
+    key,
+    replicas: config.redisReplicas,
+    waitMs: Math.round(0.75 * timing.claimWindowMs),
+    log,
+  });
+  const lasting = {
+    ...on,
+    ledger,
+    commands: requestable(on.commands),
+    standstill: on.policyKeeper.standstill,
+    person: on.people.person,
+    workerId,
+    isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
+    calling: new Set<string>(),
+    shares: createShares(concurrency),
+    sendingSince: new Map<string, number>(),
+    unsent: new Set<string>(),
+    durable: durability.keep,
+  } satisfies Omit<WorkerContext, "policy" | "policyVersion" | "ourTeamId">;
+  /** Each step begins with the rules of its moment and keeps them. */
+  const contextNow = (): WorkerContext => ({
+    ...lasting,
+    ...config.policyFile.inForce,
+    get ourTeamId() {
+      return on.identity.known().teamId;
+    },
+  });
+  const work = async (works: readonly PendingWork[], queue: PendingQueue, atOnce: number) =>
+    startPendingWork(works, {
+      queue,
+      wake: queues.wake,
+      connection: await on.connected("worker"),
+      prefix: key.prefix,
+      concurrency: atOnce,
+      heartbeatMs: timing.heartbeatMs,
+      log,
+    });
+  const steps = [
+    stepWork(store.steps, contextNow),
+    rolloutWork(on.rollouts.steps, () => ({ ...on, workerContext: contextNow() })),
+  ];
+  const jobs = await work(steps, queues.requests, concurrency);
+  opened({ close: () => jobs.close(drainMs) });
+  on.taking.add(jobs);
+  const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
+    const { channelId, ts } = delivered.card ?? {};
+    const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
+    await on.announce({ id: `late-effect:${record.id}`, ...place, message });
+  };
+  const looks = [pollWork(contextNow), lateLookWork(contextNow, tellOf)];
+  const polling = await work(looks, queues.polls, pollsAtOnce);
+  opened({ close: () => polling.close(pollsEndMs) });
+  on.taking.add(polling);
+  async function sweepAll(): Promise<void> {
+    await sweep(contextNow());
+    await on.rollouts.steps.restore(await on.rollouts.openIds());
+  }
+  const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
+    opened(repeatHere(name, everyMs, task, log));
+  // Each worker sees by its own clock which claims are dead
+  const sweeping = everyHere(timing.sweepMs, "sweep", sweepAll);
+  // What waited under the former policy is canceled at once, as the audit channel was told
+  on.policyKeeper.onChanged(() => void sweeping.now());
+  // Redis may be emptied without a reconnect
+  everyHere(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
+  await startWorkerSchedules(on);
+}

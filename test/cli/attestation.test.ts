@@ -1,0 +1,209 @@
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runAttestation } from "../../src/cli/attestation.ts";
+import { evidenceOf, intelOf, readVectorFile, vectorOf } from "../verifier/vectors.ts";
+
+const vectorFolder = join(import.meta.dirname, "../verifier/vectors");
+const genoa = vectorOf("snp-genoa-v5");
+const tdx = vectorOf("tdx-v5-uptodate-refreshed");
+const pinOf = (vector: typeof genoa) => String(vector.parsed?.["measurement"]);
+const tupleOf = ({ parsed }: typeof genoa) =>
+  [parsed?.["mrTd"], ...((parsed?.["rtmr"] ?? []) as string[]).slice(0, 3)].join(",");
+
+/** A folder of endorsements as an operator fills it, and the terminal. */
+async function terminal() {
+  const folder = await mkdtemp(join(tmpdir(), "gatehouse-endorsements-"));
+  const put = async (name: string, content: Buffer | string) => {
+    const path = join(folder, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content);
+    return path;
+  };
+  const { parsed } = genoa;
+  await put(
+    `amd/Genoa/vcek/${String(parsed?.["chipId"])}-${String(parsed?.["reportedTcb"])}.der`,
+    readVectorFile(genoa.vek ?? ""),
+  );
+  await put("amd/Genoa/vcek.crl", readVectorFile("amd/genoa-crl.der"));
+  const intel = intelOf(tdx.collateral ?? "");
+  await put("intel/tcb/90c06f000000.json", intel.tcbInfo?.body ?? "");
+  await put("intel/tcb/90c06f000000.pem", intel.tcbInfo?.chain ?? "");
+  await put("intel/tdx-qe.json", intel.qeIdentity?.body ?? "");
+  await put("intel/tdx-qe.pem", intel.qeIdentity?.chain ?? "");
+  await put("intel/pck-platform.crl", intel.pckCrl ?? "");
+  await put("intel/root.crl", intel.rootCrl ?? "");
+  return {
+    folder,
+    put,
+    async check(file: string, ...words: string[]) {
+      let said = "";
+      const write = (text: string) => void (said += text);
+      const all = ["check", file, "--endorsements", folder, ...words];
+      return { code: await runAttestation(all, { write }), said };
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+describe("attestation check in a terminal", () => {
+  it("ends with 0 for a genuine, pinned report, and says what was checked and until when it holds", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, genoa.evidence);
+    const { code, said } = await at.check(file, "--at", genoa.at, "--pin", pinOf(genoa));
+    expect(said).toMatch(/^Verified: AMD's signature holds; the measurement is pinned\.\n/);
+    expect(said).toContain("  hardware           2, affirmed\n");
+    expect(said).toContain("  holds              2026-02-17T23:01:36Z to 2026-10-31T20:30:00Z\n");
+    expect(said).toContain("Note: Not fresh:");
+    expect(said).toContain("Note: Firmware level not judged");
+    expect(code).toBe(0);
+  });
+
+  it("reads base64, hex, and the file that vm attest attaches", async () => {
+    await using at = await terminal();
+    const base64 = evidenceOf(tdx).toString("base64");
+    const files = [
+      await at.put("quote.txt", `${base64}\n`),
+      await at.put("quote.hex", evidenceOf(tdx).toString("hex")),
+      await at.put("attached.json", JSON.stringify({ vm: {}, report: { report: base64 } })),
+      await at.put("answer.json", JSON.stringify({ report: base64, verified: true })),
+    ];
+    const ended = await Promise.all(
+      files.map((file) => at.check(file, "--at", tdx.at, "--pin", tupleOf(tdx))),
+    );
+    for (const { code, said } of ended) {
+      expect(said).toContain("Verified: Intel's signature holds; the firmware is current;");
+      expect(code).toBe(0);
+    }
+  });
+
+  it("looks where gatehouse.yml says when it isn't told otherwise", async () => {
+    await using at = await terminal();
+    let said = "";
+    const write = (text: string) => void (said += text);
+    const words = [
+      "check",
+      join(vectorFolder, genoa.evidence),
+      "--at",
+      genoa.at,
+      "--pin",
+      pinOf(genoa),
+    ];
+    expect(await runAttestation(words, { write, endorsements: () => at.folder })).toBe(0);
+    expect(await runAttestation(words, { write })).toBe(2);
+    expect(said).toContain("the chip's certificate is missing");
+  });
+
+  it("ends with 1 and names what contradicts", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, genoa.evidence);
+    const other = await at.check(file, "--at", genoa.at, "--pin", "ab".repeat(48));
+    expect(other.said).toMatch(/^Failed: the measurement matches no pin\.\n/);
+    expect(other.code).toBe(1);
+    const bytes = evidenceOf(genoa);
+    bytes[0x90] = (bytes[0x90] ?? 0) ^ 1;
+    const changed = await at.check(await at.put("changed.bin", bytes), "--at", genoa.at);
+    expect(changed.said).toMatch(/^Failed: the report's signature does not hold\.\n/);
+    expect(changed.code).toBe(1);
+  });
+
+  it("ends with 2 and names what is missing, by its file where it is one", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, vectorOf("tdx-v4-gcp-unbound").evidence);
+    const none = await at.check(file, "--at", genoa.at);
+    expect(none.said).toMatch(/^Could not verify: .*Intel's TCB info is missing/);
+    expect(none.said).toContain(
+      "Missing in the folder of endorsements: intel/tcb/00806f050000.json",
+    );
+    expect(none.code).toBe(2);
+    const late = join(vectorFolder, genoa.evidence);
+    const expired = await at.check(late, "--at", "2026-11-01T00:00:00Z", "--pin", pinOf(genoa));
+    expect(expired.said).toMatch(/^Could not verify: AMD's revocation list of Genoa has expired\./);
+    const unpinned = await at.check(late, "--at", genoa.at);
+    expect(unpinned.said).toMatch(/^Could not verify: no measurement is pinned for this VM\./);
+    const noise = await at.check(await at.put("noise.txt", "not base64!"), "--at", genoa.at);
+    expect(noise.said).toMatch(/^Could not verify: the raw report is not base64\./);
+    expect([expired.code, unpinned.code, noise.code]).toEqual([2, 2, 2]);
+  });
+
+  it("judges AMD's firmware by a minimum", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, genoa.evidence);
+    const words = ["--at", genoa.at, "--pin", pinOf(genoa), "--minimum"];
+    const enough = await at.check(file, ...words, "Genoa:bootloader=10,microcode=27");
+    expect([enough.code, enough.said.includes("not judged")]).toEqual([0, false]);
+    const more = await at.check(file, ...words, "Genoa:microcode=28");
+    expect(more.said).toContain(
+      "the current firmware is below the minimum: microcode 27 is below 28 (update the microcode or BIOS)",
+    );
+    expect(more.code).toBe(1);
+    expect((await at.check(file, ...words, "Genoa:ram=3")).code).toBe(2);
+  });
+
+  it("alarms when a file of the vendor's was changed", async () => {
+    await using at = await terminal();
+    const intel = intelOf(tdx.collateral ?? "");
+    await at.put(
+      "intel/tcb/90c06f000000.json",
+      intel.tcbInfo?.body.replace("UpToDate", "Revoked") ?? "",
+    );
+    const file = join(vectorFolder, tdx.evidence);
+    const { code, said } = await at.check(file, "--at", tdx.at, "--pin", tupleOf(tdx));
+    expect(said).toContain(
+      "Could not verify: the signature on Intel's TCB info does not hold.\nALARM:",
+    );
+    expect(code).toBe(2);
+  });
+
+  it("accepts by name: a status until a day, a product, another VMPL", async () => {
+    await using at = await terminal();
+    const milan = vectorOf("snp-milan-v3-vlek");
+    await copyFile(join(vectorFolder, "amd/milan-crl.der"), await at.put("amd/Milan/vlek.crl", ""));
+    const words = [
+      "--at",
+      milan.at,
+      "--pin",
+      pinOf(milan),
+      "--vek",
+      join(vectorFolder, milan.vek ?? ""),
+    ];
+    const file = join(vectorFolder, milan.evidence);
+    expect((await at.check(file, ...words)).code).toBe(1);
+    const allowed = ["--allow", "known-broken-product", "--allow", "chip-masked", "--vmpl", "1"];
+    const { code, said } = await at.check(file, ...words, ...allowed);
+    expect(said).toMatch(/^Verified:/);
+    expect(said).toContain("  hardware           32, warning\n");
+    expect(code).toBe(0);
+  });
+
+  it("gives the whole result to programs", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, genoa.evidence);
+    const { said } = await at.check(file, "--at", genoa.at, "--pin", pinOf(genoa), "--json");
+    expect(JSON.parse(said)).toMatchObject({
+      at: "2026-04-20T00:00:00.000Z",
+      verdict: "verified",
+      claims: { hardware: 2, executables: 3, configuration: 2, instanceIdentity: 0 },
+      verification: { is: "authentic", facts: { tee: "snp", measurement: pinOf(genoa) } },
+    });
+  });
+
+  it("ends with 64 and says how it is called, when it is not called like that", async () => {
+    let said = "";
+    const write = (text: string) => void (said += text);
+    expect(await runAttestation(["check"], { write })).toBe(64);
+    expect(said).toMatch(
+      /^Name the file to check\nusage: node gatehouse\.mjs attestation check <file>/,
+    );
+    for (const words of [
+      ["check", "a", "--at", "yesterday"],
+      ["check", "a", "--pin", "abc"],
+      ["check", "a", "--allow", "everything"],
+      ["check", "a", "--accept", "OutOfDate"],
+      ["check", "no-such-file"],
+      ["watch"],
+    ])
+      expect([2, 64]).toContain(await runAttestation(words, { write }));
+  });
+});

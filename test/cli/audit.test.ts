@@ -1,0 +1,196 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runAudit } from "../../src/cli/audit.ts";
+import { createTrail } from "../../src/audit/trail.ts";
+import { testRedis } from "../support/with-redis.ts";
+import { append, sealAll, testFolder } from "../audit/trail-of.ts";
+
+async function terminal(count: number) {
+  const world = await testRedis();
+  const folder = await testFolder();
+  const ids = await append(world, count);
+  if (count > 0) await sealAll(world, folder.path);
+  return {
+    world,
+    ids,
+    folder: folder.path,
+    async audit(...words: string[]) {
+      let said = "";
+      const code = await runAudit(words, {
+        redisUrl: world.url,
+        namespace: world.key.namespace,
+        dataDir: folder.path,
+        write: (text) => void (said += text),
+      });
+      return { code, said };
+    },
+    async [Symbol.asyncDispose]() {
+      await folder[Symbol.asyncDispose]();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("audit in a terminal", () => {
+  it("verify ends with 0 when all is well, and says what it saw", async () => {
+    await using at = await terminal(3);
+    const { code, said } = await at.audit("verify");
+    expect(code).toBe(0);
+    expect(said).toMatch(
+      /^The audit trail is intact: 3 records verified\.\nHead: 3:[0-9a-f]{64}\n/,
+    );
+    expect(said).toContain("Compared with 1 head kept elsewhere.");
+  });
+
+  it("verify ends with 1 and names the record when the chain is bad", async () => {
+    await using at = await terminal(3);
+    await at.world.redis.xdel(at.world.key("audit"), at.ids[1] ?? "");
+    const { code, said } = await at.audit("verify");
+    expect(code).toBe(1);
+    expect(said).toContain(`broken at record 2 (${at.ids[1]}): the record is missing`);
+  });
+
+  it("verify compares with a head that was posted", async () => {
+    await using at = await terminal(3);
+    const { said } = await at.audit("head");
+    expect((await at.audit("verify", "--anchor", said.trim())).code).toBe(0);
+    expect((await at.audit("verify", "--anchor", `3:${"0".repeat(64)}`)).code).toBe(1);
+    expect((await at.audit("verify", "--anchor", said.trim().replace("3:", "9:"))).code).toBe(1);
+    expect(await at.audit("verify", "--anchor", "yesterday")).toEqual({
+      code: 2,
+      said: "yesterday is not a head\nit looks like 120:9f86d081…\n",
+    });
+  });
+
+  it("export writes a file that verifies without Redis, and leaves a record of it", async () => {
+    await using at = await terminal(4);
+    const file = join(at.folder, "export.json");
+    expect(await at.audit("export", file)).toEqual({
+      code: 0,
+      said: `4 records written to ${file}\n`,
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const [last] = await createTrail(at.world.redis, at.world.key).recordsBefore(undefined, 1);
+    expect(last?.record).toBe('{"what":"audit-export","who":"terminal","from":1,"to":4}');
+    let said = "";
+    const alone = { redisUrl: undefined, write: (text: string) => void (said += text) };
+    expect(await runAudit(["verify", file], alone)).toBe(0);
+    expect(said).toContain("The audit trail is intact: 4 records verified.");
+    await writeFile(file, (await readFile(file, "utf8")).replace("settled", "settler"));
+    expect(await runAudit(["verify", file], alone)).toBe(1);
+    expect(said).toContain("broken at record 1 ");
+  });
+
+  it("export without a file writes to the terminal", async () => {
+    await using at = await terminal(1);
+    const { code, said } = await at.audit("export");
+    expect(code).toBe(0);
+    expect(JSON.parse(said)).toMatchObject({ format: "gatehouse-audit-export-1", to: 1 });
+  });
+
+  it("erase asks who and why", async () => {
+    await using at = await terminal(2);
+    const [id = ""] = at.ids;
+    expect((await at.audit("erase", id)).said).toContain("Name the records, --who, and --why");
+    const done = await at.audit("erase", id, "--who", "U09ADMIN", "--why", "left us");
+    expect(done).toMatchObject({ code: 0, said: expect.stringContaining("1 erased.") });
+    expect((await at.audit("verify")).said).toContain("1 record erased on purpose");
+  });
+
+  /** What a restored copy leaves: Redis as it was, and heads on disk that it doesn't know. */
+  async function restored(at: Awaited<ReturnType<typeof terminal>>) {
+    const { redis, key } = at.world;
+    const names = await redis.keys(`${key.prefix}*`);
+    const copy = await Promise.all(names.map(async (name) => redis.dumpBuffer(name)));
+    await append(at.world, 5);
+    await sealAll(at.world, at.folder);
+    await redis.del(...(await redis.keys(`${key.prefix}*`)));
+    for (const [n, name] of names.entries()) await redis.restore(name, 0, copy[n] ?? "");
+  }
+
+  it("record-gap says what a restored copy lost, and verify names it, with who and why, and ends with 3", async () => {
+    await using at = await terminal(3);
+    await restored(at);
+    expect(await at.audit("verify")).toMatchObject({ code: 1 });
+    // The gateway that starts finds the gap by its own head, and goes on after it
+    await append(at.world, 2);
+    await sealAll(at.world, at.folder);
+    const before = await at.audit("verify");
+    expect(before).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("records 4 to 8 were lost"),
+    });
+    expect(await at.audit("record-gap")).toMatchObject({ code: 64 });
+    const order = ["record-gap", "--who", "ada", "--why", "the copy of Monday"];
+    expect(await at.audit(...order)).toMatchObject({ code: 0 });
+    await sealAll(at.world, at.folder);
+    const after = await at.audit("verify");
+    expect(after).toMatchObject({ code: 3 });
+    expect(after.said).toContain("intact but for what is recorded as lost");
+    expect(after.said).toContain("Records 4 to 8 are lost, as ada recorded: the copy of Monday");
+    expect(await at.audit(...order)).toEqual({ code: 0, said: "No loss is left to record.\n" });
+    // An export says the same, and another loss is one again
+    const file = join(at.folder, "export.json");
+    await at.audit("export", file);
+    expect((await at.audit("verify", file)).code).toBe(3);
+    await restored(at);
+    expect((await at.audit("verify")).code).toBe(1);
+  });
+
+  it("record-gap before the gateways run counts for the gap that they find; of a head that another sealer overtook, it names what may differ", async () => {
+    await using at = await terminal(3);
+    await restored(at);
+    const order = ["record-gap", "--who", "ada", "--why", "the copy of Monday"];
+    expect((await at.audit(...order)).said).toContain("it once reached record 8");
+    await sealAll(at.world, at.folder);
+    expect((await at.audit("verify")).code).toBe(3);
+    await restored(at);
+    // A gateway that had no newer head
+    await using other = await testFolder();
+    await append(at.world, 9);
+    await sealAll(at.world, other.path);
+    const { code, said } = await at.audit("verify");
+    expect({ code, said }).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("anchored elsewhere"),
+    });
+    expect((await at.audit(...order)).code).toBe(0);
+    expect(await at.audit("verify")).toMatchObject({
+      code: 3,
+      said: expect.stringMatching(/Records 11 to 15, with the head 15:[0-9a-f]{8}…, are lost/),
+    });
+  });
+
+  it("record-gap takes nothing that was changed for a loss", async () => {
+    await using at = await terminal(3);
+    await at.world.redis.xdel(at.world.key("audit"), at.ids[1] ?? "");
+    const { code, said } = await at.audit("record-gap", "--who", "mallory", "--why", "backup");
+    expect({ code, said }).toMatchObject({
+      code: 2,
+      said: expect.stringContaining("nothing was recorded"),
+    });
+    expect((await at.audit("verify")).code).toBe(1);
+    // Nor does a record that someone puts there by hand
+    const lost = [{ from: 2, to: 2 }];
+    await append(at.world, 1, () => ({
+      what: "audit-gap-recorded",
+      who: "mallory",
+      why: "backup",
+      lost,
+    }));
+    await sealAll(at.world, at.folder);
+    expect((await at.audit("verify")).code).toBe(1);
+  });
+
+  it("ends with 2 when it can't tell", async () => {
+    await using at = await terminal(0);
+    expect((await at.audit("verify")).code).toBe(2);
+    expect(await at.audit("head")).toEqual({ code: 2, said: "Nothing is sealed yet.\n" });
+    expect((await at.audit("verify", "/no/such/file")).code).toBe(2);
+    expect((await at.audit("verify", "--what")).code).toBe(64);
+    expect((await at.audit()).said).toContain("usage: node gatehouse.mjs audit");
+    const noRedis = { redisUrl: undefined, write: () => {} };
+    expect(await runAudit(["verify"], noRedis)).toBe(2);
+  });
+});

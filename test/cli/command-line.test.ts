@@ -1,0 +1,106 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { runCommandLine, usageOfPrograms } from "../../src/cli/command-line.ts";
+import { programsFor } from "../../src/cli/programs.ts";
+import { compileCache } from "../support/compile-cache.ts";
+import { root } from "../structure/sources.ts";
+import { handedToPrograms } from "../../src/features/index.ts";
+
+const programs = programsFor(handedToPrograms);
+
+/** A terminal that remembers; none of its programs runs. */
+function terminal() {
+  const said: string[] = [];
+  const complaints: string[] = [];
+  return {
+    out: {
+      write: (text: string) => void said.push(text),
+      complain: (text: string) => void complaints.push(text),
+    },
+    said: () => said.join(""),
+    complaint: () => complaints.join(""),
+  };
+}
+
+describe("the words on the command line", () => {
+  const ran: (readonly [string, readonly string[]])[] = [];
+  const recording = Object.fromEntries(
+    Object.entries(programs).map(([name, program]) => [
+      name,
+      { ...program, run: (words: readonly string[]) => (ran.push([name, words]), 0) },
+    ]),
+  );
+  const usage = { exitCode: 0, said: usageOfPrograms(programs) };
+  const refused = (sentence: string) => ({
+    exitCode: 64,
+    complaint: `${sentence}\n${usageOfPrograms(programs)}`,
+  });
+
+  it.each<[line: string, outcome: object]>([
+    ["", { role: "all" }],
+    ["gateway", { role: "gateway" }],
+    ["worker", { role: "worker" }],
+    ["worker 2", refused('"worker" takes no "2".')],
+    ["worker --help", usage],
+    ["--help", usage],
+    ["-h", usage],
+    ["help", usage],
+    ["help audit", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit --help", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit verify -h", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit erase -- --help", { exitCode: 0, ran: ["audit", ["erase", "--", "--help"]] }],
+    ["audit verify file", { exitCode: 0, ran: ["audit", ["verify", "file"]] }],
+    ["gatway", refused('Unknown command "gatway". Did you mean "gateway"?')],
+    ["help adit", refused('Unknown command "adit". Did you mean "audit"?')],
+    ["toString", refused('Unknown command "toString".')],
+    ["--verbose", refused('Unknown command "--verbose".')],
+  ])("%s", async (line, outcome) => {
+    const words = line.split(" ").filter((word) => word !== "");
+    const { out, said, complaint } = terminal();
+    const ended = await runCommandLine(words, recording, out);
+    const program = ran.pop();
+    expect({
+      ...ended,
+      ...(said() && { said: said() }),
+      ...(complaint() && { complaint: complaint() }),
+      ...(program && { ran: program }),
+    }).toEqual(outcome);
+  });
+
+  it("have a usage for each program, in one list and each by itself", async () => {
+    for (const name of Object.keys(programs)) {
+      expect(usageOfPrograms(programs)).toContain(`\n  ${name} `);
+      const { out, said } = terminal();
+      expect(await runCommandLine([name, "--help"], programs, out)).toEqual({ exitCode: 0 });
+      expect(said()).toMatch(new RegExp(`^usage: node gatehouse.mjs ${name}`));
+    }
+  });
+});
+
+describe("without any configuration", () => {
+  it.each<[line: string, code: number, said: RegExp, complaint: RegExp]>([
+    ["--version", 0, /^gatehouse \d+\.\d+\.\d+(-dev)?, Node\.js v\d/, /^$/],
+    ["-V", 0, /^gatehouse \d+\.\d+\.\d+(-dev)?, Node\.js v\d/, /^$/],
+    ["gatway", 64, /^$/, /^Unknown command "gatway"\. Did you mean "gateway"\?\nusage: /],
+    ["audit verfy", 64, /^There is no "audit verfy"\nusage: /, /^$/],
+    ["audit verify --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
+    ["policy", 64, /^usage: node gatehouse\.mjs policy/, /^$/],
+    ["attestation", 64, /^Name the file to check\nusage: /, /^$/],
+    ["attestation check --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
+  ])("%s ends with %i", async (line, exitCode, expected, complaint) => {
+    const { out, said, complaint: complained } = terminal();
+    expect(await runCommandLine(line.split(" "), programs, out)).toEqual({ exitCode });
+    expect(said()).toMatch(expected);
+    expect(complained()).toMatch(complaint);
+  });
+
+  it("a process of its own ends with the same, and with 78 where one is needed", () => {
+    const run = (...words: string[]) => {
+      const env = { ...compileCache, PATH: "" };
+      const child = spawnSync(process.execPath, ["gatehouse.mjs", ...words], { cwd: root, env });
+      return `${child.status}: ${child.stdout.toString()}${child.stderr.toString()}`;
+    };
+    expect(run("gatway")).toMatch(/^64: Unknown command "gatway"/);
+    expect(run("audit", "verify")).toMatch(/^78: .*\n {2}REDIS_URL: is missing/);
+  });
+});

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { freePort } from "../../../sandbox/ensure-redis.ts";
+import { testSecret } from "./sending.ts";
+
+/** An alert as Prometheus posts it. */
+export interface PostedAlert {
+  name: string;
+  vm: string;
+  startsAt: Date;
+  /** When it ended; without it, it fires. */
+  endsAt?: Date | undefined;
+  labels?: Readonly<Record<string, string>>;
+}
+
+export interface Receiver {
+  name: string;
+  url: string;
+  maxAlerts?: number;
+}
+
+const authorization = `http_config: { authorization: { credentials: ${testSecret} } }`;
+
+/** The first receiver takes what no `receiver` label sends to another one. */
+function configOf(receivers: readonly [Receiver, ...Receiver[]]): string {
+  const [usual, ...others] = receivers;
+  const routes = others.map(
+    ({ name }) => `{ receiver: ${name}, matchers: ['receiver="${name}"'] }`,
+  );
+  const entries = receivers.map(({ name, url, maxAlerts = 0 }) => {
+    const webhook = `{ url: "${url}", send_resolved: true, max_alerts: ${maxAlerts}, ${authorization} }`;
+    return `  - { name: ${name}, webhook_configs: [${webhook}] }`;
+  });
+  return `route:
+  receiver: ${usual.name}
+  group_by: [alertname]
+  group_wait: 200ms
+  group_interval: 1s
+  repeat_interval: 2h
+  routes: [${routes.join(", ")}]
+receivers:
+${entries.join("\n")}
+`;
+}
+
+export type Peers = Awaited<ReturnType<typeof startPeers>>;
+
+/** Two peers of one cluster of the real Alertmanager, on loopback. */
+export async function startPeers(path: string, ...receivers: [Receiver, ...Receiver[]]) {
+  const dir = await mkdtemp(join(tmpdir(), "alertmanager-"));
+  const config = join(dir, "alertmanager.yml");
+  await writeFile(config, configOf(receivers));
+  const ports = await Promise.all(Array.from({ length: 4 }, freePort));
+  const [first = 0, second = 0, ...webs] = ports;
+  const children = webs.map((web, n): ChildProcess => {
+    const [own, other] = n === 0 ? [first, second] : [second, first];
+    const args = [
+      `--config.file=${config}`,
+      `--storage.path=${join(dir, String(n))}`,
+      `--web.listen-address=127.0.0.1:${web}`,
+      `--cluster.listen-address=127.0.0.1:${own}`,
+      `--cluster.advertise-address=127.0.0.1:${own}`,
+      `--cluster.peer=127.0.0.1:${other}`,
+      "--cluster.gossip-interval=50ms",
+      "--cluster.settle-timeout=1s",
+      "--cluster.peer-timeout=500ms",
+    ];
+    return spawn(path, args, { stdio: "ignore" });
+  });
+
+  async function call(web: number, route: string, body?: object): Promise<unknown> {
+    const answer = await fetch(`http://127.0.0.1:${web}/api/v2/${route}`, {
+      ...(body ? { method: "POST", body: JSON.stringify(body) } : {}),
+      headers: { "content-type": "application/json" },
+    });
+    expect(answer.status, route).toBe(200);
+    return (await answer.text().then((text) => (text === "" ? {} : JSON.parse(text)))) as unknown;
+  }
+
+  const clusters = async () => {
+    const answers = webs.map(async (web) => {
+      const { cluster } = (await call(web, "status")) as { cluster: { peers: unknown[] } };
+      return cluster.peers.length;
+    });
+    return Promise.all(answers).catch(() => []);
+  };
+  await expect.poll(clusters, { timeout: 20_000 }).toEqual([2, 2]);
+
+  return {
+    /** To both peers, as Prometheus does; or to one of them alone. */
+    async post(alerts: readonly PostedAlert[], only?: number): Promise<void> {
+      const body = alerts.map(({ name, vm, startsAt, endsAt, labels = {} }) => ({
+        labels: { alertname: name, vm, ...labels },
+        annotations: { summary: `${name} of ${vm}` },
+        startsAt: startsAt.toISOString(),
+        ...(endsAt ? { endsAt: endsAt.toISOString() } : {}),
+      }));
+      for (const [n, web] of webs.entries())
+        if (only === undefined || only === n) await call(web, "alerts", body);
+    },
+
+    /** By one of the peers: it takes a moment to reach the other one. Resolves with how to end it, by either. */
+    async silence(name: string, vm: string, by = 0): Promise<(endedBy?: number) => Promise<void>> {
+      const isEqual = { isRegex: false, isEqual: true };
+      const matchers = Object.entries({ alertname: name, vm }).map(([label, value]) => {
+        return { name: label, value, ...isEqual };
+      });
+      const at = Date.now();
+      const body = {
+        matchers,
+        startsAt: new Date(at).toISOString(),
+        endsAt: new Date(at + 24 * 3600_000).toISOString(),
+        createdBy: "test",
+        comment: "test",
+      };
+      const { silenceID } = (await call(webs[by] ?? 0, "silences", body)) as { silenceID: string };
+      return async (endedBy = 0) => {
+        const address = `http://127.0.0.1:${webs[endedBy]}/api/v2/silence/${silenceID}`;
+        expect((await fetch(address, { method: "DELETE" })).status).toBe(200);
+      };
+    },
+
+    /** What is active in a peer, neither silenced nor inhibited: `name vm`, in order. */
+    async active(peer = 0): Promise<string[]> {
+      const route = "alerts?active=true&silenced=false&inhibited=false";
+      const all = (await call(webs[peer] ?? 0, route)) as { labels: Record<string, string> }[];
+      return all.map(({ labels }) => `${labels["alertname"]} ${labels["vm"]}`).toSorted();
+    },
+
+    /** A process that stands still, and goes on. */
+    freeze: (peer: number) => children[peer]?.kill("SIGSTOP"),
+    thaw: (peer: number) => children[peer]?.kill("SIGCONT"),
+
+    /** Deliveries that failed, of both. */
+    async failed(): Promise<number> {
+      const texts = webs.map(async (web) =>
+        (await fetch(`http://127.0.0.1:${web}/metrics`)).text(),
+      );
+      const counts = (await Promise.all(texts)).map(
+        (text) => /requests_failed_total\{[^}]*webhook[^}]*\} (\d+)/.exec(text)?.[1],
+      );
+      return counts.reduce((sum, one) => sum + Number(one), 0);
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

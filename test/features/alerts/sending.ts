@@ -1,0 +1,165 @@
+import { createHmac, hash } from "node:crypto";
+import { expect } from "vitest";
+import { eventually } from "../../support/looking.ts";
+import { pendingOf } from "../../support/pending.ts";
+import type { TestWorld } from "../../support/start-world.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+
+export const testSecret = "test-secret-one";
+
+export interface Sent {
+  status: number;
+  body: Record<string, unknown>;
+  text: string;
+}
+
+export type Fired = Partial<{
+  name: string;
+  vm: string;
+  label: string;
+  status: "firing" | "resolved";
+  startsAt: string;
+  endsAt: string;
+  summary: string;
+  severity: string;
+  labels: Record<string, unknown>;
+}>;
+
+export const minute = (n: number) => new Date(Date.UTC(2026, 10, 25, 3, n)).toISOString();
+
+/** As Alertmanager words it: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config */
+export function alertmanagerBody(alerts: readonly Fired[], groupKey = '{}:{alertname="HighCpu"}') {
+  return {
+    version: "4",
+    groupKey,
+    truncatedAlerts: 0,
+    status: alerts.some(({ status = "firing" }) => status === "firing") ? "firing" : "resolved",
+    receiver: "gatehouse",
+    groupLabels: { alertname: "HighCpu" },
+    commonLabels: {},
+    commonAnnotations: {},
+    externalURL: "http://alertmanager.example:9093",
+    alerts: alerts.map((one) => {
+      const { name = "HighCpu", vm = "web-2", label = "vm", status = "firing" } = one;
+      return {
+        status,
+        labels: {
+          alertname: name,
+          [label]: vm,
+          severity: one.severity ?? "critical",
+          ...one.labels,
+        },
+        annotations: { summary: one.summary ?? "CPU above 95% for 5 min" },
+        startsAt: one.startsAt ?? minute(0),
+        endsAt: status === "resolved" ? (one.endsAt ?? minute(9)) : "0001-01-01T00:00:00Z",
+        generatorURL: "http://prometheus.example/graph",
+        fingerprint: hash("sha256", `${name} ${vm}`).slice(0, 16),
+      };
+    }),
+  };
+}
+
+/** PagerDuty's example: https://developer.pagerduty.com/docs/webhooks-overview */
+export const pagerdutyBody = (
+  status = "triggered",
+  occurred = "2026-11-25T03:00:00Z",
+  key = "web-2",
+) => ({
+  event: {
+    id: "5ac64822-4adc-4fda-ade0-410becf0de4f",
+    event_type: `incident.${status}`,
+    resource_type: "incident",
+    occurred_at: occurred,
+    agent: { id: "PLH1HKV", type: "user_reference" },
+    client: null,
+    data: {
+      id: "PGR0VU2",
+      type: "incident",
+      number: 2,
+      status,
+      incident_key: key,
+      created_at: "2026-11-25T02:59:00Z",
+      title: "A little bump in the road",
+      service: { id: "PF9KMXH", summary: "API Service", type: "service_reference" },
+      assignees: [],
+      priority: { id: "PSO75BM", summary: "P1", type: "priority_reference" },
+      urgency: "high",
+    },
+  },
+});
+
+export const sources = `sources:
+  prometheus: { format: alertmanager, channel: C01OPS, offer: [vm.snapshot] }
+  grafana: { format: grafana, channel: C01OPS, signed: true, timestampHeader: X-Grafana-Time }
+  grafana-plain: { format: grafana, channel: C01OPS }
+  pagerduty: { format: pagerduty, channel: C01OPS, vm: [incident_key, title] }
+  cron: { format: plain, channel: C01OPS }
+  by-team: { format: alertmanager }
+`;
+
+export const sourceSecrets = {
+  API_PORT: "0",
+  SOURCE_SECRET_PROMETHEUS: testSecret,
+  SOURCE_SECRET_GRAFANA: "test-secret-grafana",
+  SOURCE_SECRET_GRAFANA_PLAIN: "test-secret-grafana",
+  SOURCE_SECRET_PAGERDUTY: "test-secret-old test-secret-new",
+  SOURCE_SECRET_CRON: testSecret,
+  SOURCE_SECRET_BY_TEAM: testSecret,
+};
+
+export const startAlertWorld = (options: Parameters<typeof startWorld>[0] = {}) =>
+  startWorld({
+    policy: `${testPolicy}${sources}`,
+    ...options,
+    env: { ...sourceSecrets, ...options.env },
+  });
+
+export const bearer = (secret = testSecret) => ({ authorization: `Bearer ${secret}` });
+
+export const hmac = (secret: string, body: string) =>
+  createHmac("sha256", secret).update(body).digest("hex");
+
+/** POSTs to the API of a process. */
+export async function send(
+  world: Pick<TestWorld, "processes">,
+  source: string,
+  body: string | Buffer | object,
+  headers: Readonly<Record<string, string>> = bearer(),
+): Promise<Sent> {
+  const port = world.processes[0]?.apiPort;
+  const raw = Buffer.isBuffer(body)
+    ? new Uint8Array(body)
+    : typeof body === "string"
+      ? body
+      : JSON.stringify(body);
+  const answer = await fetch(`http://127.0.0.1:${port}/alerts/${source}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: raw,
+  });
+  const text = await answer.text();
+  return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> };
+}
+
+export function channelNamed(world: TestWorld, wanted: string) {
+  const found = [...world.slack.workspace.channels.values()].find(({ name }) => name === wanted);
+  if (!found) throw new Error(`no channel ${wanted}`);
+  return found;
+}
+
+export const fire = async (
+  world: TestWorld,
+  alerts: readonly Fired[],
+  { groupKey = "g", source = "prometheus" } = {},
+) => {
+  const sent = await send(world, source, alertmanagerBody(alerts, groupKey));
+  expect(sent.status).toBe(202);
+  return sent.body;
+};
+
+export const inChannel = (world: TestWorld, channel = "ops") =>
+  world.ada.seesChannel(channel).messages.filter(({ threadTs }) => threadTs === undefined);
+
+/** Nothing is owed any more. */
+export const isQuiet = (world: TestWorld) =>
+  eventually(async () => expect(await pendingOf(world.client, world.key, "alert")).toBe(0));

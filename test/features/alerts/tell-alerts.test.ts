@@ -1,0 +1,72 @@
+import { expect, it } from "vitest";
+import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { alertsAtHome, alertsInDigests } from "../../../src/features/alerts/tell-alerts.ts";
+import { running } from "../../digests/digest-processes.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const hour = 3_600_000;
+const since = Date.parse("2026-11-20T05:00:00Z");
+const onVm = (key: string, vm: string, name = "HighCpu") => ({
+  key,
+  name,
+  label: vm,
+  vmId: `vm-${vm}`,
+  since,
+});
+const plain = (text: { value: string }) =>
+  text.value.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
+
+it("tells what fires and what ended, each once, of the VMs that are spoken of", async () => {
+  await using at = await testRedis();
+  const { redis, key } = at;
+  const asked: (readonly string[])[] = [];
+  await createJournal(redis, key).note({ what: "alert", alert: "a-1", source: "am", firing: 1 });
+  const part = alertsInDigests({
+    redis,
+    key,
+    alerts: {
+      firing: async () => [
+        onVm("1", "web-1"),
+        onVm("2", "web-1", "HighMemory"),
+        onVm("3", "of-others"),
+        { ...onVm("4", "nowhere"), vmId: undefined },
+      ],
+      endedSince: async (ids) => {
+        asked.push(ids);
+        const ended = { endedAt: since + hour };
+        return [
+          { ...onVm("1", "web-1"), ...ended },
+          { ...onVm("5", "web-1", "DiskFull"), ...ended },
+        ];
+      },
+    },
+  });
+  const told = async (seesAll: boolean) => {
+    const { all, counts } = await part.read({ vms: [running("web-1")], seesAll, since: 0 });
+    return { lines: all.map(({ lines }) => lines.map(({ text }) => plain(text))), counts };
+  };
+  const { lines, counts } = await told(false);
+  expect(asked).toEqual([["a-1"]]);
+  expect(lines).toEqual([
+    [
+      "🔥 *HighCpu* fires on `web-1` in shop since 05:00:00 UTC.",
+      "🔥 *HighMemory* fires on `web-1` in shop since 05:00:00 UTC.",
+    ],
+    ["✅ *DiskFull* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC."],
+  ]);
+  expect(counts).toBe(", 🔥 1 with an alert firing");
+  // Whoever sees everything also reads what names no VM
+  expect((await told(true)).lines[0]?.at(-1)).toMatch(/^🔥 \*HighCpu\* fires on nowhere since/);
+});
+
+it("shows the newest first on the Home tab", async () => {
+  const home = alertsAtHome({
+    firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
+  });
+  const { title, lines } = await home({ vms: [running("web-1")], seesAll: false });
+  expect(title).toBe("Alerts");
+  expect(lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
+    "🔥 *New*",
+    "🔥 *HighCpu*",
+  ]);
+});

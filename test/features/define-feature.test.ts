@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { type Layers, commandsWith, defineFeature } from "../../src/features/define-feature.ts";
+import { features } from "../../src/features/index.ts";
+import { startFeatures } from "../../src/operate/start-features.ts";
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing here uses the others
+const layers = { editMs: 1, commands: [], at: undefined } as unknown as Layers;
+const nothing = async () => undefined;
+
+describe("a feature", () => {
+  it("gets the layers that it names, and no other", () => {
+    const seen: object[] = [];
+    const parcels = defineFeature({
+      name: "parcels",
+      needs: ["editMs"],
+      start: (on) => (seen.push(on), {}),
+    });
+    startFeatures([parcels], layers);
+    expect(seen).toEqual([{ editMs: 1 }]);
+  });
+
+  it("has a name, which is that of its folder", () => {
+    const names = features.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("brings commands, each behind those of its first word", () => {
+    const restart = commands.find(({ name }) => name === "vm restart");
+    if (!restart) throw new Error("there is no vm restart");
+    const parcels = defineFeature({
+      name: "parcels",
+      commands: [{ ...restart, name: "vm parcel" }],
+    });
+    const names = commandsWith([parcels]).map(({ name }) => name);
+    const lastOfVms = commands.map(({ name }) => name).findLast((name) => name.startsWith("vm "));
+    expect(names[names.indexOf("vm parcel") - 1]).toBe(lastOfVms);
+    expect(names).toHaveLength(commandsWith([]).length + 1);
+  });
+
+  it("hears of requests and freezes, and contributes to whoever asks", async () => {
+    const heard: string[] = [];
+    const parcels = defineFeature({
+      name: "parcels",
+      start: () => ({
+        presses: { parcel: nothing },
+        afterRequest: async ({ id }) => void heard.push(id),
+        afterFreeze: async () => void heard.push("freeze"),
+        untold: async () => [{ by: "red", words: ["parcel", "parcels"] }],
+      }),
+    });
+    const idle = defineFeature({ name: "idle" });
+    const running = startFeatures([parcels, idle], layers);
+    const origin = { kind: "typed", interaction: "1" } as const;
+    await running.contributed.requestMade({ id: "r-1", origin });
+    await running.afterFreeze();
+    expect(heard).toEqual(["r-1", "freeze"]);
+    expect(Object.keys(running.contributed.presses)).toEqual(["parcel"]);
+    expect(await running.untold()).toHaveLength(1);
+  });
+
+  it("is refused when another one has a button of the same name", () => {
+    const one = (name: string) =>
+      defineFeature({ name, start: () => ({ presses: { parcel: nothing } }) });
+    expect(() => startFeatures([one("a"), one("b")], layers)).toThrow("two features handle parcel");
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../../src/commands/index.ts";
+import { signOfService } from "../../../src/compute/compute.ts";
+import type { Past } from "../../../src/features/outages/outages.ts";
+import { renderRecap, retype } from "../../../src/features/outages/render-recap.ts";
+import { signOfSlack } from "../../../src/slack/web.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { shownText } from "../../commands/shown-text.ts";
+import { vmTarget, called, storedIn, stageOf } from "../../requests/asking.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
+import type { Stage } from "../../../src/requests/journal/stage.ts";
+
+const changes = commands.filter(isChange);
+const since = Date.UTC(2026, 10, 21, 2, 10);
+const outage: Past = {
+  id: `slack-${since}`,
+  part: "slack",
+  since,
+  until: since + 31 * 60_000,
+};
+const sent = called({ sentAt: since + 55_000 });
+
+function request(name: string, stage: Stage): StoredRequest {
+  return storedIn(stage, {
+    record: {
+      id: `r-${name}`,
+      command: "vm restart",
+      input: { vms: [`vm-payments-${name}`] },
+      target: vmTarget(name),
+      requester: { id: "U0OLIVIA", teamId: "T0", name: "olivia" },
+      channelId: "C01OPS",
+      origin: { kind: "typed", interaction: "1.1" },
+      policyVersion: "v1",
+      createdAt: since,
+      runsUntil: since + 600_000,
+    },
+    changedAt: since + 60_000,
+  });
+}
+
+const shown = (...args: Parameters<typeof renderRecap>) => {
+  const recap = renderRecap(...args);
+  if (!recap) throw new Error("nothing to tell");
+  return shownText(recap).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
+};
+
+describe("a recap", () => {
+  it("names what ran without approval and what was restored among many others, with who approved it", () => {
+    const restored = (name: string, some: Partial<StoredRequest["record"]>): StoredRequest => {
+      const one = request(name, stageOf("done", sent));
+      const record = { ...one.record, command: "vm restore", input: { snapshot: "s-1" }, ...some };
+      return { ...one, record };
+    };
+    const approval = {
+      required: 1,
+      expiresAt: since + 900_000,
+      digest: "d",
+      why: "the rule",
+      evidence: [],
+    };
+    const vote = { voterId: "U0AMIR", name: "amir", vote: "approve" as const, at: since };
+    const all = [
+      ...Array.from({ length: 30 }, (_, n) => request(`x${n}`, stageOf("failed", sent))),
+      restored("db-1", { breakGlass: true }),
+      { ...restored("db-2", { approval }), votes: [vote as never] },
+    ];
+    const said = shown(outage, all, [], changes);
+    expect(said).toMatch(/✅ Restored `db-1` from s-1 .* · 🚨 break-glass by olivia · `r-db-1`/);
+    expect(said).toMatch(/✅ Restored `db-2` from s-1 .* · Approved by amir\. · `r-db-2`/);
+    expect(said).toContain("… and 17 more");
+  });
+
+  it("counts first what ran, and lists first what needs somebody", () => {
+    const all = [
+      request("a", stageOf("done", sent)),
+      request("b", stageOf("expired", { why: "it could not begin in time" })),
+      request("c", stageOf("unknown", sent)),
+      request("d", stageOf("denied")),
+      request("e", stageOf("authorized", { why: "the service can't be reached" })),
+      request("f", stageOf("draft")),
+      request("g", stageOf("failed", sent)),
+    ];
+    const refused = [
+      {
+        id: "1",
+        channelId: "C",
+        userId: "U0A",
+        teamId: "T",
+        words: "/vm stop `x` <!here>",
+        name: "amir",
+      },
+      { id: "2", channelId: "C", userId: "U0B", teamId: "T" },
+    ];
+    expect(shown(outage, all, refused, changes).split("\n")).toEqual([
+      "*Slack was unavailable* 02:10:00 UTC–02:41:00 UTC (31 min). Meanwhile: 1 request ran, 1 failed, 4 did not, 1 outcome unknown, 1 still in progress, 1 still waiting for approval.",
+      "❓ Restart of `c`: outcome unknown. Check the target, then record what happened on its message · `r-c`",
+      expect.stringMatching(/^❌ Restart of `g` failed: the compute service reports/),
+      "❌ Restart of `b` expired before it started: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
+      expect.stringMatching(/^❌ Restart of `d` was denied.* · `r-d`$/),
+      "❌ `/vm stop ˋxˋ &lt;!here&gt;` from amir was refused: nothing was done.",
+      "❌ A button or form from `U0B` was refused: nothing was done.",
+      "⏳ Restart of `e` is still in progress: the service can't be reached · `r-e`",
+      "⏳ Restart of `f` waits for approval · `r-f`",
+      expect.stringMatching(/^✅ Restarted `a`.* · `r-a`$/),
+    ]);
+  });
+
+  it("shows fifteen lines and counts the rest; the counts at the top are of all", () => {
+    const text = shown(
+      outage,
+      Array.from({ length: 40 }, (_, n) => request(`vm-${n}`, stageOf("done", sent))),
+      [],
+      changes,
+    );
+    expect(text).toContain("Meanwhile: 40 requests ran.");
+    expect(text.match(/✅/g)).toHaveLength(15);
+    expect(text).toContain("… and 25 more");
+  });
+
+  it("is none where nothing happened", () => {
+    expect(renderRecap(outage, [], [], changes)).toBeUndefined();
+  });
+});
+
+describe("words to type again", () => {
+  it("name the target and every argument, quoted where they must be", () => {
+    const resize = changes.find(({ name }) => name === "vm resize");
+    const snapshot = changes.find(({ name }) => name === "vm snapshot");
+    if (!resize || !snapshot) throw new Error("commands are missing");
+    const target = vmTarget("web-1");
+    expect(retype(resize, { target, input: { vm: target.id, cpu: 4, memory: 16 } })).toBe(
+      "/vm resize payments/web-1 --cpu 4 --memory 16",
+    );
+    expect(retype(snapshot, { target, input: { vm: target.id, name: "before the move" } })).toBe(
+      '/vm snapshot payments/web-1 "before the move"',
+    );
+  });
+});
+
+describe("the signs of an outage", () => {
+  it("are messages that Slack doesn't take: a look-up that works proves nothing", () => {
+    expect(signOfSlack("chat.postMessage", "lost")).toBe("silence");
+    expect(signOfSlack("chat.update", "unreachable")).toBe("silence");
+    expect(signOfSlack("chat.postMessage", "limited")).toBe("answer");
+    expect(signOfSlack("chat.postMessage", "refused")).toBe("answer");
+    expect(signOfSlack("conversations.replies", "lost")).toBe("silence");
+    expect(signOfSlack("conversations.open", "lost")).toBe("silence");
+    expect(signOfSlack("conversations.replies", "ok")).toBeUndefined();
+    expect(signOfSlack("users.info", "lost")).toBeUndefined();
+  });
+
+  it("are no answer from the service at all, or a control read that fails: one broken record is no outage", () => {
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "status")).toBeUndefined();
+    expect(signOfService("GET /v1/projects", "unreachable", "status")).toBe("silence");
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "connect")).toBe("silence");
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "aborted")).toBeUndefined();
+    expect(signOfService("POST /v1/vms/{vm_id}/restart", "unclear", "timeout")).toBeUndefined();
+    expect(signOfService("GET /v1/vms/{vm_id}", "not-found", "status")).toBe("answer");
+    expect(signOfService("GET /v1/vms/{vm_id}", undefined, undefined)).toBe("answer");
+  });
+});

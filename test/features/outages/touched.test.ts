@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { touchedBy } from "../../../src/features/outages/post-recaps.ts";
+import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { interaction, restartOf, vmTarget, stageOf } from "../../requests/asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
+import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
+
+/** Resolves once Redis' clock has moved on, so that what comes next is later. */
+async function later(store: ReturnType<typeof createJournal>): Promise<number> {
+  const before = await store.now();
+  await expect.poll(() => store.now(), { interval: 1 }).toBeGreaterThan(before + 1);
+  return store.now();
+}
+
+describe("requests that an outage touched", () => {
+  it("were asked for in it, moved in it, or were under way when it began", async () => {
+    await using here = await testRedis();
+    const store = createJournal(here.redis, here.key);
+    const plain = (name: string) => {
+      const { approval: _none, ...submission } = restartOf(vmTarget(name));
+      return interaction(store, submission);
+    };
+    const cancel = async (request: RequestIn<"draft" | "authorized">) =>
+      store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
+
+    const endedBefore = await plain("ended-before");
+    const underWay = await plain("under-way");
+    await interaction(store, restartOf(vmTarget("waits-for-approval")));
+    const endedInIt = await interaction(store, restartOf(vmTarget("ended-in-it")));
+    await cancel(endedBefore);
+    const since = await later(store);
+    await later(store);
+    await plain("asked-in-it");
+    await cancel(endedInIt);
+    const until = await later(store);
+    await later(store);
+    await plain("asked-after");
+    await cancel(underWay);
+
+    const ids = await touchedBy({ id: "slack-1", part: "slack", since, until }, store);
+    const touched = (await store.getMany(ids)).map(({ record }) => record.target.name);
+    expect(touched.toSorted()).toEqual(["asked-in-it", "ended-in-it", "under-way"]);
+  });
+});

@@ -1,0 +1,51 @@
+import { hash } from "node:crypto";
+import type { ProposalState } from "../../../src/features/proposals/propose.ts";
+import { testPolicy, type TestWorld } from "../../support/start-world.ts";
+
+/** What a deploy job of these tests is known by; not a secret of anyone. */
+export const tokens = ["fake-token-one", "fake-token-two"] as const;
+const hashes = tokens.map((token) => `"sha256:${hash("sha256", token)}"`).join(", ");
+
+export const apiEnv = { API_PORT: "0" };
+
+/** What the job may do, beside what people may. */
+export const deployPolicy = (more = "") => `${testPolicy}services:
+  deploy:
+    tokens: [${hashes}]
+    view: ["payments"]
+    propose:
+      - { operations: ["vm.snapshot", "vm.restore"], targets: ["payments/*"] }
+      - { operations: ["vm.restart"], targets: ["web-*"] }
+    channel: C01OPS
+${more}`;
+
+type Problem = { title: string; detail?: string; field?: string };
+interface Answer {
+  status: number;
+  headers: Headers;
+  body: ProposalState & Problem & { url?: string };
+}
+
+/** A program at the API: its own token, plain HTTP. */
+export function deployJob({ processes }: Pick<TestWorld, "processes">, token: string = tokens[0]) {
+  const url = () => `http://127.0.0.1:${processes.findLast((one) => one.apiPort)?.apiPort}`;
+  const authorization = `Bearer ${token}`;
+  const answered = async (response: Response): Promise<Answer> => ({
+    status: response.status,
+    headers: response.headers,
+    body: JSON.parse(await response.text()),
+  });
+  return {
+    url,
+    proposes: async (command: unknown, reason: unknown = "release 42", key?: string) =>
+      answered(
+        await fetch(`${url()}/v1/proposals`, {
+          method: "POST",
+          headers: { authorization, ...(key === undefined ? {} : { "idempotency-key": key }) },
+          body: JSON.stringify({ command, reason }),
+        }),
+      ),
+    asks: async (id: string, query = "") =>
+      answered(await fetch(`${url()}/v1/requests/${id}${query}`, { headers: { authorization } })),
+  };
+}

@@ -1,0 +1,327 @@
+import { writeFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { snapshot } from "../../../src/commands/vm/snapshot.ts";
+import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
+import { hears } from "../../stories/words.ts";
+import { auditOf, snapshotIdOf } from "../../requests/asking.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { vmTarget } from "../../requests/asking.ts";
+import { policyOf } from "../../policy/sample.ts";
+import { channelNamed } from "../alerts/sending.ts";
+import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
+
+const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
+
+const cards = (world: TestWorld) =>
+  world.vera.seesChannel("ops").messages.filter((one) => JSON.stringify(one).includes("proposes"));
+
+describe("a service at the API", () => {
+  it("is let in by either of its tokens; anything else is 401 without a why, and nothing is counted or posted", async () => {
+    await using world = await startApi();
+    const call = (authorization?: string) =>
+      fetch(`${deployJob(world).url()}/v1/proposals`, {
+        method: "POST",
+        headers: authorization === undefined ? {} : { authorization },
+        body: JSON.stringify({ command: "vm snapshot db-1", reason: "release 42" }),
+      });
+    const said = new Set<string>();
+    const wrong = ["Bearer fake-token-three", `Basic ${tokens[0]}`, `Bearer ${tokens.join(" ")}`];
+    for (const authorization of [undefined, "", "Bearer ", ...wrong]) {
+      const answer = await call(authorization);
+      expect(answer.status).toBe(401);
+      said.add(await answer.text());
+    }
+    expect([...said].map((text) => JSON.parse(text))).toEqual([
+      { type: "about:blank", title: "Unauthorized", status: 401 },
+    ]);
+    for (const token of tokens) expect((await call(`Bearer ${token}`)).status).toBe(202);
+    await expect.poll(() => cards(world).length).toBe(2);
+    const { asks } = deployJob(world, "fake-token-three");
+    expect((await asks("p-anything")).status).toBe(401);
+    expect(world.lines.join("")).not.toContain("fake-token");
+  });
+
+  it("gets the same proposal for the same key, however often and at once; other words are refused", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    const sent = ["one", "two", "three"].map(() =>
+      job.proposes("vm snapshot db-1 nightly", "release 42", "run-7"),
+    );
+    const all = await Promise.all(sent);
+    expect(new Set(all.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
+    for (const [command, reason] of [
+      ["vm snapshot db-1 other", "release 42"],
+      ["vm snapshot db-1 nightly", "release 43"],
+    ])
+      expect(await job.proposes(command, reason, "run-7")).toMatchObject({
+        status: 422,
+        body: { field: "Idempotency-Key" },
+      });
+    const other = await job.proposes("vm snapshot db-1 nightly", "release 42", "run-8");
+    expect(other.body.id).not.toBe(all[0]?.body.id);
+    await expect.poll(() => cards(world).length).toBe(2);
+  });
+
+  it.each<[what: string, body: unknown, status: number, said: object]>([
+    ["a read", ["vm list"], 422, { title: "/vm list can't be proposed like this." }],
+    ["what administers", ["gatehouse thaw"], 422, { field: "command" }],
+    ["break-glass", ['vm restart web-2 --break-glass "now"'], 422, { field: "command" }],
+    [
+      "a command that isn't listed",
+      ["vm stop web-2"],
+      403,
+      { title: "deploy may not propose /vm stop." },
+    ],
+    [
+      "a target that isn't listed",
+      ["vm restart db-1"],
+      403,
+      { title: "deploy may not propose /vm restart on db-1." },
+    ],
+    ["several VMs", ["vm snapshot web-*"], 422, { title: "A proposal is for one VM." }],
+    ["no command", ["make it work"], 422, { field: "command" }],
+    ["nothing", [""], 422, { title: "`command` must not be empty." }],
+    ["a list for a command", [["vm snapshot db-1"]], 422, { title: "`command` must be text." }],
+    ["no reason", ["vm snapshot db-1", " "], 422, { title: "`reason` must not be empty." }],
+    ["a long reason", ["vm snapshot db-1", "x".repeat(301)], 422, { field: "reason" }],
+    ["a key of two words", ["vm snapshot db-1", "why", "a b"], 422, { field: "Idempotency-Key" }],
+  ])("may not propose %s", async (_what, body, status, said) => {
+    await using world = await startApi();
+    const [command, reason, key] = body as [string, string?, string?];
+    expect(await deployJob(world).proposes(command, reason, key)).toMatchObject({
+      status,
+      body: said,
+    });
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+
+  it("is noted in the audit trail where gatehouse.yml doesn't let it propose something, as a person is", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    expect((await job.proposes("vm stop web-1")).status).toBe(403);
+    expect((await job.proposes("vm restart db-1")).status).toBe(403);
+    const by = { what: "refusal", who: "services.deploy", rule: "services.deploy.propose" };
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "refusal",
+    );
+    expect(noted).toEqual([
+      expect.objectContaining({ ...by, command: "vm stop", targets: [] }),
+      expect.objectContaining({ ...by, command: "vm restart", targets: ["vm-payments-db-1"] }),
+    ]);
+  });
+
+  it("may have nothing restored from a snapshot that it doesn't see: that is like one that nobody took", async () => {
+    await using world = await startApi();
+    await world.olivia.types("ops", "/vm snapshot gpu-1 theirs");
+    const hidden = snapshotIdOf(await world.ended("vm snapshot"));
+    const job = deployJob(world);
+    const about = async (words: string) => {
+      const { status, body } = await job.proposes(`vm restore db-1 ${words}`);
+      return JSON.stringify([status, body]).replaceAll(words, "X");
+    };
+    const unknown = await about("snap-0000000000");
+    expect(unknown).toMatch(/^\[422,.*knows no snapshot X of a VM that you can see.*"command"/);
+    for (const one of [hidden, "theirs"]) expect(await about(one)).toBe(unknown);
+    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+  });
+
+  it("is told of a VM that it doesn't see what it is told of one that nobody has", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    const about = async (vm: string) => {
+      const { status, body } = await job.proposes(`vm snapshot ${vm}`);
+      return JSON.stringify([status, body]).replaceAll(vm, "X");
+    };
+    const unknown = await about("nobody-1");
+    expect(unknown).toMatch(/^\[422,.*There is no VM called X.*"field":"command"/);
+    // `vault-1` is of another project; its ID says no more than its name
+    for (const hidden of ["vault-1", "vm-vault-vault-1", "vault/vault-1"])
+      expect(await about(hidden)).toBe(unknown);
+  });
+
+  it("is told nothing of proposals of other services, nor of requests that aren't made of its own", async () => {
+    const hash = "0".repeat(64);
+    await using world = await startApi(`  other:
+    tokens: ["sha256:${hash}"]
+    propose: [{ operations: ["vm.*"] }]
+    channel: C01OPS
+`);
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    await world.olivia.types("ops", "/vm restart web-2");
+    const { record } = await world.ended("vm restart");
+    const raw = await world.client.hget(world.key("proposal", body.id), "record");
+    await world.client.hset(
+      world.key("proposal", body.id),
+      "record",
+      String(raw).replace('"service":"deploy"', '"service":"other"'),
+    );
+    for (const id of [body.id, record.id, "p-unknown", "%00", "p-"])
+      expect(await job.asks(id)).toMatchObject({
+        status: 404,
+        body: { title: "There is no such request." },
+      });
+  });
+
+  it("is stopped by its limits, and told the way out; what it has open still counts after its minute", async () => {
+    await using world = await startApi("    limits: { requestsPerMinute: 6, openProposals: 2 }\n");
+    const job = deployJob(world);
+    const [first] = [
+      await job.proposes("vm snapshot db-1 a"),
+      await job.proposes("vm snapshot db-1 b"),
+    ];
+    expect(await job.proposes("vm snapshot db-1 c")).toMatchObject({
+      status: 429,
+      body: {
+        title: "2 of your proposals are open, which is the limit.",
+        detail: expect.stringContaining("Wait until one is run or dismissed"),
+      },
+    });
+    await hears(world.ada, "audit", /services\.deploy is at its limit of 2 open proposals/);
+    const card = await hears(world.olivia, "ops", new RegExp(first.body.id));
+    await world.olivia.presses("Run", { in: card.ts });
+    await world.ended("vm snapshot");
+    await hears(world.olivia, "ops", /Run by olivia/);
+    expect((await job.proposes("vm snapshot db-1 c")).status).toBe(202);
+    await job.asks(first.body.id);
+    await job.asks(first.body.id);
+    const over = await job.asks(first.body.id);
+    expect(over.status).toBe(429);
+    expect(Number(over.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  it("has no more open than its limit, though it proposes them all at once, at two gateways", async () => {
+    await using world = await startApi("    limits: { requestsPerMinute: 90, openProposals: 2 }\n");
+    await world.startProcess("gateway");
+    const jobs = world.processes.map((one) => deployJob({ processes: [one] }));
+    expect(new Set(jobs.map(({ url }) => url())).size).toBe(2);
+    const names = Array.from({ length: 15 }, (_, n) => `vm snapshot db-1 n${n}`);
+    const all = await Promise.all(
+      names.flatMap((command) => jobs.map((job) => job.proposes(command))),
+    );
+    const counted = (of: number) => all.filter(({ status }) => status === of).length;
+    expect([counted(202), counted(429)]).toEqual([2, 28]);
+    expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(2);
+  });
+
+  it("has its words shown harmlessly: no mention, no link, no marks that reorder", async () => {
+    await using world = await startApi();
+    const reason = "<!channel> <https://evil.example|click> \u202eevil @here *bold*";
+    await deployJob(world).proposes("vm snapshot db-1", reason);
+    await hears(world.vera, "ops", /deploy proposes/);
+    const shown = JSON.stringify(cards(world));
+    expect(shown).toContain("click");
+    for (const mark of ["<!channel>", "<https", "\u202e", "@here", "*bold*"])
+      expect(shown).not.toContain(mark);
+  });
+
+  it("is answered at once where the state isn't what it knows, and after the time it waits where it is", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    const took = async (query: string) => {
+      const from = performance.now();
+      expect((await job.asks(body.id, query)).body.state).toBe("open");
+      return performance.now() - from;
+    };
+    expect(await took("?wait=30&after=draft")).toBeLessThan(5_000);
+    expect(await took("")).toBeLessThan(5_000);
+    expect(await took("?wait=many")).toBeLessThan(5_000);
+    expect(await took("?wait=1&after=open")).toBeGreaterThan(900);
+  });
+
+  it("finds nothing of its words in the log where they are refused, only the field", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    const all = ["vm snapsot secret-two", "secret-three", "vm snapshot secret-four"];
+    const told = ["vm snapshot db-1 x secret-five", "vm restart secret-six"];
+    for (const words of [...all, ...told]) expect((await job.proposes(words)).status).toBe(422);
+    const headers = { authorization: `Bearer ${tokens[0]}` };
+    for (const path of ["vms/secret-seven", "vms?project=secret-eight"])
+      expect((await fetch(`${job.url()}/v1/${path}`, { headers })).status, path).toBeGreaterThan(
+        400,
+      );
+    const refused = world.lines.filter((line) => line.includes("api.refused"));
+    expect(refused).toHaveLength(7);
+    expect(refused.filter((line) => line.includes('"field":"command"'))).toHaveLength(5);
+    expect(refused.join("")).not.toMatch(/secret|snapsot/);
+  });
+
+  it("is told nothing any more once gatehouse.yml doesn't name it, not even at the end of a wait", async () => {
+    await using world = await startApi();
+    const job = deployJob(world);
+    const { body } = await job.proposes("vm snapshot db-1");
+    const waiting = job.asks(body.id, "?wait=3&after=open");
+    await hears(world.olivia, "ops", /deploy proposes/);
+    await writeFile(
+      world.env["GATEHOUSE_CONFIG"] ?? "",
+      deployPolicy().split("services:")[0] ?? "",
+    );
+    await world.processes[0]?.reload();
+    expect((await waiting).status).toBe(401);
+  });
+
+  it("is posted in no channel of others while its team's own is closed", async () => {
+    await using world = await startApi(`teams:
+  pay:
+    projects: ["payments"]
+    operate: ["S01ONCALL"]
+    channel: C01OPS
+`);
+    for (const channel of world.slack.workspace.channels.values())
+      if (channel.name === "ops") channel.archived = true;
+    await deployJob(world).proposes("vm snapshot db-1");
+    await hears(world.ada, "audit", /deploy proposes/);
+    expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("db-1");
+  });
+
+  it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {
+    await using world = await startApi(`teams:
+  pay:
+    projects: ["payments"]
+    operate: ["S01ONCALL"]
+    channel: C02STATUS
+`);
+    await deployJob(world).proposes("vm snapshot db-1");
+    await hears(world.olivia, "status", /deploy proposes/);
+    expect(JSON.stringify(world.olivia.seesChannel("ops").messages)).not.toContain("db-1");
+  });
+
+  it("is told where alerts are while its channel is closed, and can be run there", async () => {
+    await using world = await startApi();
+    channelNamed(world, "ops").archived = true;
+    await deployJob(world).proposes("vm snapshot db-1");
+    const card = await hears(world.olivia, "status", /deploy proposes/);
+    await world.olivia.presses("Run", { in: card.ts });
+    expect((await world.ended("vm snapshot")).state).toBe("done");
+  });
+
+  it("waits for its channel where there is no other, and status says so meanwhile", async () => {
+    const alone = deployPolicy().replace(/(alerts|audit): .*\n/g, "");
+    await using world = await startWorld({ policy: alone, env: apiEnv });
+    channelNamed(world, "ops").archived = true;
+    const { body } = await deployJob(world).proposes("vm snapshot db-1");
+    await expect
+      .poll(() => world.lines.some((line) => line.includes("is_archived")), { timeout: 10_000 })
+      .toBe(true);
+    await world.client.hset(world.key("proposal", body.id), "createdAt", 0);
+    await world.ada.types("status", "/gatehouse status");
+    await hears(world.ada, "status", /1 proposal of services\.deploy can be shown in no channel/);
+    channelNamed(world, "ops").archived = false;
+    await hears(world.olivia, "ops", /deploy proposes/, 20_000);
+  });
+});
+
+describe("a person's own proposal", () => {
+  it("is decided by that person alone, until it expires", () => {
+    const by = { person: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" } };
+    const record = { by, target: vmTarget("db-1"), expiresAt: 1_000 };
+    const stored = { record, state: "open", changedAt: 0 } as StoredProposal;
+    const policy = policyOf("{}");
+    const refused = (personId: string, now: number) =>
+      proposalRefusal(stored, snapshot, { personId, policy, now });
+    expect(refused("U0OLIVIA", 999)).toBeUndefined();
+    expect(refused("U0ADA", 999)).toMatch(/in someone else's name/);
+    expect(refused("U0OLIVIA", 1_000)).toBe("This proposal has expired. Nothing was done.");
+  });
+});

@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import { createTelemetry } from "../../src/log/telemetry.ts";
+import { md, sentence } from "../../src/messages/message.ts";
+import { createJournal } from "../../src/requests/journal/journal.ts";
+import { createNotices } from "../../src/slack/deliver/deliver.ts";
+import { createMeasure } from "../../src/operate/measure.ts";
+import {
+  claimedBy,
+  interaction,
+  restartOf,
+  vmTarget,
+  movedBy,
+  stageOf,
+} from "../requests/asking.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+const minuteMs = 60_000;
+const nothingRead = {
+  refreshedAt: undefined,
+  version: 0,
+  stale: true,
+  vms: 0,
+  projects: 0,
+  unread: [],
+};
+
+it("counts what is open by state, with the age of the oldest, what is owed, and what isn't sealed", async () => {
+  await using at = await testRedis();
+  const { redis, key } = at;
+  const store = createJournal(redis, key);
+  const telemetry = createTelemetry();
+  const requests = { queue: "requests", waiting: 2, active: 1, delayed: 0 };
+  const queues = { depths: async () => [{ ...requests, oldestAt: Date.now() - minuteMs }] };
+  const inventory = { state: async () => nothingRead };
+  const { announce, source } = createNotices({ redis, key });
+  const sources = [{ outbox: store.outbox, owedSince: "changedAt" as const }, source];
+  const measure = createMeasure({ redis, key, store, queues, inventory, telemetry, sources });
+  async function figures(): Promise<Record<string, number>> {
+    await measure();
+    const { text } = await telemetry.render();
+    const samples = text.split("\n").filter((line) => line.startsWith("gatehouse_"));
+    return Object.fromEntries(
+      samples.map((line) => {
+        const [, name = "", value] = /^gatehouse_(\S+(?: \S+)*?) (\S+)$/.exec(line) ?? [];
+        return [name, Number(value)];
+      }),
+    );
+  }
+  const empty = await figures();
+  expect(empty).toMatchObject({
+    'open_requests{state="draft"}': 0,
+    'open_request_age_seconds{state="unknown"}': 0,
+    outbox_messages: 0,
+    outbox_age_seconds: 0,
+    audit_records_total: 0,
+    audit_head_age_seconds: 0,
+    audit_unsealed_age_seconds: 0,
+    frozen: 0,
+    'queue_jobs{queue="requests",state="waiting"}': 2,
+  });
+  expect(empty['queue_age_seconds{queue="requests"}']).toBeGreaterThanOrEqual(60);
+
+  const old = await interaction(store, restartOf(vmTarget("web-1")));
+  await interaction(store, restartOf(vmTarget("web-2")));
+  const { approval: _none, ...plain } = restartOf(vmTarget("db-1"));
+  const lost = await interaction(store, plain);
+  const requestKey = (id: string) => key("request", id);
+  const now = await store.now();
+  await redis.hset(requestKey(old.record.id), "createdAt", now - 5 * minuteMs);
+  const sending = await claimedBy("w-1", lost, store);
+  const unclear = await movedBy(
+    store.move(sending, { to: { ...sending.stage, state: "unclear" }, why: "no answer" }),
+  );
+  // A reminder is a move that leaves the time since when it is unknown
+  const unknown = stageOf("unknown", {
+    ...unclear.stage,
+    state: "unknown",
+    since: now - 10 * minuteMs,
+  });
+  await store.move(unclear, { to: unknown, why: "still unknown" });
+  await store.freeze({ by: "Gatehouse", reason: "a test" });
+  await announce({ id: "n-1", channelId: "C01OPS", message: sentence(md`Something happened.`) });
+  await redis.hset(key("notice", "n-1"), "at", now - 2 * minuteMs);
+  const seal = ["id", `${now - minuteMs}-0`, "at", now - minuteMs, "payload", "x", "hash", "y"];
+  await redis.xadd(key("audit", "seals"), "7-0", ...seal);
+
+  const full = await figures();
+  expect(full).toMatchObject({
+    'open_requests{state="draft"}': 2,
+    'open_requests{state="unknown"}': 1,
+    'open_requests{state="uncounted"}': 0,
+    outbox_messages: 4,
+    audit_records_total: 7,
+    frozen: 1,
+  });
+  const between = (name: string, least: number) => {
+    expect(full[name], name).toBeGreaterThanOrEqual(least);
+    expect(full[name], name).toBeLessThan(least + 30);
+  };
+  between('open_request_age_seconds{state="draft"}', 300);
+  between('open_request_age_seconds{state="unknown"}', 600);
+  between("outbox_age_seconds", 120);
+  between("audit_head_age_seconds", 60);
+  between("audit_unsealed_age_seconds", 0);
+  expect(full["audit_unsealed_age_seconds"]).toBeGreaterThan(0);
+});

@@ -1,0 +1,166 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { silentLog } from "../../src/log/log.ts";
+import { createTelemetry } from "../../src/log/telemetry.ts";
+import { type HealthOptions, startHealth } from "../../src/operate/health.ts";
+
+async function server(options: Partial<HealthOptions> = {}) {
+  const telemetry = createTelemetry();
+  const health = await startHealth({
+    port: 0,
+    host: "127.0.0.1",
+    log: silentLog(),
+    figures: telemetry.render,
+    alive: () => undefined,
+    ready: async () => undefined,
+    ...options,
+  });
+  const get = async (path: string, method = "GET") => {
+    const response = await fetch(`http://127.0.0.1:${health.port}${path}`, { method });
+    return {
+      status: response.status,
+      text: await response.text(),
+      type: response.headers.get("content-type"),
+    };
+  };
+  return { get, telemetry, port: health.port, [Symbol.asyncDispose]: () => health.close() };
+}
+
+describe("/healthz", () => {
+  it("says whether this process should live on", async () => {
+    let problem: string | undefined;
+    await using web = await server({ alive: () => problem });
+    expect(await web.get("/healthz")).toMatchObject({ status: 200, text: '{"ok":true}\n' });
+    problem = "the queue stands still";
+    expect(await web.get("/healthz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining(problem),
+    });
+  });
+});
+
+describe("/readyz", () => {
+  it("is 503 with the reason while something is missing", async () => {
+    await using web = await server({ ready: async () => "Redis does not answer" });
+    expect(await web.get("/readyz")).toMatchObject({
+      status: 503,
+      text: '{"ok":false,"problem":"Redis does not answer"}\n',
+      type: "application/json; charset=utf-8",
+    });
+  });
+
+  it("is a no when the check itself fails", async () => {
+    await using web = await server({ ready: () => Promise.reject(new Error("boom")) });
+    expect(await web.get("/readyz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("boom"),
+    });
+  });
+
+  it("checks once for 200 probes at once, and again for the next", async () => {
+    let checks = 0;
+    await using web = await server({
+      ready: async () => {
+        checks += 1;
+        await new Promise(setImmediate);
+        return undefined;
+      },
+    });
+    const socket = connect(web.port, "127.0.0.1");
+    let said = "";
+    socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    socket.write("GET /readyz HTTP/1.1\r\nhost: here\r\n\r\n".repeat(200));
+    await expect.poll(() => said.split("HTTP/1.1 200 OK").length - 1).toBe(200);
+    socket.destroy();
+    expect(checks).toBeLessThan(5);
+    const before = checks;
+    await web.get("/readyz");
+    expect(checks).toBe(before + 1);
+  });
+
+  it("is a no after two seconds when the check hangs", async () => {
+    await using web = await server({ ready: () => new Promise(() => {}) });
+    const began = performance.now();
+    expect(await web.get("/readyz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("longer than 2 s"),
+    });
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+describe("/metrics", () => {
+  it("is Prometheus text of this world alone", async () => {
+    await using web = await server();
+    await using other = await server();
+    web.telemetry.acked.observe({ command: "vm restart" }, 0.004);
+    web.telemetry.computeCalls.inc({ endpoint: "GET /v1/vms/{vm_id}", outcome: "ok" });
+    web.telemetry.shared.frozen.set(1);
+    expect((await web.get("/metrics")).text).not.toContain("gatehouse_frozen");
+    web.telemetry.knowShared(true);
+    const page = await web.get("/metrics");
+    expect(page.type).toContain("text/plain");
+    expect(page.text).toContain('gatehouse_ack_seconds_bucket{le="0.005",command="vm restart"} 1');
+    expect(page.text).toContain(
+      'gatehouse_compute_calls_total{endpoint="GET /v1/vms/{vm_id}",outcome="ok"} 1',
+    );
+    expect(page.text).toContain("gatehouse_frozen 1");
+    expect(page.text).toContain("process_cpu_seconds_total");
+    expect((await other.get("/metrics")).text).not.toContain("vm restart");
+  });
+});
+
+describe("the web server", () => {
+  it("answers 404 elsewhere and 405 to other methods", async () => {
+    await using web = await server();
+    expect(await web.get("/")).toMatchObject({ status: 404 });
+    expect(await web.get("/healthz", "POST")).toMatchObject({ status: 405 });
+    expect(await web.get("/healthz?x=1", "HEAD")).toMatchObject({ status: 200, text: "" });
+  });
+
+  it("says that its port is taken instead of starting", async () => {
+    await using web = await server();
+    await expect(server({ port: web.port })).rejects.toThrow(
+      "PORT: the port can't be opened: another process has it",
+    );
+  });
+
+  it("closes within a second or so although somebody keeps a connection open", async () => {
+    const web = await server();
+    const socket = connect(web.port, "127.0.0.1");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    socket.write("GET /healthz HTTP/1.1\r\n");
+    const began = performance.now();
+    await web[Symbol.asyncDispose]();
+    expect(performance.now() - began).toBeLessThan(4_000);
+    socket.destroy();
+  });
+});
+
+describe("connections", () => {
+  const open = async (port: number) => {
+    const socket = connect(port, "127.0.0.1");
+    let said = "";
+    socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    socket.on("error", () => undefined);
+    await once(socket, "connect").catch(() => undefined);
+    return {
+      socket,
+      ask: () => void socket.write("GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n"),
+      answers: () => said.split("HTTP/1.1 200 OK").length - 1,
+    };
+  };
+
+  it("of 600 callers at once are all served, however late in the crowd each asks", async () => {
+    await using web = await server();
+    const all = await Promise.all(Array.from({ length: 600 }, () => open(web.port)));
+    for (const { ask } of all) ask();
+    await expect.poll(() => all.filter(({ answers }) => answers() === 1).length).toBe(600);
+    // And once more, on the connections that they have
+    for (const { ask } of all) ask();
+    await expect.poll(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
+    for (const { socket } of all) socket.destroy();
+  });
+});
