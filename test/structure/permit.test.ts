@@ -28,7 +28,7 @@ const askers: Readonly<Record<string, string>> = {
   "src/requests/perform/gate.ts": "right before the claim",
   "src/slack/conversation/without-redis.ts": "nothing can be recorded then",
   "src/commands/gatehouse/can-i.ts": "only answers",
-  "src/start/policy-cli.ts": "only answers, in a terminal",
+  "src/cli/policy.ts": "only answers, in a terminal",
   "src/slack/conversation/press-rollout.ts": "names those that need approval",
   "scripts/rights-table.ts": "derives docs/rights.md",
 };
