@@ -121,13 +121,15 @@ export async function press(act: Act<Press>): Promise<void> {
     const command = commandNamed(what, act.gateway);
     return runNamed({ command, input: value }, act);
   }
-  const all = { ...act.gateway.contributed.presses, ...presses };
-  const handle = [action, kind]
-    .filter((name) => Object.hasOwn(all, name))
-    .map((name) => all[name])[0];
+  const { presses: added } = act.gateway.contributed;
+  const handle = own(presses, action) ?? own(added, action) ?? own(added, kind);
   if (!handle) throw outdated();
   await handle(act, value);
 }
+
+/** Names come from outside: `constructor` is none. */
+const own = (table: Contributions["presses"], name: string): PressHandler | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** Runs the command again and shows its answer to the whole channel. */
 async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
