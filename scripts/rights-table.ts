@@ -1,7 +1,7 @@
 import { emptyPolicy, type Policy, type Team } from "../src/config/policy-file.ts";
 import { targetArgument, type Command, isChange, type Target } from "../src/registry/define.ts";
 import type { Person } from "../src/registry/invocation.ts";
-import { refusal } from "../src/policy/refusal.ts";
+import { askAndPermit } from "../src/policy/permit.ts";
 
 const ourTeamId = "T0";
 const itsChannel = "C0ITS";
@@ -49,17 +49,10 @@ export function mayWith(
   };
   const target = targetOf(command);
   const targets = target ? [target] : [];
-  return (
-    refusal({
-      policy,
-      person: someone,
-      ourTeamId,
-      command,
-      targets,
-      channelId: place === "access" ? "C0" : itsChannel,
-      vmNames: [],
-    }) === undefined
-  );
+  const channelId = place === "access" ? "C0" : itsChannel;
+  const question = { person: someone, command, channelId };
+  const about = { targets, vmNames: [] };
+  return askAndPermit(question, about, { policy, ourTeamId }).permit !== undefined;
 }
 
 function targetInTeam(command: Command): Target | undefined {

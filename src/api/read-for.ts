@@ -1,6 +1,6 @@
 import { plainTextOf } from "../charts/in-words.ts";
 import type { Log } from "../log/log.ts";
-import { mayRun } from "../policy/refusal.ts";
+import { mayRun, serviceMayAsk } from "../policy/permit.ts";
 import type { ReadCommand } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { checkInput } from "../registry/parse.ts";
@@ -28,7 +28,7 @@ export function readsOf(
       return false;
     if (!caller) return true;
     if ("service" in caller) return command.data !== undefined && caller.rule.view.length > 0;
-    return mayRun({ policy, ourTeamId, person: caller.person, command });
+    return mayRun({ person: caller.person, command }, { policy, ourTeamId });
   });
 }
 
@@ -42,8 +42,11 @@ export async function readFor(
   const seen = seenFrom(caller, gatewayNow());
   const gateway = { ...seen, inventory: seen.inventory.forPrograms() };
   const person = asPerson(caller);
-  if ("person" in caller)
-    await authorize({ command, input, targets: [], person, channelId: "" }, gateway);
+  const asking =
+    "person" in caller
+      ? await authorize({ command, input, person, channelId: "" }, gateway)
+      : serviceMayAsk(person, caller.rule, command);
+  if (!asking) throw new ApiProblem(403, `${person.id} can't read /${command.name}.`);
   const known = programArguments(command).map(({ key }) => key);
   const unknown = Object.keys(input).find((key) => !known.includes(key));
   if (unknown !== undefined)
@@ -59,8 +62,8 @@ export async function readFor(
   const invocation = { command, args: checked.args };
   const act = { interaction: { channelId: "" }, gateway };
   return {
-    data: () => jsonAnswerOf(invocation, person, act),
-    text: async () => plainTextOf((await answerOf(invocation, person, act)).message),
+    data: () => jsonAnswerOf(invocation, asking, act),
+    text: async () => plainTextOf((await answerOf(invocation, asking, act)).message),
   };
 }
 

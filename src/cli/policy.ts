@@ -14,7 +14,7 @@ import { withJson } from "../api/schemas.ts";
 import { UserError, messageOf } from "../errors.ts";
 import { counted } from "../messages/message.ts";
 import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
-import { type VoteNeed, decide as decideAsked, mayNeedApproval } from "../policy/approval-rule.ts";
+import { type VoteNeed, mayNeedApproval } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import { mayPropose } from "../policy/service-rights.ts";
 import {
@@ -34,6 +34,7 @@ import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
 import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
 import { useProxies } from "../operate/use-proxies.ts";
+import { askAndPermit } from "../policy/permit.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and
@@ -230,8 +231,9 @@ function decide(asked: Question, file: PolicyFile) {
   const input = newName === undefined ? {} : { name: newName };
   if (who.startsWith("services.")) return decideForService(who, { command, targets, input }, file);
   const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
-  const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
-  const { refused: no, needed } = decideAsked(whole);
+  const question = { person, command, input, channelId };
+  const answer = askAndPermit(question, { targets, vmNames }, { policy, ourTeamId });
+  const { refused: no, permit } = answer;
   const unasked = { approvals: 0, votes: [] };
   if (no) {
     // Whoever reads the file may know what a person in Slack isn't told
@@ -241,7 +243,7 @@ function decide(asked: Question, file: PolicyFile) {
   }
   const by = allowedBy(asked, command, targets, file);
   if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
-  const { required, votes, why, index } = needed;
+  const { required, votes, why, index } = permit.approvals;
   // Where a rule names who votes, its reason has the line
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;

@@ -5,6 +5,7 @@ import type { Digests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
+import type { Asking, ServiceAsking } from "../policy/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -49,6 +50,8 @@ export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "cha
 
 /** What a read command answers from. */
 export interface ReadContext extends Surroundings {
+  /** The right by which names are looked up. */
+  asking: Asking | ServiceAsking;
   person: Person;
   /** Empty where there is no channel. */
   channelId: string;

@@ -1,5 +1,5 @@
 import type { KnownProject, KnownVm } from "../inventory/inventory.ts";
-import { protection } from "../policy/refusal.ts";
+import { isProtected } from "../policy/permit.ts";
 import { type Command, argumentsOf, isChange, targetArgument } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
@@ -32,7 +32,7 @@ export async function examplesHere({
         .values()
         .filter((vm) => (statuses?.includes(vm.status) ?? true) && isPlain(vm))
         .take(mostTried)
-        .find((vm) => !protection(policy, { command, targets: [targetOf(vm)] }));
+        .find((vm) => !isProtected({ command, targets: [targetOf(vm)] }, policy));
     // Those that run are known best; a restart of one in ERROR may be refused
     const vm = firstIn(wanted?.slice(0, 1)) ?? firstIn(wanted);
     return vm && nameOf(vm);
@@ -45,7 +45,7 @@ export async function examplesHere({
       const vmNames = vms
         .filter(({ projectId }) => projectId === project.id)
         .map(({ name }) => name);
-      return !protection(policy, { command, targets: [targetOf(project)], vmNames });
+      return !isProtected({ command, targets: [targetOf(project)], vmNames }, policy);
     };
     return full ?? projects.values().filter(isPlain).take(mostTried).find(suits)?.name;
   }

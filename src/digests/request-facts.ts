@@ -2,7 +2,8 @@ import { readAudit } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import { type StoredRequest, stateWords } from "../requests/journal/record.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import { stateWords, deciderOf, whyOf, isAlready } from "../requests/journal/stage.ts";
 import { isUnconfirmed } from "../requests/render/render-result.ts";
 import { batches } from "./batches.ts";
 import { undoneBy } from "../requests/journal/origin.ts";
@@ -58,7 +59,7 @@ export function requestsForDigest(
         if (some.length > 0 && some.every(({ record }) => record.createdAt < at - longestMs)) break;
       }
       const asked = ended.filter(
-        ({ record, progress }) => record.origin.kind !== "safety" && !progress.already,
+        ({ record, stage }) => record.origin.kind !== "safety" && !isAlready(stage),
       );
       return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
     },
@@ -104,7 +105,7 @@ function consoleOf(record: Readonly<Record<string, unknown>>) {
 }
 
 function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
-  const { record, state, changedAt, progress, votes } = request;
+  const { record, state, changedAt, stage, votes } = request;
   const { id, command, target, requester, createdAt, approval } = record;
   const known = commands.find(({ name }) => name === command);
   return {
@@ -121,9 +122,9 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
     state,
     stateWords: stateWords(state),
     createdAt,
-    changedAt: (state === "unknown" ? progress.unknownSince : undefined) ?? changedAt,
+    changedAt: stage.state === "unknown" ? stage.since : changedAt,
     isBreakGlass: record.breakGlass === true,
-    why: progress.why,
+    why: whyOf(stage),
     ...decisionsOf(request, known),
     approval: approval && {
       yes: votes.filter(({ vote }) => vote === "approve").length,
@@ -148,7 +149,7 @@ interface Decisions {
 }
 
 function decisionsOf(
-  { record, progress, votes }: StoredRequest,
+  { record, stage, votes }: StoredRequest,
   command: ChangeCommand | undefined,
 ): Decisions {
   return {
@@ -157,7 +158,7 @@ function decisionsOf(
     isUndo: undoneBy(record) !== undefined,
     approvedBy: votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name),
     denied: votes.find(({ vote }) => vote === "deny"),
-    decidedBy: progress.decidedBy,
+    decidedBy: deciderOf(stage),
     reason: record.reason,
   };
 }

@@ -2,7 +2,7 @@ import type { AfterNote } from "../attestation/render-attestation.ts";
 import { Markdown, md } from "../messages/message.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import type { ChangeCommand } from "../registry/define.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import { outcomeOf } from "../requests/render/render-result.ts";
 import { showRequest } from "./line-buttons.ts";
 import type { Follow, Line } from "./subscriptions.ts";

@@ -53,7 +53,8 @@ export function createMeasure(
     const [state = null, changedAt, createdAt] = found;
     if (state === "draft") return { state, at: Number(createdAt) };
     // A reminder is a change, too
-    const since = state === "unknown" ? (await store.get(id))?.progress.unknownSince : undefined;
+    const unknown = state === "unknown" ? await store.get(id) : undefined;
+    const since = unknown?.state === "unknown" ? unknown.stage.since : undefined;
     return { state, at: since ?? Number(changedAt) };
   }
 

@@ -15,8 +15,8 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
     home: all(({ home }) => home && [home]),
-    async beforeRequest(submission, gateway) {
-      for (const feature of running) await feature.beforeRequest?.(submission, gateway);
+    async beforeRequest(permit, origin, gateway) {
+      for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
     },
     requestMade: afterRequest,
   };

@@ -8,7 +8,7 @@ import { processName, readProcesses } from "./presence.ts";
  * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
  * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
  */
-export const storedFormat = "4";
+export const storedFormat = "5";
 
 /**
  * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or processes of it

@@ -8,7 +8,7 @@ import type { PendingQueue } from "../queue/queues.ts";
 import { requestable } from "../registry/define.ts";
 import { createDurability } from "../requests/journal/durability.ts";
 import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import { createShares } from "../requests/perform/fair-shares.ts";
 import { stepWork } from "../requests/perform/perform.ts";
 import { pollWork } from "../requests/perform/poll.ts";

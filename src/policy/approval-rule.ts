@@ -1,5 +1,5 @@
 import { lineWords, type Operation, type Policy } from "../config/policy-file.ts";
-import { type Command, dottedName, type Target, targetArgument } from "../registry/define.ts";
+import { type Command, dottedName, targetArgument } from "../registry/define.ts";
 import {
   type Judged,
   judgedNames,
@@ -8,12 +8,10 @@ import {
   renamed,
   matchesAny,
   matchingTarget,
-  type Asked,
-  type PolicyRefusal,
-  refusal,
 } from "./refusal.ts";
 import { type Owned, teamsOf, named, rightsOver, andThey, isFullMember, whoAre } from "./access.ts";
 import type { Person } from "../registry/invocation.ts";
+import { tellEvaluation } from "./evaluations.ts";
 import { couldApprove, metBy } from "../config/seats.ts";
 
 export interface NeededApprovals {
@@ -34,6 +32,7 @@ export interface NeededApprovals {
  * needs what every rule asks that it leads out of: otherwise it would be the way round them.
  */
 export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
+  tellEvaluation("approvals", judged);
   const operation = operationOf(judged.command);
   const own = judgedNames(judged).map((target) => ruleFor(policy, operation, target));
   const [first = ruleFor(policy, operation), ...others] = [...own, ...rulesLeft(policy, judged)];
@@ -400,45 +399,4 @@ export function joined(all: readonly string[], link: "and" | "or", most = all.le
   const words = all.length > most ? [...all.slice(0, most), `${all.length - most} more`] : all;
   if (words.length < 3) return words.join(` ${link} `);
   return `${words.slice(0, -1).join(", ")}, ${link} ${words.at(-1)}`;
-}
-
-/** Refused, or allowed once these approvals are given. */
-export type Decision =
-  | { refused: PolicyRefusal; needed?: never }
-  | { refused?: never; needed: NeededApprovals };
-
-/**
- * What policy says of one command: the only answer to "may they?". Commands, buttons, forms, rollouts, and consoles ask it,
- * and so do `can-i` and `policy explain`, which would otherwise promise something else.
- */
-export function decide(asked: Asked): Decision {
-  const refused = refusal(asked);
-  if (refused) return { refused };
-  const needed = approvalRule(asked.policy, asked);
-  if (!asked.breakGlass) return { needed };
-  return { needed: { ...needed, required: 0, votes: [], why: "break-glass skips approvals" } };
-}
-
-/** The same of one command on several VMs, each judged alone: a rollout skips those that are refused. */
-export function decideEach(asked: Asked) {
-  const judged = asked.targets.map((target) => ({
-    target,
-    by: refusal({ ...asked, targets: [target] }),
-  }));
-  return {
-    allowed: judged.filter(({ by }) => by === undefined).map(({ target }) => target),
-    refused: judged.flatMap(({ target, by }) => (by ? [{ target, by }] : [])),
-  };
-}
-
-/** Those of several VMs that need approval, and by which rule: a rollout can't wait for it. */
-export function needingApproval(
-  policy: Policy,
-  { command, targets }: Pick<Asked, "command" | "targets">,
-): { targets: readonly Target[]; why: string } | undefined {
-  const needing = targets.filter(
-    (target) => approvalRule(policy, { command, targets: [target] }).required > 0,
-  );
-  if (needing.length === 0) return undefined;
-  return { targets: needing, why: approvalRule(policy, { command, targets: needing }).why };
 }

@@ -23,6 +23,7 @@ import {
   seesAllOf,
   type Owned,
 } from "./access.ts";
+import { tellEvaluation } from "./evaluations.ts";
 import { acceptedFor, pinsFor } from "../attestation/pins.ts";
 import { compileGlob, fold, matchesGlob } from "../text/glob.ts";
 
@@ -102,13 +103,14 @@ export interface PolicyRefusal {
 
 const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destroy", "secret"]);
 
-/** Why a person may not run a command. Denied by default. The first half of `decide`. */
+/** Why a person may not run a command. Denied by default. */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
   return accessRefusal(asked) ?? protectRefusal(asked);
 }
 
 /** Who may request it, and where: known before the targets are resolved. */
 export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
+  tellEvaluation("access", asked);
   if (asked.breakGlass) return emergencyRefusal(asked);
   if (mayRun(asked)) return channelRefusal(asked) ?? speakingRefusal(asked);
   const [list = "administer", ...others] = listsFor(asked.command);
@@ -267,6 +269,7 @@ function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
 
 /** Why no one may change its targets with it. */
 function protectRefusal(asked: Asked): PolicyRefusal | undefined {
+  tellEvaluation("protect", asked);
   const found = protection(asked.policy, asked);
   if (!found) return pinRefusal(asked);
   const { target, because, glob } = found;
@@ -371,7 +374,7 @@ function inside(project: Target, name: string, because: string): TargetByName {
   return { ...project, kind: "vm", name, projectName: project.name, because };
 }
 
-function newNameOf({ command, input }: Judged): string | undefined {
+export function newNameOf({ command, input }: Judged): string | undefined {
   if (command.kind !== "change" || command.on !== "project" || command.renames !== true)
     return undefined;
   const name = input?.["name"];

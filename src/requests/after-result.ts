@@ -2,7 +2,9 @@ import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
-import { isList, isReviewed, type RequestRecord, type StoredRequest } from "./journal/record.ts";
+import { isList } from "./journal/seen.ts";
+import { isReviewed, type RequestRecord } from "./journal/record.ts";
+import { type StoredRequest, sentAtOf } from "./journal/stored-request.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -27,6 +29,7 @@ import { ownerOf } from "../policy/refusal.ts";
 import { rightsOver } from "../policy/access.ts";
 import { mentions, headline, symbolOf, isChannel } from "./render/render-result.ts";
 import type { Journal } from "./journal/journal.ts";
+import { afterOf, beforeOf, callOf, isAlready, deciderOf } from "./journal/stage.ts";
 
 interface Keeping {
   snapshots: Snapshots;
@@ -46,7 +49,7 @@ export async function recordResults(
   command: ChangeCommand,
   to: Keeping,
 ): Promise<void> {
-  const { record, progress, state } = request;
+  const { record, stage, state } = request;
   await noteOutcome(request, command, to.inventory);
   if (isReviewed(record))
     await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
@@ -54,7 +57,7 @@ export async function recordResults(
   if (command.on === "vm") {
     if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
     if (command.snapshot === "takes") await keepSnapshot(request, to);
-    const { claimed } = progress.answer ?? {};
+    const { claimed } = callOf(stage)?.answer ?? {};
     if (claimed)
       await to.tellAudit(
         `snapshot-claimed-${record.id}-${claimed.id}`,
@@ -65,11 +68,11 @@ export async function recordResults(
 
 /** What its end showed is known from here on, before the service is read again. Idempotent, and only for one that has just ended. */
 export async function noteOutcome(
-  { record, progress, state }: StoredRequest,
+  { record, stage, state }: StoredRequest,
   command: ChangeCommand,
   inventory: Inventory,
 ): Promise<void> {
-  const { after, decidedBy } = progress;
+  const [after, decidedBy] = [afterOf(stage), deciderOf(stage)];
   // What a person decides was seen long before
   if (state !== "done" && (state !== "failed" || decidedBy)) return;
   if (after === undefined) {
@@ -107,22 +110,24 @@ function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: stri
   );
 }
 
-async function keepSnapshot({ record, progress }: StoredRequest, to: Keeping): Promise<void> {
-  const before = progress.before as Vm | undefined;
+async function keepSnapshot(request: StoredRequest, to: Keeping): Promise<void> {
+  const { record, stage } = request;
+  const before = beforeOf(stage) as Vm | undefined;
+  const { snapshotId = "", claimed } = callOf(stage)?.answer ?? {};
   const measurement = before?.attestation?.measurement;
   const attestation = measurement ? await to.attestation(record.target) : undefined;
   const { name: called } = record.input;
   await to.snapshots.remember({
     ...vmOfSnapshot(record),
-    id: progress.answer?.snapshotId ?? "",
+    id: snapshotId,
     name: typeof called === "string" ? called : "",
     by: record.requester.id,
-    at: progress.sentAt ?? record.createdAt,
+    at: sentAtOf(request),
     ...(measurement ? { measurement } : {}),
     ...(attestation ? { attestation } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
     ...(record.origin.kind === "safety" ? { isSafety: true } : {}),
-    ...(progress.answer?.claimed ? { claimed: progress.answer.claimed } : {}),
+    ...(claimed ? { claimed } : {}),
   });
 }
 
@@ -146,16 +151,16 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
 
 /** What is made of a VM's evidence after its change; undefined where it doesn't run, or none is asked of it. */
 export async function appraisalAfter(
-  { record: { target }, progress }: StoredRequest,
+  { record: { target }, stage }: StoredRequest,
   command: ChangeCommand,
   { appraiser, policy }: { appraiser: Appraiser; policy: Policy },
 ): Promise<Appraisal | undefined> {
-  const [before, after] = [progress.before, progress.after] as (Vm | undefined)[];
+  const [before, after] = [beforeOf(stage), afterOf(stage)] as (Vm | undefined)[];
   const runs = statusFacts((after ?? before)?.status ?? "").isRunning;
   if (!isAttestedAfter(command) || !runs) return undefined;
   if (!(await appraiser.isAskedOf(target, [before, after]))) return undefined;
   const { appraisal } = await appraiser.attest(target, {
-    notBefore: progress.already ? undefined : progress.sentAt,
+    notBefore: isAlready(stage) ? undefined : callOf(stage)?.sentAt,
     signal: AbortSignal.timeout(policy.timing.httpTimeoutMs),
   });
   return appraisal;
@@ -195,11 +200,11 @@ export function createAttestationNote(by: {
     command: ChangeCommand,
   ): Promise<AfterNote | undefined> {
     const { target } = request.record;
-    if (request.state !== "done" || request.progress.already) return undefined;
+    if (request.state !== "done" || request.stage.already) return undefined;
     try {
       const { appraiser, config } = by;
       const { policy } = config;
-      const changedAt = request.progress.sentAt ?? request.record.createdAt;
+      const changedAt = sentAtOf(request);
       // Before it is attested again, which remembers what it finds
       const known = await by.failure?.(target.id);
       const before = known && known.since < changedAt ? known : undefined;
@@ -218,8 +223,8 @@ export function createAttestationNote(by: {
 }
 
 /** A change that was made, and not only in preparation of another. */
-export function isToldElsewhere({ record, state, final, progress }: StoredRequest): boolean {
-  const wasMade = final && (state === "done" || state === "failed") && !progress.already;
+export function isToldElsewhere({ record, state, final, stage }: StoredRequest): boolean {
+  const wasMade = final && (state === "done" || state === "failed") && !isAlready(stage);
   return wasMade && record.origin.kind !== "safety";
 }
 

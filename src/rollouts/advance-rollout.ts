@@ -2,19 +2,21 @@ import { gateRefusal } from "../attestation/appraise.ts";
 import { statusFacts } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { duration } from "../messages/message.ts";
+import { permitInRollout } from "../policy/permit.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
 import { appraisalAfter, isAttestedAfter } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import { endUnsent } from "../requests/perform/perform.ts";
 import { type Next, ended as over, waitFor } from "../requests/perform/step.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import { submit } from "../requests/submit/submit.ts";
 import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
+import { whyOf } from "../requests/journal/stage.ts";
 
 export interface RolloutContext {
   rollouts: Rollouts;
@@ -155,14 +157,13 @@ async function judgeOpen(
 }
 
 /** A freeze or a new policy cancels unsent requests and pauses the rollout: no failures. */
-function isReturned({ state }: StoredRollout, { state: ended, progress }: StoredRequest): boolean {
-  const isTurnedAway = ended === "cancelled" && progress.sentAt === undefined;
-  return state === "paused" && isTurnedAway && progress.decidedBy === undefined;
+function isReturned({ state }: StoredRollout, { stage }: StoredRequest): boolean {
+  return state === "paused" && stage.state === "cancelled" && stage.decidedBy === undefined;
 }
 
 /** Expired after a stop: canceled, not failed. */
-function isOverdue({ state }: StoredRollout, { state: ended, progress }: StoredRequest): boolean {
-  return state === "ending" && ended === "expired" && progress.sentAt === undefined;
+function isOverdue({ state }: StoredRollout, { state: ended }: StoredRequest): boolean {
+  return state === "ending" && ended === "expired";
 }
 
 /** Submits claimed targets, until a pause or a stop. */
@@ -191,29 +192,24 @@ async function begin(
 
 /** Submits one target; idempotent, because the ID is given. Returns the ID of its request, or of an equal recent one. */
 export async function submitTarget(
-  { record, delivered, state }: StoredRollout,
+  rollout: StoredRollout,
   requestId: string,
   target: Target,
   command: ChangeCommand,
   { workerContext }: Pick<RolloutContext, "workerContext">,
 ): Promise<string> {
-  const { requester, channelId, policyVersion } = record;
+  const { record, delivered, state } = rollout;
+  const { id, policyVersion } = record;
   const threadTs = record.threadTs ?? delivered.card?.ts;
   const { staleAfterMs } = workerContext.policy.timing;
   // A rollout that ends submits it only to cancel it: it must not run meanwhile
   const held = state === "ending" ? { staleAfterMs: -1, isHeld: true } : {};
-  const submission = {
-    command,
-    input: withTarget(command, record.input, target),
-    target,
-    person: { ...requester, kind: "member", groups: [] },
-    channelId,
-    origin: { kind: "rollout", rollout: record.id, request: requestId },
-    id: requestId,
-    ...(threadTs ? { threadTs } : {}),
-  } as const;
+  const input = withTarget(command, record.input, target);
+  const permit = permitInRollout(rollout, { command, target, input }, workerContext);
+  const origin = { kind: "rollout", rollout: id, request: requestId } as const;
+  const details = { id: requestId, ...(threadTs ? { threadTs } : {}) };
   const by = { ...workerContext, policyVersion, staleAfterMs, ...held };
-  return (await submit(submission, by)).id;
+  return (await submit(permit, origin, details, by)).id;
 }
 
 /**
@@ -257,19 +253,19 @@ async function judgeTarget(
   command: ChangeCommand,
   by: WorkerContext,
 ): Promise<Outcome | undefined> {
-  const { state, progress, changedAt, record } = stored;
+  const { stage, changedAt, record } = stored;
   const base = { n, request: record.id };
-  const why = progress.why === undefined ? {} : { why: progress.why };
-  if (state === "unknown") return { ...base, is: "unknown", ...why };
+  const why = whyOf(stage);
+  if (stage.state === "unknown") return { ...base, is: "unknown", ...(why ? { why } : {}) };
   if (!stored.final) return undefined;
-  if (state === "cancelled" && progress.why === canceledUnsent) return { ...base, is: "cancelled" };
-  if (state !== "done") return { ...base, is: "failed", why: progress.why ?? state };
-  const tookMs = progress.sentAt === undefined ? {} : { tookMs: changedAt - progress.sentAt };
+  if (stage.state === "cancelled" && why === canceledUnsent) return { ...base, is: "cancelled" };
+  if (stage.state !== "done") return { ...base, is: "failed", why: why ?? stage.state };
+  const tookMs = stage.call ? { tookMs: changedAt - stage.call.sentAt } : {};
   const trust = await trustOf(stored, command, by);
   if (trust.is === "waits") return undefined;
   if (trust.is === "bad")
     return { ...base, is: "failed", ...tookMs, why: trust.why, isUntrusted: true };
-  return { ...base, is: progress.already ? "already" : "ok", ...tookMs };
+  return { ...base, is: stage.already ? "already" : "ok", ...tookMs };
 }
 
 type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
@@ -301,7 +297,7 @@ const canceledUnsent = "the rollout was stopped before it started";
 
 async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">): Promise<void> {
   if (request.state === "authorized")
-    await endUnsent(request, "cancelled", canceledUnsent, { store });
+    await endUnsent(request, { state: "cancelled", why: canceledUnsent }, { store });
 }
 
 /** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */

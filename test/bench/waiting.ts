@@ -6,6 +6,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 import { startWorld, type World } from "../../demo/world.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
+import { permitFor } from "../support/permits.ts";
 import { submit } from "../../src/requests/submit/submit.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
@@ -77,15 +78,17 @@ async function gather(world: World) {
 
   async function restartAll(which: typeof vms): Promise<string[]> {
     const asked = which.map(async ({ id, name, projectId, status }) => {
+      const permit = permitFor({
+        command: restart,
+        input: { vms: [id] },
+        target: { kind: "vm", id, name, projectId, status },
+        person: { ...person, kind: "member", groups: ["S01ONCALL"] },
+        channelId: "C01OPS",
+      });
       const submitted = await submit(
-        {
-          command: restart,
-          input: { vms: [id] },
-          target: { kind: "vm", id, name, projectId, status },
-          person: { ...person, kind: "member", groups: ["S01ONCALL"] },
-          channelId: "C01OPS",
-          origin: { kind: "typed", interaction: `bench-${id}` },
-        },
+        permit,
+        { kind: "typed", interaction: `bench-${id}` },
+        {},
         {
           store,
           policy: config.policy,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { person, usual, vm } from "../policy/sample.ts";
-import { interaction as asked, restartOf } from "../requests/asking.ts";
+import { interaction as asked, oneOf, restartOf, stageOf } from "../requests/asking.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
@@ -69,9 +69,9 @@ describe("/gatehouse why", () => {
     const shown = shownText(await at.reads(`gatehouse why ${id}`));
     expect(shown).toMatch(/^\*vm restart\* of `web-2` \(`vm-web-2`\), requested by olivia at /);
     expect(shown).toContain("State: waiting for approval.");
-    expect(shown).toMatch(/the rule · fingerprint `/);
+    expect(shown).toMatch(/requires 1 for vm\.restart · fingerprint `/);
     expect(shown).not.toContain("Steps");
-    await at.journal.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await at.journal.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);
   });
 
@@ -115,7 +115,7 @@ describe("/gatehouse approvals", () => {
     expect(shownText(await at.reads("gatehouse approvals"))).toBe(
       "No requests are waiting for approval.",
     );
-    await asked(at.journal, restartOf(vm("web-2")));
+    await asked(at.journal, restartOf(vm("web-2"), { approval: oneOf(["S02LEADS"]) }));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
       /^1 waiting for approval, 1 for you\.\n⚠️ This interrupts[^\n]*\n\*Restart\* `web-2` in shop, requested by olivia[^\n]*\n[^\n]*One other person must approve: every full member can\.\n\[Approve\] \[Deny\] \[Why\?\][^]*\nFingerprint/,
     );

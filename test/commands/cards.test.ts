@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import { person, vm as target } from "../policy/sample.ts";
+import { called, stageOf, storedIn } from "../requests/asking.ts";
 import { listed, startReading } from "./reading.ts";
 import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
 
@@ -77,11 +78,8 @@ describe("/vm show", () => {
 
   it("no longer offers what the service refused for its ERROR, and names what is left", () => {
     const vm = { id: "vm-1", projectId: "p-1", name: "web-1", status: "ERROR" };
-    const refused = {
-      ...request(),
-      state: "rejected",
-      progress: { before: vm, answer: { class: "conflict", status: 409 } },
-    } as ReturnType<typeof request>;
+    const call = called({ before: vm, answer: { class: "conflict", status: 409 } });
+    const refused = storedIn(stageOf("rejected", call), request());
     const labels = (over: Parameters<typeof card>[0]) =>
       buttonsOf(card(over)).map(({ label }) => label);
     expect(labels({ vm, last: [refused] })).not.toContain("Restart");

@@ -16,12 +16,14 @@ describe("the examples in help", () => {
     const policy = { ...usual, protect: ["db-*", "web-2"] };
     const exampleOf = await examplesHere({ commands, inventory: at.inventory, policy });
     const said = Object.fromEntries(commands.map((one) => [one.name, exampleOf(one)]));
+    const { asking } = at.context;
     for (const [name, example] of Object.entries(said)) {
       const parsed = parseCommand(example.slice(1), commands);
       if ("refusal" in parsed) throw new Error(`${example}: ${parsed.refusal.text}`);
       expect(parsed.command.name).toBe(name);
       const kind = targetArgument(parsed.command)?.target ?? "vm";
-      for (const words of targetWords(parsed)) await resolveTarget(kind, words, at.inventory);
+      for (const words of targetWords(parsed))
+        await resolveTarget(asking, kind, words, at.inventory);
     }
     expect(said).toMatchObject({
       "vm start": "/vm start gpu-1",

@@ -5,6 +5,7 @@ import {
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
+import { help } from "../../src/commands/gatehouse/help.ts";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
@@ -18,10 +19,12 @@ import type { Message } from "../../src/messages/message.ts";
 import { type Target, isChange } from "../../src/registry/define.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
+import { called } from "../requests/asking.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
+import { askingFor } from "../support/permits.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** The parts of the world that commands which only read look at: the service, its inventory, the snapshots we know. */
@@ -49,8 +52,8 @@ export function listed(
   const { target, createdAt, state = "accepted" } = some;
   const requester = { id: requesterId, teamId: ourTeamId, name: requesterId };
   const record = { id, command, target, createdAt, requester, input: {} };
-  const rest = { progress: {}, votes: [], delivered: { said: {} }, final: state === "done" };
-  return { record, state, ...rest } as unknown as StoredRequest;
+  const rest = { votes: [], delivered: { said: {} }, final: state === "done" };
+  return { record, state, stage: { ...called(), state }, ...rest } as unknown as StoredRequest;
 }
 
 /** The journal's lists, as if it held these. */
@@ -84,8 +87,10 @@ export async function startReading(
   const policy = usual;
   const told: string[] = [];
 
+  const asking = askingFor(help, person("U0VERA"));
   const context: ReadContext = {
-    person: person("U0VERA"),
+    asking,
+    person: asking.person,
     channelId: "C01OPS",
     ourTeamId,
     isShared: false,
@@ -118,7 +123,7 @@ export async function startReading(
       ),
     ]),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
-    resolve: (kind, words) => resolveTarget(kind, words, inventory),
+    resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: () => true,
     nameOf: () => undefined,
     learnNames: async () => undefined,

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { type Endpoint, endpoints } from "../../src/compute/compute.ts";
 import type { AnswerShape } from "../../sandbox/compute/weather.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { callOf } from "../../src/requests/journal/stage.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { wordsOf } from "../stories/words.ts";
 
@@ -190,9 +191,9 @@ describe("every endpoint of the service that changes something", () => {
   it("takes no task for a snapshot: without an id there is nothing to restore", () => {
     const taken = requests.filter(({ record }) => record.command === "vm snapshot");
     const ids = Object.fromEntries(
-      taken.map(({ record, progress }) => [
+      taken.map(({ record, stage }) => [
         record.target.name.split("-")[1],
-        progress.answer?.snapshotId,
+        callOf(stage)?.answer?.snapshotId,
       ]),
     );
     expect(ids).toMatchObject({

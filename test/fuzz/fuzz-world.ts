@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { Agent } from "undici";
 import { silentLog } from "../../src/log/log.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import { startWorld, type World, type WorldOptions } from "../../demo/world.ts";
 import { looking } from "../support/looking.ts";

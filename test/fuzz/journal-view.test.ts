@@ -1,10 +1,10 @@
 import type { Origin } from "../../src/requests/journal/origin.ts";
 import { expect, it } from "vitest";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
 import { seenBy } from "../../src/slack/conversation/visible-to.ts";
-import { interaction, member, restartOf, vmTarget } from "../requests/asking.ts";
+import { interaction, member, restartOf, stageOf, vmTarget } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { sampled, usualSeed } from "./fuzzed.ts";
 import { type TeamCase, ourTeamId, teamCase } from "./team-cases.ts";
@@ -53,7 +53,7 @@ async function makeAll(store: Journal): Promise<Made[]> {
         reason: "now",
         at: n,
       });
-    if (n % 5 === 0) await store.move(request, { state: "cancelled", progress: {}, why: "no" });
+    if (n % 5 === 0) await store.move(request, { to: stageOf("cancelled"), why: "no" });
   }
   return made;
 }
@@ -142,6 +142,7 @@ const tellsNothing = [
   "now",
   "openReview",
   "outbox",
+  "saveFacts",
   "sharedCards",
   "steps",
   "takeApiPlace",

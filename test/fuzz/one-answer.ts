@@ -6,7 +6,6 @@ import { commands } from "../../src/commands/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { decide } from "../../src/policy/approval-rule.ts";
 import {
   type Command,
   type Target,
@@ -27,6 +26,7 @@ import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { refusal } from "../../src/policy/refusal.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -212,7 +212,7 @@ async function byTheRules(
   const input = inputOf(one, target && whole(target));
   const vmNames = await namesWithin(targets, { inventory });
   const asked = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
-  return decide(asked).refused === undefined;
+  return refusal(asked) === undefined;
 }
 
 function waysToAsk(one: Triple, target: Target | undefined): Record<string, Way> {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stateWords } from "../../src/requests/journal/record.ts";
+import { stateWords } from "../../src/requests/journal/stage.ts";
 import { byTrouble, countByStatus, firstOf, statusSign } from "../../src/inventory/known.ts";
 import { quickest } from "../support/quickest.ts";
 

@@ -7,7 +7,7 @@ import { type Member, renderSharedCard } from "../../src/requests/render/render-
 import { renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../src/rollouts/rollout.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
-import { vmTarget } from "../requests/asking.ts";
+import { called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
 
 const at = Date.parse("2026-11-20T12:00:00Z");
 const nameOf = (n: number) => `vm-${n}-${"confidential-workload-".repeat(4)}`;
@@ -30,23 +30,18 @@ function member(n: number): Member {
     target: vmTarget(nameOf(n)),
     requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
     channelId: "C01OPS",
-    origin: { kind: "typed" as const, interaction: "1.1" },
+    origin: { kind: "typed", interaction: "1.1" } as const,
     policyVersion: "v1",
     createdAt: at,
     runsUntil: at + 600_000,
   };
-  const request = {
+  const request = storedIn(stageOf("rejected", { ...called({ sentAt: at }), why }), {
     record,
-    state: "rejected" as const,
-    final: true,
-    attempt: 1,
     owner: "w-1",
     revision: 3,
     changedAt: at + 4000,
-    progress: { sentAt: at, why },
-    votes: [],
     delivered: { said: { card: "shared s-1" } },
-  };
+  });
   return { request, command: restart };
 }
 

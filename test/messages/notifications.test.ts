@@ -12,7 +12,9 @@ import { type Message, md, mention, name, news } from "../../src/messages/messag
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
-import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
+import type { RequestRecord } from "../../src/requests/journal/record.ts";
+import type { Stage } from "../../src/requests/journal/stage.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { renderLateEffect } from "../../src/requests/perform/late-look.ts";
 import {
   renderAsked,
@@ -28,7 +30,7 @@ import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts
 import { lostReply } from "../../src/slack/receive/lost-replies.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { running } from "../digests/digest-processes.ts";
-import { vmTarget } from "../requests/asking.ts";
+import { type Rest, called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
 
 const at = Date.parse("2026-11-20T03:12:00Z");
 
@@ -65,42 +67,32 @@ function recordOf({ who, vm, why }: About, over: Partial<RequestRecord> = {}): R
   };
 }
 
-const stored = (about: About, over: Partial<StoredRequest> = {}): StoredRequest => ({
-  record: recordOf(about),
-  state: "draft",
-  final: false,
-  attempt: 1,
-  owner: undefined,
-  revision: 1,
-  changedAt: at + 34_000,
-  progress: {},
-  votes: [],
-  delivered: { said: {} },
-  ...over,
-});
+const stored = (
+  about: About,
+  over: Partial<Rest> = {},
+  stage: Stage = stageOf("draft"),
+): StoredRequest =>
+  storedIn(stage, { record: recordOf(about), attempt: 1, changedAt: at + 34_000, ...over });
 
 const seen = (vm: string, status: string) =>
   ({ id: `vm-payments-${vm}`, name: vm, projectId: "prj-payments", status }) as const;
 
+const sent = (about: About) => called({ sentAt: at, before: seen(about.vm, "RUNNING") });
+
 const done = (about: About): StoredRequest =>
-  stored(about, {
-    state: "done",
-    final: true,
-    progress: { sentAt: at, before: seen(about.vm, "RUNNING"), after: seen(about.vm, "RUNNING") },
-  });
+  stored(about, {}, stageOf("done", { ...sent(about), after: seen(about.vm, "RUNNING") }));
 
 const unknown = (about: About): StoredRequest =>
-  stored(about, { state: "unknown", progress: { why: "no clear answer came", sentAt: at } });
+  stored(about, {}, stageOf("unknown", { ...called({ sentAt: at }), why: "no clear answer came" }));
 
-const denied = (about: About): StoredRequest =>
-  stored(about, {
-    state: "denied",
-    final: true,
-    votes: [{ voterId: "U0AMIR", name: "amir", vote: "deny", at, digest: "0", reason: about.why }],
-  });
+const denied = (about: About): StoredRequest => {
+  const { why: reason } = about;
+  const no = { voterId: "U0AMIR", name: "amir", vote: "deny", at, digest: "0", reason } as const;
+  return stored(about, { votes: [no] }, stageOf("denied"));
+};
 
 /** Of a team: requested in another channel, two groups must approve, one has. */
-const elsewhere = (about: About, over: Partial<StoredRequest> = {}): StoredRequest => {
+const elsewhere = (about: About, stage?: Stage): StoredRequest => {
   const votes = [
     { from: ["S0LEADS"], required: 1 },
     { from: ["S0SECURITY"], required: 1 },
@@ -108,11 +100,9 @@ const elsewhere = (about: About, over: Partial<StoredRequest> = {}): StoredReque
   const needs = [{ called: ["@pay-leads"] }, { called: ["@security"] }];
   const times = { expiresAt: at, remindsAt: at };
   const approval = { required: 2, digest: "0".repeat(64), why: "a rule", evidence: [], ...times };
-  return stored(about, {
-    record: recordOf(about, { teamChannel: "C0PAYOPS", approval: { ...approval, votes, needs } }),
-    votes: [{ voterId: "U0AMIR", name: "amir", vote: "approve", at, digest: "0", meets: [0] }],
-    ...over,
-  });
+  const asked = { teamChannel: "C0PAYOPS", approval: { ...approval, votes, needs } };
+  const yes = { voterId: "U0AMIR", name: "amir", vote: "approve", at, digest: "0" } as const;
+  return stored(about, { record: recordOf(about, asked), votes: [{ ...yes, meets: [0] }] }, stage);
 };
 
 const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout => ({
@@ -221,7 +211,7 @@ const kinds: readonly [
   [
     "a card",
     "channel",
-    (about) => renderCard({ ...done(about), state: "accepted", final: false }, restart),
+    (about) => renderCard(stored(about, {}, stageOf("accepted", sent(about))), restart),
     "Restarting db-1 in payments…",
   ],
   [
@@ -289,8 +279,7 @@ const kinds: readonly [
   [
     "a request that expired",
     "requester",
-    (about) =>
-      renderExpired(elsewhere(about, { state: "expired", final: true }), restore, undefined),
+    (about) => renderExpired(elsewhere(about, stageOf("expired")), restore, undefined),
     "Expired without approval: Restore db-1 (payments) from nightly. Nothing was sent.",
   ],
   [

@@ -4,7 +4,14 @@ import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
 import { createNotices } from "../../src/slack/deliver/deliver.ts";
 import { createMeasure } from "../../src/operate/measure.ts";
-import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.ts";
+import {
+  claimedBy,
+  interaction,
+  restartOf,
+  vmTarget,
+  movedBy,
+  stageOf,
+} from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;
@@ -53,23 +60,24 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   });
   expect(empty['queue_age_seconds{queue="requests"}']).toBeGreaterThanOrEqual(60);
 
-  const [old, , lost] = [
-    await interaction(store, restartOf(vmTarget("web-1"))),
-    await interaction(store, restartOf(vmTarget("web-2"))),
-    await interaction(store, { ...restartOf(vmTarget("db-1")) }),
-  ];
+  const old = await interaction(store, restartOf(vmTarget("web-1")));
+  await interaction(store, restartOf(vmTarget("web-2")));
+  const { approval: _none, ...plain } = restartOf(vmTarget("db-1"));
+  const lost = await interaction(store, plain);
   const requestKey = (id: string) => key("request", id);
   const now = await store.now();
   await redis.hset(requestKey(old.record.id), "createdAt", now - 5 * minuteMs);
-  await redis.hset(requestKey(lost.record.id), "state", "authorized");
-  const authorized = await store.get(lost.record.id);
-  if (!authorized) throw new Error("it is gone");
-  const sending = await claimedBy("w-1", authorized, store);
-  const unclear = await store.move(sending, { state: "unclear", progress: {}, why: "no answer" });
-  if (unclear.is !== "moved") throw new Error(unclear.is);
+  const sending = await claimedBy("w-1", lost, store);
+  const unclear = await movedBy(
+    store.move(sending, { to: { ...sending.stage, state: "unclear" }, why: "no answer" }),
+  );
   // A reminder is a move that leaves the time since when it is unknown
-  const progress = { unknownSince: now - 10 * minuteMs };
-  await store.move(unclear.request, { state: "unknown", progress, why: "still unknown" });
+  const unknown = stageOf("unknown", {
+    ...unclear.stage,
+    state: "unknown",
+    since: now - 10 * minuteMs,
+  });
+  await store.move(unclear, { to: unknown, why: "still unknown" });
   await store.freeze({ by: "Gatehouse", reason: "a test" });
   await announce({ id: "n-1", channelId: "C01OPS", message: sentence(md`Something happened.`) });
   await redis.hset(key("notice", "n-1"), "at", now - 2 * minuteMs);

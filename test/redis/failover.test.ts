@@ -54,8 +54,8 @@ async function primaryKilled(redis: Killed) {
     stops: stops.filter(({ effect }) => effect).length,
     // Said when it fails: what was sent, and what became of each request
     calls: stops.map(({ path, answer, effect }) => `${path} ${answer} ${effect}`),
-    told: requests.map(({ record, state, attempt, progress }) =>
-      JSON.stringify([record.id, record.target.name, state, attempt, progress]),
+    told: requests.map(({ record, state, attempt, stage }) =>
+      JSON.stringify([record.id, record.target.name, state, attempt, stage]),
     ),
   };
 }

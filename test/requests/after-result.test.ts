@@ -3,9 +3,9 @@ import { restart } from "../../src/commands/vm/restart.ts";
 import type { Appraiser } from "../../src/attestation/appraiser.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createAttestationNote } from "../../src/requests/after-result.ts";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { policyOf } from "../policy/sample.ts";
-import { vmTarget } from "./asking.ts";
+import { stageOf, vmTarget } from "./asking.ts";
 
 const policy = policyOf(`
 access: { operate: ["S0PLATFORM"] }
@@ -33,7 +33,7 @@ async function noteOn(projectName: string, times = 1) {
       id: "r-1",
       target: vmTarget("db-1", { projectId: `prj-${projectName}`, projectName }),
     },
-    progress: { after: vm },
+    stage: { ...stageOf("done"), after: vm },
     state: "done",
   } as unknown as StoredRequest;
   const asked = Array.from({ length: times }, () => note(request, restart));

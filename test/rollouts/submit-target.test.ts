@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { type StoredRollout, newRolloutId, requestIdOf } from "../../src/rollouts/rollout.ts";
 import { submitTarget } from "../../src/rollouts/advance-rollout.ts";
-import { vmTarget } from "../requests/asking.ts";
+import { requestIn, stageOf, vmTarget } from "../requests/asking.ts";
 import { workerHere } from "../requests/perform/worker-here.ts";
 
 function rollout(id: string): StoredRollout {
@@ -16,6 +16,7 @@ function rollout(id: string): StoredRollout {
       policyVersion: "v1",
     },
     state: "running",
+    targets: [vmTarget("web-1")],
     delivered: { said: {}, card: { channelId: "C01OPS", ts: "1.1" }, isElsewhere: false },
   } as unknown as StoredRollout;
 }
@@ -28,14 +29,13 @@ describe("a target of a roll", () => {
     const submitted = () =>
       submitTarget(rollout(id), wanted, target, restart, { workerContext: here.by });
     expect(await submitted()).toBe(wanted);
-    const first = await here.by.store.get(wanted);
-    if (!first) throw new Error("it is not there");
+    const first = requestIn(await here.by.store.get(wanted), "authorized");
     expect(first.record).toMatchObject({
       origin: { kind: "rollout", rollout: id },
       threadTs: "1.1",
       input: { vms: [target.id] },
     });
-    await here.by.store.move(first, { state: "cancelled", progress: {}, why: "taken back" });
+    await here.by.store.move(first, { to: stageOf("cancelled"), why: "taken back" });
     // What knows of equal asks is forgotten after a while
     const keys = await here.redis.keys("*:ask:*");
     await here.redis.del(...keys.filter((key) => key.endsWith(wanted)));

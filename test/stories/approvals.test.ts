@@ -192,7 +192,7 @@ describe("between the last approval and the send", () => {
     await free();
     expect(request).toMatchObject({
       state: "cancelled",
-      progress: { why: "0 of 1 approvals are still valid" },
+      stage: { why: "0 of 1 approvals are still valid" },
     });
     expect(writes(world)).toEqual([]);
   });
@@ -432,7 +432,7 @@ describe("asking for approval where the bot is no member", () => {
     const request = await world.ended("project delete");
     expect(request).toMatchObject({
       state: "cancelled",
-      progress: { why: "Gatehouse can't post in this channel, so no one can approve it" },
+      stage: { why: "Gatehouse can't post in this channel, so no one can approve it" },
     });
     await world.olivia.until((seen) => JSON.stringify(seen).includes("/invite"));
     expect(world.compute.writes()).toEqual([]);

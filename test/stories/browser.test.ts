@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { snapshotIdOf } from "../requests/asking.ts";
 import { startPage } from "../../sandbox/page/page.ts";
 import { browserForTests, openBrowser, type TestBrowser } from "../support/browser.ts";
 import { fleetOf } from "../rollouts/rollout-world.ts";
@@ -50,7 +51,7 @@ describe.skipIf(browserForTests() === undefined)("in a browser", () => {
     const taken = await world.ended("vm snapshot");
     await using page = await startPage({ slack: world.slack });
     await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
-    await window.type(`/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
+    await window.type(`/vm restore db-1 ${snapshotIdOf(taken)}`);
     await window.sees("All data of db-1 is replaced");
     await window.fill("Type db-1 to confirm", "db-2");
     await window.fill("Reason", "corrupt index");

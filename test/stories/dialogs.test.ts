@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { snapshotIdOf } from "../requests/asking.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import type { SeenView } from "../../sandbox/slack/seen.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
@@ -117,7 +118,7 @@ describe("the dialog of what destroys", () => {
 
   it("says of a restore what is lost and what the way back is, and lets the snapshot be chosen by typing", async () => {
     await world.olivia.types("random", "/vm snapshot db-1 nightly");
-    const { progress } = await ended("vm snapshot", "db-1");
+    const taken = await ended("vm snapshot", "db-1");
     // The snapshot is remembered before its result is told
     await world.settled();
     const view = await opens("/vm restore db-1");
@@ -125,7 +126,7 @@ describe("the dialog of what destroys", () => {
     expect(text(view)).toMatch(/Gatehouse knows 1 snapshot of it/);
     expect(text(view)).toMatch(/Undo: safety snapshot\./);
     const { options } = await world.olivia.suggests("Snapshot", "nigh");
-    expect(options.map(({ value }) => value)).toEqual([progress.answer?.snapshotId, "nigh"]);
+    expect(options.map(({ value }) => value)).toEqual([snapshotIdOf(taken), "nigh"]);
     expect(inputs(view)).toEqual(["arg:snapshot", "arg:noSafety", "confirm", "reason"]);
   });
 

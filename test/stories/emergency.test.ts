@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { callOf } from "../../src/requests/journal/stage.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../requests/asking.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const policy = (more: string) => `access:
@@ -44,7 +45,7 @@ describe("freezing all changes", () => {
     const refused = await world.ended();
     expect(refused).toMatchObject({
       state: "cancelled",
-      progress: { why: "all changes are frozen by ada: storage is failing" },
+      stage: { why: "all changes are frozen by ada: storage is failing" },
     });
     expect(world.compute.writes()).toEqual([]);
     await world.olivia.types("ops", "/vm show web-2");
@@ -213,11 +214,11 @@ describe("breaking the glass", () => {
   it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
     await using world = await startWorld({ policy: policy("") });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    const id = snapshotIdOf(await world.ended("vm snapshot"));
     await breaksGlass(world, `/vm restore db-1 ${id} --break-glass "the index is corrupt"`, "db-1");
     const restored = await world.ended("vm restore");
     expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
-    expect(restored.progress.safety?.snapshotId).toBeTruthy();
+    expect(callOf(restored.stage)?.safety?.snapshotId).toBeTruthy();
     expect(world.compute.writes()).toHaveLength(3);
     // The review is the restore's: nobody could ever sign one of the snapshot
     const all = await world.store.getMany(await world.store.recentIds({}, 10));
@@ -345,8 +346,8 @@ describe("a limit an hour", () => {
     await world.amir.presses("Approve", { in: waits?.delivered.card?.ts ?? "" });
     const id = waits?.record.id ?? "";
     await expect
-      .poll(async () => (await world.store.get(id))?.progress.why)
-      .toBe("limit reached: 1 destructive request an hour in total");
+      .poll(async () => (await world.store.get(id))?.stage)
+      .toMatchObject({ why: "limit reached: 1 destructive request an hour in total" });
     expect(world.compute.writes()).toHaveLength(1);
   });
 
@@ -392,7 +393,7 @@ describe("restoring with a way back", () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
-    await world.olivia.types("ops", `/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
+    await world.olivia.types("ops", `/vm restore db-1 ${snapshotIdOf(taken)}`);
     await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
@@ -400,7 +401,7 @@ describe("restoring with a way back", () => {
     await world.amir.until((seen) => describeSeen(seen).includes("[Approve]"));
     await world.amir.presses("Approve");
     const restored = await world.ended("vm restore");
-    expect(restored.progress.safety?.snapshotId).toBeTruthy();
+    expect(callOf(restored.stage)?.safety?.snapshotId).toBeTruthy();
     expect(world.compute.writes().map(({ path }) => path.split("/").at(-1))).toEqual([
       "snapshots",
       "snapshots",
@@ -412,7 +413,7 @@ describe("restoring with a way back", () => {
     const dialog = await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
-    expect(JSON.stringify(dialog.modals)).toContain(restored.progress.safety?.snapshotId);
+    expect(JSON.stringify(dialog.modals)).toContain(callOf(restored.stage)?.safety?.snapshotId);
     await world.olivia.closes();
     // Who may approve a restore may ask for its undo, without operating; another approver decides, from the list
     await world.amir.presses("Undo");

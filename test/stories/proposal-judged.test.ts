@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -181,7 +181,7 @@ ${team('operate: ["S01ONCALL"], approve: ["U0AMIR"]')}`,
   it("the snapshot is another VM's", async () => {
     await using world = await startApi(everything);
     await world.olivia.types("ops", "/vm snapshot web-2 nightly");
-    const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    const id = snapshotIdOf(await world.ended("vm snapshot"));
     await expect.poll(() => world.client.hget(world.key("snapshot-owners"), id)).not.toBeNull();
     const { status, body } = await deployJob(world).proposes(`vm restore db-1 ${id}`);
     expect([status, body.title, body.field]).toEqual([
@@ -321,7 +321,7 @@ describe("what a service may propose goes by the name that a project would get, 
 describe("the snapshot of a restore is judged again at the press", () => {
   async function proposed(world: TestWorld) {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    const id = snapshotIdOf(await world.ended("vm snapshot"));
     const known = world.key("snapshots", "vm-payments-db-1");
     await expect.poll(() => world.client.hlen(known)).toBe(1);
     return { ...(await cardOf(world, "vm restore db-1 nightly")), snapshot: id, known };
@@ -381,6 +381,21 @@ describe("the snapshot of a restore is judged again at the press", () => {
     );
     expect(await state()).toBe("open");
     expect(await made(world)).toBe(0);
+  });
+});
+
+describe("a target that became protected since", () => {
+  it("is refused to whoever runs it, and whoever had the right dismisses it (decision 166)", async () => {
+    await using world = await startApi(everything);
+    const { card, state } = await cardOf(world, "vm stop web-2");
+    await reload(world, (file) => file.replace('protect: ["vault-*"]', 'protect: ["web-*"]'));
+    await world.olivia.presses("Run", { in: card });
+    await hears(world.olivia, "ops", /web-2 is protected/);
+    expect(await state()).toBe("open");
+    await world.olivia.presses("Dismiss", { in: card });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await world.olivia.submits({ Reason: "it is protected now" });
+    await expect.poll(state).toBe("dismissed");
   });
 });
 

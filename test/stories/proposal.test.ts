@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../requests/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -85,8 +85,8 @@ describe("a deploy job that proposes", () => {
   it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
     await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    const { progress } = await world.ended("vm snapshot");
-    const snapshotId = progress.answer?.snapshotId ?? "";
+    const taken = await world.ended("vm snapshot");
+    const snapshotId = snapshotIdOf(taken);
     await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
     const { card, state } = await proposed(world, "vm restore db-1 nightly");
     expect(wordsOf(await hears(world.amir, "ops", /deploy proposes/))).toMatch(

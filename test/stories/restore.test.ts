@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { sentAtOf } from "../../src/requests/journal/stored-request.ts";
+import { snapshotIdOf } from "../requests/asking.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -9,7 +11,7 @@ describe("restoring a snapshot with approval", () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
     expect(taken.state).toBe("done");
-    const snapshotId = taken.progress.answer?.snapshotId ?? "";
+    const snapshotId = snapshotIdOf(taken);
     world.compute.forget();
 
     await world.olivia.types("ops", `/vm restore db-1 ${snapshotId}`);
@@ -50,10 +52,10 @@ describe("restoring a snapshot with approval", () => {
           timeout: 5_000,
         })
         .toBe(count);
-      const { progress, record } = await world.ended("vm snapshot");
-      const at = new Date(progress.sentAt ?? record.createdAt).toISOString();
+      const taken = await world.ended("vm snapshot");
+      const at = new Date(sentAtOf(taken)).toISOString();
       return {
-        id: progress.answer?.snapshotId ?? "",
+        id: snapshotIdOf(taken),
         at: `${at.slice(0, 16).replace("T", " ")} UTC`,
       };
     };
@@ -96,11 +98,12 @@ approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U
 `,
     });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    const { progress, record } = await world.ended("vm snapshot");
+    const taken = await world.ended("vm snapshot");
+    const { record } = taken;
     await expect
       .poll(() => Date.now() - record.createdAt, { timeout: 5_000 })
       .toBeGreaterThan(2_000);
-    await world.olivia.types("ops", `/vm restore db-1 ${progress.answer?.snapshotId}`);
+    await world.olivia.types("ops", `/vm restore db-1 ${snapshotIdOf(taken)}`);
     await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );

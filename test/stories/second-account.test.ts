@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { whyOf } from "../../src/requests/journal/stage.ts";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
@@ -63,7 +64,7 @@ describe("a second account of the same person, where Slack names e-mail addresse
     await world.client.del(lock);
     const ended = await world.ended();
     expect(ended).toMatchObject({ state: "cancelled" });
-    expect(ended.progress.why).toBe("1 of 2 approvals are still valid");
+    expect(whyOf(ended.stage)).toBe("1 of 2 approvals are still valid");
     expect(world.compute.writes()).toEqual([]);
   });
 });

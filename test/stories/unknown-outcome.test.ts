@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { requestIn, snapshotIdOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -45,7 +46,7 @@ describe("the card of an unknown outcome", () => {
   it("takes no ID that Gatehouse knows, and needs none", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/vm snapshot web-2 nightly");
-    const known = (await world.ended()).progress.answer?.snapshotId ?? "";
+    const known = snapshotIdOf(await world.ended());
     const card = await lostSnapshot(world);
     await world.olivia.presses("It happened", { in: card.ts });
     await dialog(world);
@@ -95,25 +96,21 @@ describe("the card of an unknown outcome", () => {
     await world.olivia.presses("I can't tell yet", { in: card.ts });
     await hears(world.olivia, "ops", /Gatehouse asks again in its thread at [\d:]+ UTC\./);
     await hears(world.olivia, "ops", /Outcome unknown\.[^]*• Gatehouse asks again at [\d:]+ UTC\./);
-    const asked = await newestOf(world);
-    const inMs = (asked.progress.asksAgainAt ?? 0) - (await world.store.now());
+    const asked = requestIn(await newestOf(world), "unknown");
+    const inMs = (asked.stage.asksAgainAt ?? 0) - (await world.store.now());
     expect(inMs).toBeGreaterThan(29 * 60_000);
     expect(inMs).toBeLessThanOrEqual(30 * 60_000);
     for (const running of world.processes) await running.close();
     // Half an hour, and the reminder of the policy, have passed
-    const progress = { ...asked.progress, asksAgainAt: await world.store.now() };
-    progress.unknownSince = 1;
-    await world.client.hset(
-      world.key("request", asked.record.id),
-      "progress",
-      JSON.stringify(progress),
-    );
+    const { state: _apart, ...facts } = asked.stage;
+    const passed = { ...facts, asksAgainAt: await world.store.now(), since: 1 };
+    await world.client.hset(world.key("request", asked.record.id), "stage", JSON.stringify(passed));
     expect(remindersIn(world)).toHaveLength(0);
     await world.startProcess("all");
     const again = await hears(world.olivia, "ops", /❓ <@U0OLIVIA> Still unknown: did/, 10_000);
     expect(again.threadTs).toBe(card.ts);
     await world.settled();
-    expect((await newestOf(world)).progress).toMatchObject({ reminders: 1, remindersOver: 1 });
+    expect((await newestOf(world)).stage).toMatchObject({ reminders: 1, remindersOver: 1 });
     await hears(world.olivia, "ops", /Outcome unknown\.(?![^]*asks again at)/);
     expect(remindersIn(world)).toHaveLength(1);
   });
@@ -205,7 +202,7 @@ ${testTiming}
   it("can be added later, and is told neither from one of another team nor from one that nobody knows", async () => {
     await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/vm snapshot staging/web-1 secret");
-    const theirs = (await world.ended()).progress.answer?.snapshotId ?? "";
+    const theirs = snapshotIdOf(await world.ended());
     const card = await seen(world, "");
     for (const [label, made] of [
       ["Add its ID", theirs],

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { whyOf } from "../../src/requests/journal/stage.ts";
+import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import type { Pace } from "../../src/config/policy-schema.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
@@ -123,8 +124,8 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
 
   const describe = async () => {
     const requests = (await newest()).map(
-      ({ record, state, progress }) =>
-        `${record.command} ${record.target.name}: ${state} (${progress.why ?? ""})`,
+      ({ record, state, stage }) =>
+        `${record.command} ${record.target.name}: ${state} (${whyOf(stage) ?? ""})`,
     );
     const complaints = lines.filter((line) => /"level":"(warn|error)"/.test(line)).slice(-5);
     return `Waited in vain. Requests: ${requests.join("; ") || "none"}.\n${complaints.join("")}`;

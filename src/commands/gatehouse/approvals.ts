@@ -2,7 +2,7 @@ import * as z from "zod";
 import { md, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../requests/journal/open-seats.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import { changesSince } from "../../requests/render/since-request.ts";
 import type { ReadContext } from "../context.ts";

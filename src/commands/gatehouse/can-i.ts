@@ -12,13 +12,11 @@ import {
 import {
   type NeededApprovals,
   calledIn,
-  decide,
-  decideEach,
   isUsual,
   mayNeedApproval,
-  needingApproval,
   needsInWords,
 } from "../../policy/approval-rule.ts";
+import { askAndPermit, mayAsk, needingApproval, permitEach } from "../../policy/permit.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
 import {
   calledName,
@@ -42,38 +40,46 @@ export const canI = defineCommand({
     command: rest(500, "the words you would type"),
   }),
   async answer({ command: words }, context: ReadContext) {
-    const { policy, journal } = context;
+    const { asking, person, channelId, journal } = context;
     const parsed = parseCommand(words.replace(/^\//, ""), context.commands);
     if ("refusal" in parsed)
       return sentence(lines(md`${parsed.refusal.text}`, hintOf(parsed.refusal.hint)));
     const { command, input } = parsed;
-    const several = asksForChange(parsed) ? await resolveSeveral(parsed, context) : undefined;
+    const several = asksForChange(parsed)
+      ? await resolveSeveral(asking, parsed, context)
+      : undefined;
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
-    const asked = { ...context, command, input, breakGlass };
+    const asked = { person, command, input, channelId };
+    const emergency = { ...asked, basis: { kind: "break-glass" } as const };
     // As a rollout does: each is judged alone, and those that are refused are skipped
-    const each = several && decideEach({ ...asked, targets: several.targets });
-    const targets = each?.allowed ?? (await oneTarget(parsed, context));
-    if (each && targets.length === 0) return refusedAs(each.refused[0]?.by);
-    const needing = several && needingApproval(policy, { command, targets });
+    const rolling = several && mayAsk(asked, context).asking;
+    const each = rolling && permitEach(rolling, several.targets);
+    if (each?.permits.length === 0) return refusedAs(each.refused[0]?.by);
+    const needing = each && needingApproval(each.permits);
     if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);
-    const vmNames = await namesWithin(targets, context);
-    const { refused, needed } = decide({ ...asked, targets, vmNames });
+    const targets =
+      each?.permits.map(({ target }) => target) ??
+      several?.targets.slice(0, 1) ??
+      (await oneTarget(parsed, context));
+    const about = { targets, vmNames: await namesWithin(targets, context) };
+    const { refused, permit } = askAndPermit(breakGlass ? emergency : asked, about, context);
     const mayBreakGlass =
       takesBreakGlass(command) &&
       !breakGlass &&
       !several &&
-      decide({ ...asked, targets, vmNames, breakGlass: true }).refused === undefined;
+      askAndPermit(emergency, about, context).permit !== undefined;
     if (refused) return refusedAs(refused, mayBreakGlass && emergencyLine);
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
-    const { required, why, expiresMs } = needed;
+    const { approvals } = permit;
+    const { required, why, expiresMs } = approvals;
     const skipped = each?.refused.map(({ target }) => calledName(target)) ?? [];
     const frozen = await journal.freezeState();
     return sentence(
       lines(
         required === 0
           ? md`Yes, you can run ${asTyped} without approval.`
-          : md`Yes, you can request ${asTyped}; ${await whoMust(needed, context)} must approve it within ${duration(expiresMs)}.`,
+          : md`Yes, you can request ${asTyped}; ${await whoMust(approvals, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
         required > 0 && mayBreakGlass && emergencyLine,
         skipped.length > 0 &&
@@ -107,10 +113,13 @@ async function whoMust(
 }
 
 /** None where none is named, or a command has none: then only the person decides. */
-async function oneTarget(asked: Invocation, context: Pick<ReadContext, "resolve" | "inventory">) {
+async function oneTarget(
+  asked: Invocation,
+  context: Pick<ReadContext, "asking" | "resolve" | "inventory">,
+) {
   const kind = targetArgument(asked.command)?.target;
   const [word] = targetWords(asked);
   if (kind && word !== undefined) return [await context.resolve(kind, word)];
   const isNew = asksForChange(asked) && asked.command.on === "new-project";
-  return isNew ? [await resolveOne(asked, context)] : [];
+  return isNew ? [await resolveOne(context.asking, asked, context)] : [];
 }

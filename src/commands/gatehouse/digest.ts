@@ -13,7 +13,8 @@ import {
   type Message,
   sentence,
 } from "../../messages/message.ts";
-import { scopeShownTo, lists } from "../../policy/access.ts";
+import { scopeShownTo } from "../../policy/access.ts";
+import { isListed } from "../../policy/permit.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
 
@@ -50,7 +51,7 @@ export const digest = defineCommand({
         "Only `on` takes a time, a time zone, or days.",
         "Usage: `/gatehouse digest on 09:00 Europe/Paris mon-fri`.",
       );
-    if (channel !== here && !lists(policy, person, ourTeamId).includes("administer"))
+    if (channel !== here && !isListed(person, "administer", context))
       throw new UserError(
         "Only an administrator can do that for another channel.",
         "Run it in that channel, or see `access.administer` in gatehouse.yml.",

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineCommand, rest, takesBreakGlass } from "../../registry/define.ts";
-import { lists } from "../../policy/access.ts";
+import { isListed } from "../../policy/permit.ts";
 import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
@@ -17,9 +17,9 @@ export const help = defineCommand({
     command: rest(100, "a command, for its details; `all` for all of them").optional(),
   }),
   answer: async ({ command }, context: ReadContext) => {
-    const { commands, policy, person, ourTeamId } = context;
+    const { commands, person } = context;
     const exampleOf = await examplesHere(context);
-    const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
+    const hasBreakGlass = isListed(person, "breakGlass", context);
     const runnable = commands.filter((one) => context.mayRun(one));
     const inEmergencies = commands.filter(
       (one) => hasBreakGlass && takesBreakGlass(one) && !runnable.includes(one),

@@ -13,7 +13,8 @@ import {
 import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { calledName, defineCommand, requestable } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { askingRow, deedOf, openIt, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";
 import { changesSince } from "../../requests/render/since-request.ts";

@@ -12,7 +12,8 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { lists, unmatchedIn } from "../../policy/access.ts";
+import { unmatchedIn } from "../../policy/access.ts";
+import { isListed } from "../../policy/permit.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -26,8 +27,7 @@ export const status = defineCommand({
   args: z.object({}),
   async answer(_args, context: ReadContext) {
     const rows = await context.status();
-    const { policy, person, ourTeamId } = context;
-    const isAdministrator = lists(policy, person, ourTeamId).includes("administer");
+    const isAdministrator = isListed(context.person, "administer", context);
     const unmatched = isAdministrator ? await unmatchedWords(context) : [];
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =

@@ -15,7 +15,9 @@ import { needsInWords } from "../../policy/approval-rule.ts";
 import { defineCommand, target } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { namedNeeds } from "../../requests/journal/open-seats.ts";
-import { type StoredRequest, isReviewed, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { isReviewed } from "../../requests/journal/record.ts";
+import { stateWords, whyOf } from "../../requests/journal/stage.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { emergencyLine } from "../../requests/render/render-card.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
@@ -37,7 +39,8 @@ export const why = defineCommand({
   async answer({ request: words }, reading: ReadContext) {
     const { journal, nameOf, learnNames } = reading;
     const request = await requestMeant(words, reading);
-    const { record, votes, state, progress } = request;
+    const { record, votes, state, stage } = request;
+    const reasonNow = whyOf(stage);
     const { approval, target: of, requester } = record;
     const history = await journal.history(record.id);
     await learnNames(history.flatMap(({ actor }) => actor ?? []));
@@ -51,7 +54,7 @@ export const why = defineCommand({
       ({ at, name: voter, vote }) =>
         md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
     );
-    const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${progress.why ? md`: ${progress.why}` : ""}.`;
+    const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}.`;
     return sentence(
       head,
       approval &&

@@ -31,7 +31,7 @@ import {
   targetOrSeveral,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { vmsNamed } from "../../requests/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
@@ -54,7 +54,8 @@ export const attest = defineCommand({
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) {
-      const vms = await vmsNamed(words.split(",").filter(Boolean), context.inventory);
+      const { asking, inventory } = context;
+      const vms = await vmsNamed(asking, words.split(",").filter(Boolean), inventory);
       return attestFleet(words, vms, evidence === true, context);
     }
     const vm = await context.resolve("vm", words);

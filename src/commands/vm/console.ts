@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { md, name, buttons, context, message, section } from "../../messages/message.ts";
-import { lists } from "../../policy/access.ts";
+import { isListed } from "../../policy/permit.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -53,7 +53,7 @@ export const console = defineCommand({
         `\`/vm attest ${vm.name}\` shows what was checked. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
       );
     }
-    if (refusal !== undefined && !lists(policy, person, ourTeamId).includes("administer")) {
+    if (refusal !== undefined && !isListed(person, "administer", { policy, ourTeamId })) {
       throw new UserError(
         "Only an administrator can insist.",
         "They are listed under `access.administer` in gatehouse.yml.",

@@ -20,7 +20,8 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { askOnce, protection } from "../../policy/refusal.ts";
+import { isProtected as isProtectedBy } from "../../policy/permit.ts";
+import { askOnce } from "../../policy/refusal.ts";
 import {
   type Command,
   type VmCommand,
@@ -31,7 +32,8 @@ import {
   targetArgument,
 } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
 import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
@@ -63,8 +65,7 @@ export const show = defineCommand({
     const projectName = found.projectName ?? found.projectId;
     const failure = failing.get(vm.id);
     const mayRun = (command: Command) => context_.mayRun(command, [found]);
-    const isProtected = (command: Command) =>
-      protection(policy, { command, targets: [found] }) !== undefined;
+    const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
     const may = { commands, policy, mayRun, isProtected };
     return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
   },

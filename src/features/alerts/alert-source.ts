@@ -18,7 +18,6 @@ import {
 } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
 import { refusedInError } from "../../requests/render/render-result.ts";
 import { targetOf } from "../../requests/submit/resolve-targets.ts";
 import type { Source } from "../../slack/deliver/deliver.ts";
@@ -34,6 +33,7 @@ import {
   renderOverview,
 } from "./render-alert.ts";
 import { sourcesSection } from "./sources.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 
 /** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
 const readsAtOnce = 10;

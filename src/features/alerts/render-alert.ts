@@ -22,7 +22,7 @@ import {
   sentence,
   when,
 } from "../../messages/message.ts";
-import { askOnce, isToConfirm, protection } from "../../policy/refusal.ts";
+import { askOnce, isToConfirm } from "../../policy/refusal.ts";
 import {
   calledName,
   type ChangeCommand,
@@ -39,6 +39,7 @@ import { deedOf, frozenWords } from "../../requests/render/asking.ts";
 import type { Member } from "../../requests/render/render-card.ts";
 import { insteadInError, outcomeOf } from "../../requests/render/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
+import { isProtected } from "../../policy/permit.ts";
 
 export interface View {
   alert: StoredAlert;
@@ -248,7 +249,7 @@ function controlsOf(
     if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
     if (refused?.has(command.name)) return [];
     const { protect = [] } = policy;
-    if (isChange(command) && protection({ protect }, { command, targets: [target] })) return [];
+    if (isChange(command) && isProtected({ command, targets: [target] }, { protect })) return [];
     const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
     const spec = { label, action: `alert:${dottedName(command)}`, value };
     const button = askOnce(spec, command, target, policy);

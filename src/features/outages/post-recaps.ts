@@ -13,11 +13,13 @@ import { type ChangeCommand, targetArgument } from "../../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
-import type { RequestRecord, State, StoredRequest } from "../../requests/journal/record.ts";
+import type { RequestRecord } from "../../requests/journal/record.ts";
 import { hasNoCard, isDecidedElsewhere } from "../../requests/render/render-result.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { OutageStore, Past } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
+import type { State } from "../../requests/journal/stage.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;

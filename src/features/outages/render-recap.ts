@@ -14,13 +14,12 @@ import {
   section,
 } from "../../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
-import {
-  type StoredRequest,
-  type RequestRecord,
-  stateWords,
-} from "../../requests/journal/record.ts";
+import { type RequestRecord } from "../../requests/journal/record.ts";
 import { decidedLine, headline, signs, symbolOf } from "../../requests/render/render-result.ts";
 import type { Past } from "./outages.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords, deciderOf } from "../../requests/journal/stage.ts";
+import { whyOf } from "../../requests/journal/stage.ts";
 
 /** The rest is counted. */
 const maxLines = 15;
@@ -92,7 +91,8 @@ function countsOf(told: readonly { is: Outcome }[]): string {
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
-  const { record, state, final, progress } = request;
+  const { record, state, final, stage } = request;
+  const why = whyOf(stage);
   const id = name(record.id);
   const command = commands.find((one) => one.name === record.command);
   if (!command)
@@ -100,12 +100,12 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
   const what = md`${command.say.verb} of ${name(record.target.name)}`;
   const is = outcomeOf(request);
   // No person decided against it
-  const isWanted = is === "did-not" && state !== "denied" && progress.decidedBy === undefined;
+  const isWanted = is === "did-not" && state !== "denied" && deciderOf(stage) === undefined;
   const again = isWanted ? md` Again: ${name(retype(command, record))}` : "";
   const said: Partial<Record<Outcome, Markdown>> = {
     unknown: md`${what}: outcome unknown. Check the target, then record what happened on its message`,
     asking: md`${what} waits for approval`,
-    "under-way": md`${what} is still in progress${progress.why ? md`: ${progress.why}` : ""}`,
+    "under-way": md`${what} is still in progress${why ? md`: ${why}` : ""}`,
   };
   const words = said[is] ?? md`${headline(request, command)}${again}`;
   const who = dotted(

@@ -6,13 +6,13 @@ import { deedOf } from "../../requests/render/asking.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { authorize } from "../../slack/conversation/authorize.ts";
 import { modal, reasonInput } from "../../slack/conversation/form-view.ts";
 import { type Act, type BeforeAck, personOf } from "../../slack/conversation/gateway-context.ts";
 import { openOr } from "../../slack/conversation/reply-with-error.ts";
 import { run } from "../../slack/conversation/run.ts";
 import { proposalsOf } from "./proposals.ts";
 import { findProposal } from "./take-proposal.ts";
+import { authorizeStop } from "../../slack/conversation/authorize.ts";
 
 export const dismissalCallback = "proposal-dismissal";
 
@@ -46,8 +46,8 @@ async function authorizeDismissal(
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
   const { target, input, channelId } = proposal.record;
-  const stop = { command, input, targets: [target], person, channelId, isStop: true };
-  await authorize(stop, act.gateway);
+  const stop = { command, input, targets: [target], person, channelId };
+  await authorizeStop(stop, act.gateway);
   return person;
 }
 

@@ -3,7 +3,7 @@ import type { AgentTool } from "../../api/api-context.ts";
 import type { Caller } from "../../api/callers.ts";
 import { outputSchema } from "../../api/schemas.ts";
 import { UserError } from "../../errors.ts";
-import { mayRun } from "../../policy/refusal.ts";
+import { mayRun } from "../../policy/permit.ts";
 import { mayPropose } from "../../policy/service-rights.ts";
 import { isChange, usageOf } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
@@ -31,7 +31,8 @@ function usagesFor(
 ): readonly string[] {
   const isOffered = (command: (typeof commands)[number]) => {
     if (!isChange(command) || !caller) return isChange(command);
-    if ("person" in caller) return mayRun({ policy, ourTeamId, person: caller.person, command });
+    if ("person" in caller)
+      return mayRun({ person: caller.person, command }, { policy, ourTeamId });
     return mayPropose(caller.rule, command);
   };
   return commands.filter(isOffered).map((command) => usageOf(command).slice(1));

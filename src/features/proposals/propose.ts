@@ -20,10 +20,9 @@ import { newRequestId } from "../../requests/journal/journal.ts";
 import { headline } from "../../requests/render/render-result.ts";
 import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
-import { authorize, noteRefusal } from "../../slack/conversation/authorize.ts";
+import { authorize, noteRefusal, authorizeTargets } from "../../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../../slack/conversation/dialog-facts.ts";
 import { type GatewayContext, changeNamed } from "../../slack/conversation/gateway-context.ts";
-import { neededApprovals } from "../../slack/conversation/needed-approvals.ts";
 import {
   type ProposalRecord,
   type Proposer,
@@ -49,6 +48,14 @@ import {
   unauthorized,
 } from "../../api/server.ts";
 import { asPerson, wordsOf } from "../../api/read-for.ts";
+import { restoringOf } from "../../slack/conversation/permit-by-facts.ts";
+import {
+  approvalsFor,
+  type Asking,
+  type ServiceAsking,
+  serviceMayAsk,
+} from "../../policy/permit.ts";
+import { whyOf } from "../../requests/journal/stage.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {
@@ -146,20 +153,23 @@ async function readChange(
       "Only a change can be proposed, without --break-glass.",
     );
   const { command } = invocation;
-  await refuseUnlessListed(caller, invocation, gateway);
-  const target = await oneTarget(invocation, gateway);
-  await refuseUnlessListed(caller, invocation, gateway, target);
-  const asked = { command, input: invocation.input, targets: [target], channelId: "" };
-  if ("person" in caller) await authorize({ ...asked, person: caller.person }, gateway);
+  const { input: written } = invocation;
+  const asker = await askFor(caller, invocation, gateway);
+  const target = await oneTarget(asker, invocation, gateway);
+  if ("service" in caller && !mayPropose(caller.rule, command, target, written))
+    await refuseUnlisted(caller, invocation, gateway, target);
+  if ("command" in asker) await authorizeTargets(asker, { targets: [target] }, gateway);
+  const asked = { command, targets: [target] };
   const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
   const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  const exact = await withSnapshotId(command, invocation.input, target, gateway);
+  const exact = await withSnapshotId(command, written, target, gateway);
   const input = withTarget(command, exact, target);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const facts = { ...unread(target, input), vms, snapshots: ofVm };
   const judged = { ...asked, input, policy, ourTeamId, vmNames: vms.map(({ name }) => name) };
-  const needed = neededApprovals(command, facts, gateway);
+  const restoring = restoringOf(facts, gateway.now());
+  const needed = approvalsFor({ ...judged, restoring }, gateway);
   const runner = "person" in caller ? caller.person.id : undefined;
   const never =
     forbiddenToAll(judged) ??
@@ -194,14 +204,27 @@ async function snapshotProblem(
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
-async function refuseUnlessListed(
+/** Before any name is looked up. Throws Problem, and Refused. */
+async function askFor(
   caller: Caller,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<Asking<ChangeCommand> | ServiceAsking> {
+  const { command, input } = invocation;
+  const person = asPerson(caller);
+  if ("person" in caller) return authorize({ command, input, person, channelId: "" }, gateway);
+  const asking = serviceMayAsk(person, caller.rule, command);
+  return asking ?? refuseUnlisted(caller, invocation, gateway);
+}
+
+/** Because gatehouse.yml doesn't let this service propose it: on this target, or on any. */
+async function refuseUnlisted(
+  caller: ServiceCaller,
   { command, input }: ChangeInvocation,
   gateway: GatewayContext,
   ...targets: Target[]
-): Promise<void> {
+): Promise<never> {
   const [target] = targets;
-  if ("person" in caller || mayPropose(caller.rule, command, target, input)) return;
   const rule = `${callerName(caller)}.propose`;
   const [newly] = mayPropose(caller.rule, command, target)
     ? renamed({ command, targets, input })
@@ -210,7 +233,7 @@ async function refuseUnlessListed(
   const on = target?.name ? ` on ${target.name}${because}` : "";
   const title = `${caller.service} may not propose /${command.name}${on}.`;
   const why = wrong(title, `\`${rule}\` in gatehouse.yml says what it may.`, { status: 403 });
-  await refuseNoted(caller, { command, targets }, rule, gateway, why);
+  return refuseNoted(caller, { command, targets }, rule, gateway, why);
 }
 
 /** Records in the audit trail by which rule. Throws `why`. */
@@ -226,8 +249,13 @@ async function refuseNoted(
 }
 
 /** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
-async function oneTarget(invocation: ChangeInvocation, gateway: GatewayContext): Promise<Target> {
-  if (!(await resolveSeveral(invocation, gateway))) return resolveOne(invocation, gateway);
+async function oneTarget(
+  asker: Asking | ServiceAsking,
+  invocation: ChangeInvocation,
+  gateway: GatewayContext,
+): Promise<Target> {
+  const several = await resolveSeveral(asker, invocation, gateway);
+  if (!several) return resolveOne(asker, invocation, gateway);
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
@@ -321,7 +349,8 @@ async function described(
   const told = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };
   const request = await requestOf(proposal, store);
   if (request) {
-    const { final, progress, record: made } = request;
+    const { final, stage, record: made } = request;
+    const why = whyOf(stage);
     const its = changeNamed(made.command, gatewayNow());
     // Whoever is told that it ended reads what that changed from here on, though a worker records it only in a moment
     const isRecorded = request.delivered.said["afterwards"] !== undefined;
@@ -332,7 +361,7 @@ async function described(
       final,
       request: made.id,
       by: made.requester.name,
-      ...(progress.why ? { why: plain(progress.why, 500) } : {}),
+      ...(why ? { why: plain(why, 500) } : {}),
       ...(final && its ? { result: plainWords(headline(request, its)) } : {}),
     };
   }

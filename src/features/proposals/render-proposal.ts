@@ -16,9 +16,9 @@ import {
 import { askOnce } from "../../policy/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Freeze } from "../../requests/journal/freeze.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
 import { deedOf, frozenWords, linked, parametersOf } from "../../requests/render/asking.ts";
 import type { StoredProposal } from "./proposals.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 
 interface Beside {
   policy: Pick<Policy, "confirm">;

@@ -3,10 +3,10 @@ import { ComputeError } from "../../compute/compute.ts";
 import { type ProposalRecord, decidedRefusal, proposalRefusal, proposalsOf } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
+import type { Permit } from "../../policy/permit.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import { mayPropose } from "../../policy/service-rights.ts";
 import { asNamedNow } from "../../requests/perform/read-target.ts";
-import type { Submission } from "../../requests/submit/submit.ts";
 import { frozenLine } from "../../slack/conversation/authorize.ts";
 import {
   type GatewayContext,
@@ -14,6 +14,7 @@ import {
   outdated,
 } from "../../slack/conversation/gateway-context.ts";
 import { seenByService } from "../../slack/conversation/visible-to.ts";
+import type { Origin } from "../../requests/journal/origin.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(
@@ -126,7 +127,8 @@ const mostTries = 5;
  * proposed must be what is asked for; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
-  { origin, command, input, target, person }: Submission,
+  { command, input, target, person }: Permit,
+  origin: Origin,
   gateway: GatewayContext,
 ): Promise<void> {
   if (origin.kind !== "proposal") return;

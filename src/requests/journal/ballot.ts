@@ -10,7 +10,10 @@ import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { createTrail, parseRecord } from "../../audit/trail.ts";
 import { type Pending, pendingList } from "../../redis/pending.ts";
 import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
-import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
+import { stepText } from "./history.ts";
+import { auditRecord, keepFinalMs, locksOf } from "./record.ts";
+import { noSetbacks } from "./stage.ts";
+import type { StoredRequest } from "./stored-request.ts";
 
 /**
  * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
@@ -18,7 +21,7 @@ import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from 
  *
  * KEYS request, audit, pending, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
- *      step of its history when decided, approvals that it was judged beside
+ *      step of its history when decided, approvals that it was judged beside, facts of an authorized request
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
 const voteScript = `${redisTimeLua}
@@ -45,7 +48,7 @@ redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[6])
 redis.call('HINCRBY', KEYS[1], 'revision', 1)
 ${owesMessages("KEYS[3]", "ARGV[1]")}
 if ARGV[4] == 'deny' then
-  redis.call('HSET', KEYS[1], 'state', 'denied', 'final', '1', 'changedAt', now)
+  redis.call('HSET', KEYS[1], 'state', 'denied', 'stage', '{}', 'final', '1', 'changedAt', now)
   ${keepStep("ARGV[7]")}
   redis.call('ZREM', KEYS[4], ARGV[1])
   ${hasNoStep("KEYS[3]", "ARGV[1]")}
@@ -55,7 +58,7 @@ if ARGV[4] == 'deny' then
 end
 approvals = approvals + 1
 if approvals < tonumber(r[5]) then return {'counted', approvals} end
-redis.call('HSET', KEYS[1], 'state', 'authorized', 'changedAt', now)
+redis.call('HSET', KEYS[1], 'state', 'authorized', 'stage', ARGV[9], 'changedAt', now)
 ${keepStep("ARGV[7]")}
 ${hasStep("KEYS[3]", "ARGV[1]")}
 return {'authorized', approvals}
@@ -160,6 +163,7 @@ export function createBallot(
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
           stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
           votes.filter((one) => one.vote === "approve").length,
+          JSON.stringify({ setbacks: noSetbacks }),
         ],
       )) as [string, string | number | undefined];
       outbox.wake(record.id);

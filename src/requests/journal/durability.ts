@@ -4,7 +4,7 @@ import type { Log } from "../../log/log.ts";
 import { type Storage, storageOf } from "../../redis/check.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { createBatches } from "./ledger.ts";
-import type { StoredRequest } from "./record.ts";
+import type { StoredRequest } from "./stored-request.ts";
 import { defineHolds } from "./scripts.ts";
 
 /** How long what was read of Redis' storage counts (ms): its replicas come and go. */

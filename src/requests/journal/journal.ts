@@ -12,31 +12,34 @@ import { type Freeze, createFreeze } from "./freeze.ts";
 import { createLatest } from "./latest.ts";
 import { createLists } from "./lists.ts";
 import { createLimits } from "./rate-limits.ts";
+import { type MayBecome, type Stage, type State, firstStage, isFinal } from "./stage.ts";
 import {
-  type Progress,
   type RequestRecord,
-  type ReviewSignature,
-  type State,
-  type StoredRequest,
   auditRecord,
   keepFinalMs,
   lettersOf,
   locksOf,
-  mayMove,
-  parseStored,
   pollKeyOf,
   sameWithinMs,
-  stepText,
 } from "./record.ts";
+import {
+  type RequestIn,
+  type ReviewSignature,
+  type StoredRequest,
+  parseStored,
+} from "./stored-request.ts";
+import { stepText } from "./history.ts";
 import { asksForMore, originKey } from "./origin.ts";
 import { createReviews } from "./reviews.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
 
-/** `why` goes into the history and the audit trail; without it, only progress is saved. */
-export interface Move {
-  state: State;
-  progress: Progress;
+/**
+ * Where a request moves to, with the facts of that state. Only states that `moves` in `stage.ts` allows compile. `why` goes into the
+ * history and the audit trail; without it, only what was learned is saved.
+ */
+export interface Move<To extends Stage = Stage> {
+  to: To;
   attempt?: number;
   owner?: string;
   why?: string;
@@ -50,9 +53,9 @@ export interface Move {
   keep?: { vmId: string; pin: KeptPin | undefined };
 }
 
-export type Moved =
+export type Moved<To extends State = State> =
   /** `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. */
-  | { is: "moved"; request: StoredRequest; at: number; replicas?: number | undefined }
+  | { is: "moved"; request: RequestIn<To>; at: number; replicas?: number | undefined }
   | { is: "changed" }
   | { is: "gone" }
   | { is: "frozen"; freeze: Freeze }
@@ -61,7 +64,6 @@ export type Moved =
 interface NewRequest {
   record: RequestRecord;
   state: "draft" | "authorized";
-  progress?: Progress;
   /** Whoever makes it ends it right away: no worker is woken for it. */
   isHeld?: boolean | undefined;
 }
@@ -91,7 +93,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const steps = createPending(redis, key, scripts.pendingKinds.step);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
-    const { record, state, progress = {} } = request;
+    const { record, state } = request;
     const { requester, command, target, input, origin } = record;
     const parts = [requester.id, command, target.id, target.name, input];
     const audit = auditRecord(
@@ -115,7 +117,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.id,
         JSON.stringify(record),
         state,
-        JSON.stringify(progress),
+        factsText(firstStage(state)),
         audit,
         requestKey(""),
         record.approval?.digest ?? "",
@@ -138,21 +140,35 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return found.filter((stored) => stored !== undefined);
   }
 
-  async function move(request: StoredRequest, to: Move): Promise<Moved> {
+  /** One compare-and-set: `changed` where the request is no longer as it was read. */
+  const move = <To extends Stage>(
+    request: RequestIn<MayBecome<To["state"]>>,
+    to: Move<To>,
+  ): Promise<Moved<To["state"]>> => write(request, to);
+
+  /** Saves what was learned, in the same state. */
+  async function saveFacts<In extends StoredRequest>(
+    request: In,
+    to: In["stage"],
+    how: Pick<Move, "isSilent"> = {},
+  ): Promise<Moved<In["state"]>> {
+    if (to.state !== request.state) throw new Error(`${request.state} isn't ${to.state}`);
+    return write(request, { to, ...how });
+  }
+
+  async function write<To extends State>(request: StoredRequest, how: Move): Promise<Moved<To>> {
     const { record } = request;
-    if (!mayMove(request.state, to.state)) {
-      throw new Error(`request ${record.id} can't move from ${request.state} to ${to.state}`);
-    }
-    const attempt = to.attempt ?? request.attempt;
-    const owner = to.owner ?? request.owner ?? "";
-    const final = finalStates.includes(to.state);
-    const locks = locksOf(record, to.claim?.vmIds);
-    const nonce = to.claim?.nonce ?? request.nonce;
-    const pin = to.keep && { vm: to.keep.vmId, values: to.keep.pin?.values ?? null };
+    const { to, claim, keep, why, actor } = how;
+    const attempt = how.attempt ?? request.attempt;
+    const owner = how.owner ?? request.owner ?? "";
+    const final = isFinal(to.state);
+    const locks = locksOf(record, claim?.vmIds);
+    const nonce = claim?.nonce ?? request.nonce;
+    const pin = keep && { vm: keep.vmId, values: keep.pin?.values ?? null };
     const entry = {
       move: to.state,
       attempt: attempt > 1 ? attempt : undefined,
-      why: to.why,
+      why,
       worker: owner,
       pin,
     };
@@ -171,13 +187,13 @@ export function createJournal(redis: RedisClient, key: Keys) {
       final ? 1 : 0,
       attempt,
       final ? "" : owner, // nobody moves it any more
-      JSON.stringify(to.progress),
-      to.why ? stepText({ state: to.state, why: to.why, actor: to.actor }) : "",
-      to.why ? auditRecord(record, entry, to.actor) : "",
+      factsText(to),
+      why ? stepText({ state: to.state, why, actor }) : "",
+      why ? auditRecord(record, entry, actor) : "",
       pollKeyOf(record),
-      to.isSilent === true ? 1 : 0,
+      how.isSilent === true ? 1 : 0,
     ];
-    const [is, value, movedAt, replication] = (await writeMove(to, keys, args, locks.free)) as [
+    const [is, value, movedAt, replication] = (await writeMove(how, keys, args, locks.free)) as [
       string,
       ...(string | number)[],
     ];
@@ -185,23 +201,23 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    if (to.isSilent !== true) outbox.wake(record.id);
+    if (how.isSilent !== true) outbox.wake(record.id);
     const at = Number(movedAt);
     return {
       is,
       at,
-      ...(to.claim ? { replicas: replicasIn(replication) } : {}),
+      ...(claim ? { replicas: replicasIn(replication) } : {}),
       request: {
         ...request,
         state: to.state,
+        stage: to,
         final,
         attempt,
         nonce,
         owner: owner || undefined,
-        progress: to.progress,
         revision: Number(value),
-        changedAt: to.why ? at : request.changedAt,
-      },
+        changedAt: why ? at : request.changedAt,
+      } as unknown as RequestIn<To>,
     };
   }
 
@@ -248,6 +264,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     /** The same for whoever reads the same ones again and again. */
     latest: createLatest(redis, requestKey, getMany),
     move,
+    saveFacts,
     holds,
     /** What the journal knows of these sends; undefined for a missing request. One failed read fails them all. */
     claimsOf: (sends: readonly { request: string; attempt: number }[]) =>
@@ -289,12 +306,5 @@ export async function keepSignature(
   await redraw([id], store);
 }
 
-const finalStates: readonly State[] = [
-  "done",
-  "failed",
-  "rejected",
-  "not-applied",
-  "denied",
-  "expired",
-  "cancelled",
-];
+/** As the request's hash keeps them, beside the state itself, which scripts compare. */
+const factsText = ({ state: _apart, ...facts }: Stage): string => JSON.stringify(facts);

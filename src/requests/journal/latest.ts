@@ -1,5 +1,5 @@
 import { type RedisClient, defineScript } from "../../redis/redis.ts";
-import type { StoredRequest } from "./record.ts";
+import type { StoredRequest } from "./stored-request.ts";
 
 /**
  * By what `move` recognizes a request as it was read.

@@ -1,6 +1,7 @@
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { type Origin, originKey } from "./origin.ts";
-import { type HistoryStep, type StoredRequest, parseSteps } from "./record.ts";
+import { type HistoryStep, parseSteps } from "./history.ts";
+import type { StoredRequest } from "./stored-request.ts";
 import type { Review } from "./reviews.ts";
 
 /** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */

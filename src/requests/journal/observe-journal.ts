@@ -1,8 +1,10 @@
 import type { Log } from "../../log/log.ts";
 import type { LimitName, Telemetry } from "../../log/telemetry.ts";
 import { during, traceNow, recordSpan, workNow, workOnRequest } from "../../log/traces.ts";
-import type { Journal } from "./journal.ts";
-import type { RequestRecord, State, StoredRequest } from "./record.ts";
+import type { Journal, Move } from "./journal.ts";
+import type { RequestRecord } from "./record.ts";
+import { type MayBecome, type Stage, type State, callOf, whyOf } from "./stage.ts";
+import type { RequestIn, StoredRequest } from "./stored-request.ts";
 
 interface Step {
   from: State | undefined;
@@ -39,11 +41,12 @@ export function observed(
   }
 
   function ended(request: StoredRequest, from: State, at: number): void {
-    const { record, state, progress } = request;
+    const { record, state, stage } = request;
     const { command } = record;
+    const call = callOf(stage);
     telemetry.requests.inc({ command, end: state });
-    if (progress.sentAt !== undefined && from !== "unknown")
-      telemetry.settledSeconds.observe({ command }, Math.max(0, at - progress.sentAt) / 1000);
+    if (call && from !== "unknown")
+      telemetry.settledSeconds.observe({ command }, Math.max(0, at - call.sentAt) / 1000);
     const attributes = {
       request: record.id,
       command,
@@ -51,7 +54,7 @@ export function observed(
       person: record.requester.id,
       end: state,
     };
-    const failed = state === "failed" ? (progress.why ?? state) : undefined;
+    const failed = state === "failed" ? whyOf(stage) : undefined;
     during(workOnRequest(record), () =>
       recordSpan({ name: command, startMs: record.createdAt, endMs: at, attributes, failed }),
     );
@@ -75,21 +78,24 @@ export function observed(
       return created;
     },
 
-    async move(request, to) {
+    async move<To extends Stage>(request: RequestIn<MayBecome<To["state"]>>, to: Move<To>) {
       const outcome = await journal.move(request, to);
       if (outcome.is !== "moved") return outcome;
-      const { record, state: from, changedAt: since, attempt: before } = request;
-      const { at, request: now } = outcome;
+      const before = request as StoredRequest;
+      const now = outcome.request as StoredRequest;
+      const { record, state: from, changedAt: since } = before;
+      const { at } = outcome;
       const { state, attempt, owner: worker } = now;
-      if (state === "sending" && request.progress.waitsFor) waits("target", at - since);
-      if (state === "sending" && before === 0) {
+      const wasBehind = before.state === "authorized" && before.stage.waitsFor !== undefined;
+      if (state === "sending" && wasBehind) waits("target", at - since);
+      if (state === "sending" && before.attempt === 0) {
         const waitedMs = at - record.createdAt;
         telemetry.sentSeconds.observe({ command: record.command }, Math.max(0, waitedMs) / 1000);
       }
       const { why, actor: by } = to;
       const who = { by, attempt: attempt || undefined, worker };
       if (why) moved(record, { from, to: state, why, since, at, ...who });
-      if (now.final && !request.final) ended(now, from, at);
+      if (now.final && !before.final) ended(now, from, at);
       return outcome;
     },
 
@@ -108,7 +114,8 @@ export function observed(
       const at = Date.now();
       const why = `${vote === "deny" ? "denied" : "approved"} by ${voter.id}`;
       moved(record, { from: request.state, to: outcome.is, why, since, at, by: voter.id });
-      if (outcome.is === "denied") ended({ ...request, state: "denied" }, request.state, at);
+      if (outcome.is === "denied")
+        ended({ ...request, state: "denied", stage: { state: "denied" } }, request.state, at);
       return outcome;
     },
 

@@ -10,7 +10,7 @@ import {
   voteRefusal,
 } from "../../policy/approval-rule.ts";
 import type { Person } from "../../registry/invocation.ts";
-import type { StoredRequest } from "./record.ts";
+import type { StoredRequest } from "./stored-request.ts";
 
 /** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
 function openNeeds<Need extends VoteNeed>(

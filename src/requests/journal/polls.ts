@@ -1,6 +1,7 @@
 import { createPending } from "../../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../../redis/redis.ts";
-import { type StoredRequest, isPolled } from "./record.ts";
+import type { RequestIn, StoredRequest } from "./stored-request.ts";
+import { type PolledStage, isPolled } from "./stage.ts";
 import { pendingKinds } from "./scripts.ts";
 
 /**
@@ -14,6 +15,9 @@ if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[1], ARGV[1])
 elseif due and tonumber(due) == tonumber(ARGV[3]) then redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1]) end
 return 1
 `;
+
+/** A request whose outcome reads decide. */
+export type Polled = RequestIn<PolledStage["state"]>;
 
 export type Polls = ReturnType<typeof createPolls>;
 
@@ -36,13 +40,13 @@ export function createPolls(
      * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
      * have been claimed again by the time that this reads on.
      */
-    async waiting(pollKey: string): Promise<StoredRequest[]> {
+    async waiting(pollKey: string): Promise<Polled[]> {
       const ids = await redis.smembers(watched(pollKey));
       const open = (await latest(ids)).filter(({ final }) => !final);
       const openIds = new Set(open.map(({ record }) => record.id));
       const over = ids.filter((id) => !openIds.has(id));
       if (over.length > 0) await redis.srem(watched(pollKey), ...over);
-      return open.filter(({ state }) => isPolled(state));
+      return open.filter((request): request is Polled => isPolled(request.state));
     },
 
     async next(pollKey: string, inMs: number, mark: string): Promise<void> {

@@ -38,7 +38,7 @@ export const hasNoStep = (pending: string, id: string) =>
  * Creates a request unless its ID or its origin has one, or an equal one is open or was just done.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
- * ARGV id, record, state, progress, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
+ * ARGV id, record, state, its facts, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
  *      many are needed, requester, how long ago an equal one was just done (ms)
  * → {id, 1} when created, {id of the older one, 0} otherwise
  */
@@ -55,7 +55,7 @@ if older then
   end
 end
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
-  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'stage', ARGV[4])
 if ARGV[7] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[7], 'expiresAt', ARGV[8], 'required', ARGV[9], 'requester', ARGV[10])
 end
@@ -92,7 +92,7 @@ if freeze then return {'frozen', freeze} end
 /** Writes it, its history, its audit record, and what is pending of it; begins or ends its polls; and lets go of what an ended one held. */
 const saveLua = `
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', ARGV[7])
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'stage', ARGV[7])
 local entry = ''
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'changedAt', now)
@@ -117,10 +117,10 @@ end
 `;
 
 /**
- * Moves a request, or saves progress.
+ * Moves a request, or saves what was learned.
  *
  * KEYS request, open, audit, pending, watched, lock
- * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
+ * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), facts of that state, step of its history ('' for
  *      none), audit record of that, key of its polls, whether Slack shows nothing else by it (0|1)
  * → {'moved', revision, now} | {'changed'} | {'gone'}
  */

@@ -1,10 +1,11 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
 import { countApprovals } from "../../approvals/votes.ts";
 import type { Vm } from "../../compute/compute.ts";
-import { approvalRule, covers, needsOf, voteRefusal } from "../../policy/approval-rule.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { covers, needsOf, voteRefusal } from "../../policy/approval-rule.ts";
+import { type Permit, approvalsFor } from "../../policy/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { type RequestRecord, type StoredRequest, approvableOf } from "../journal/record.ts";
+import { type RequestRecord, approvableOf } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import type { ClosedStop } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -14,26 +15,23 @@ import type { WorkerContext } from "./worker-context.ts";
  */
 export async function approvalProblem(
   request: StoredRequest,
-  command: ChangeCommand,
-  /** As read now. */
-  { target: named, vms }: { target: Target; vms: readonly Vm[] },
+  /** As policy answers now, of what was read now. */
+  permit: Permit,
+  vms: readonly Vm[],
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
 ): Promise<ClosedStop | undefined> {
   const { record, votes } = request;
-  const vmNames = vms.map(({ name }) => name);
-  const { input, target } = record;
-  const needed = approvalRule(by.policy, { command, targets: [named], input, vmNames });
-  if (needed.required === 0 && !record.approval) return undefined;
-  // A request with approvals never becomes break-glass afterwards
-  if (record.breakGlass && !record.approval) return undefined;
-  // Made by Gatehouse for an approved request; a snapshot changes nothing
-  if (record.origin.kind === "safety" && command.on === "vm" && command.snapshot === "takes")
-    return undefined;
-  const { approval } = record;
-  const asked = approvalRule(by.policy, { command, targets: [target], input });
-  if (asked.required <= (approval?.required ?? 0) && needed.required > (approval?.required ?? 0)) {
-    const why = `${target.name} now needs more approvals: ${needed.why}`;
-    return { is: "closed", why, hint: "Request again." };
+  const { input, target, approval } = record;
+  const { approvals: needed, command } = permit;
+  if (needed.required === 0 && !approval) return undefined;
+  const given = approval?.required ?? 0;
+  if (needed.required > given) {
+    // By the name it had: if that needed no more, it was renamed since, or has other VMs
+    const before = approvalsFor({ command, targets: [target], input }, by);
+    if (before.required <= given) {
+      const why = `${target.name} now needs more approvals: ${needed.why}`;
+      return { is: "closed", why, hint: "Request again." };
+    }
   }
   const asksForOthers = approval && !covers(needsOf(by.policy, approval), needed.votes);
   if (!approval || approval.required < needed.required || asksForOthers) {

@@ -1,15 +1,12 @@
 import { ComputeError, isTransitional, unreachableWords } from "../../compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfPerson, teamsOf } from "../../policy/access.ts";
-import { ownerOf, refusal } from "../../policy/refusal.ts";
+import { type Basis, askAndPermit } from "../../policy/permit.ts";
+import { ownerOf } from "../../policy/refusal.ts";
 import type { Refusal, Seen, Target } from "../../registry/define.ts";
-import {
-  type RequestRecord,
-  type StoredRequest,
-  isAnotherOne,
-  isList,
-  statusOf,
-} from "../journal/record.ts";
+import type { RequestRecord } from "../journal/record.ts";
+import type { RequestIn } from "../journal/stored-request.ts";
+import { isAnotherOne, isList, statusOf } from "../journal/seen.ts";
 import { approvalProblem } from "./approvals-now.ts";
 import {
   type TargetReading,
@@ -21,10 +18,11 @@ import {
 import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 import { undoneBy } from "../journal/origin.ts";
+import { savedBy } from "../journal/saved-by.ts";
 
 /** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
 export async function gate(
-  request: StoredRequest,
+  request: RequestIn<"authorized">,
   { command, args, effect }: Change,
   by: WorkerContext,
 ): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
@@ -51,7 +49,7 @@ export async function gate(
   } catch (error) {
     const decision = whenUnreadable(error);
     // Only the second time in a row: one failed handshake may be a hiccup
-    if (decision.why === untrusted && request.progress.why === untrusted) {
+    if (decision.why === untrusted && request.stage.why === untrusted) {
       const reason = `${certificate}: another server may be answering`;
       await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
     }
@@ -65,29 +63,22 @@ export async function gate(
   const hidden = hiddenVms(read);
   if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
   const vmIds = vms.map(({ id }) => id);
-  const asked = {
-    policy: by.policy,
-    ourTeamId: by.ourTeamId,
-    command,
-    targets: [target],
-    input: record.input,
-    channelId: record.channelId,
-    vmNames: vms.map(({ name }) => name),
-    breakGlass: record.breakGlass === true && !record.approval,
-    isSafety: record.origin.kind === "safety",
-    isUndo: await isUndo(record, by.store),
-  };
-  if (refusal({ ...asked, person })) {
+  const { input, channelId } = record;
+  const asked = { command, input, channelId, basis: await basisOf(record, by.store) };
+  const about = { targets: [target], vmNames: vms.map(({ name }) => name) };
+  let answer = askAndPermit({ ...asked, person }, about, by);
+  if (answer.refused) {
     try {
       // The gateway that took the request may know of a group's new member before this worker does
       person = await by.person(record.requester.id, record.requester.teamId, { fresh: true });
     } catch {
       return { is: "later", why: unconfirmed };
     }
-    const refused = refusal({ ...asked, person });
+    answer = askAndPermit({ ...asked, person }, about, by);
+    const { refused } = answer;
     if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
   }
-  const unapproved = await approvalProblem(request, command, { target, vms }, by);
+  const unapproved = await approvalProblem(request, answer.permit, vms, by);
   if (unapproved) return unapproved;
   if (command.on === "new-project") {
     // What the requester doesn't see is answered by the service, as it answers it
@@ -116,21 +107,35 @@ function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
   return notNow && { ...notNow, is: "closed", why: notNow.text };
 }
 
-/** Whether it restores what the named request saved of this target, or is the safety snapshot right before that. */
-async function isUndo(
-  { origin, target, input }: RequestRecord,
+/** By which right it was asked for, as far as the journal proves it: what a record merely says isn't enough. */
+async function basisOf(
+  { origin, target, input, breakGlass, approval }: RequestRecord,
   store: Pick<WorkerContext["store"], "get">,
-): Promise<boolean> {
+): Promise<Basis> {
+  const isEmergency = breakGlass === true && !approval;
   if (origin.kind === "safety") {
+    if (isEmergency) return { kind: "safety", before: { target, input, basis: breakGlassBasis } };
     const next = await store.get(origin.request);
-    return next?.record.target.id === target.id && (await isUndo(next.record, store));
+    if (!next) return usualBasis;
+    const { target: its, input: asked } = next.record;
+    const basis = await undoBasis(next.record, store);
+    return { kind: "safety", before: { target: its, input: asked, basis } };
   }
+  return isEmergency ? breakGlassBasis : undoBasis({ origin }, store);
+}
+
+const usualBasis = { kind: "usual" } as const;
+const breakGlassBasis = { kind: "break-glass" } as const;
+
+/** The snapshot that an undo restores is the one that the journal knows of the request it undoes. */
+async function undoBasis(
+  { origin }: Pick<RequestRecord, "origin">,
+  store: Pick<WorkerContext["store"], "get">,
+): Promise<Basis> {
   const undoes = undoneBy({ origin });
-  if (undoes === undefined) return false;
-  const undone = await store.get(undoes);
-  const saved = undone?.progress.safety?.snapshotId;
-  if (saved === undefined || undone?.record.target.id !== target.id) return false;
-  return input["snapshot"] === saved;
+  const undone = undoes === undefined ? undefined : await store.get(undoes);
+  const saved = undone && savedBy(undone);
+  return saved ? { kind: "undo", saved } : usualBasis;
 }
 
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";

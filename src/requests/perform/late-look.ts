@@ -2,8 +2,10 @@ import { ComputeError } from "../../compute/compute.ts";
 import { type Message, lines, md, message, name, news, section } from "../../messages/message.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Seen } from "../../registry/define.ts";
-import { type StoredRequest, statusOf } from "../journal/record.ts";
-import { isUnsettled } from "./poll.ts";
+import { callOf, noSetbacks } from "../journal/stage.ts";
+import type { RequestIn, StoredRequest } from "../journal/stored-request.ts";
+import { statusOf } from "../journal/seen.ts";
+import { isUnsettled } from "./judge.ts";
 import { readTarget } from "./read-target.ts";
 import { changeOf, lateLookMs } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -33,8 +35,9 @@ async function lookLate(
 ): Promise<void> {
   const { store, policy } = by;
   const request = await store.get(id);
-  const change = request?.state === "not-applied" && changeOf(request.record, by.commands);
-  if (!request || !change || (await isExplained(request, by))) return store.lates.remove(id);
+  if (request?.state !== "not-applied") return store.lates.remove(id);
+  const change = changeOf(request.record, by.commands);
+  if (!change || (await isExplained(request, by))) return store.lates.remove(id);
   const ageMs = (await store.now()) - request.changedAt;
   const wholeMs = lateLookMs(policy.timing);
   // All that was put off is due once Redis's clock was set back, and a look that comes too early sees nothing
@@ -42,7 +45,8 @@ async function lookLate(
   const read = await readOrNothing(request, by);
   if (!read) return store.lates.later(id, policy.timing.pollMostMs);
   const { seen } = read;
-  const { before } = request.progress;
+  const { call, reads } = request.stage;
+  const { before } = call;
   const { effect } = change;
   const args = change.args as never;
   const isLate = ageMs > mostQuiets * policy.timing.quiesceMs;
@@ -55,14 +59,17 @@ async function lookLate(
     await store.note({ what: "late-effect", request: id, target, status: statusOf(seen) });
     const why = `took effect late: read ${statusOf(seen)}`;
     const after = seen === undefined ? {} : { after: seen };
-    const progress = { ...request.progress, ...after, why };
-    await store.move(request, { state: "done", progress, why });
+    const to = { state: "done", why, setbacks: noSetbacks, call, reads, ...after } as const;
+    await store.move(request, { to, why });
   }
   await store.lates.remove(id);
 }
 
 /** A later change of the target may be the cause instead. */
-async function isExplained(request: StoredRequest, { store }: WorkerContext): Promise<boolean> {
+async function isExplained(
+  request: RequestIn<"not-applied">,
+  { store }: WorkerContext,
+): Promise<boolean> {
   const { id, projectId } = request.record.target;
   const places = [...new Set([id, projectId])].map((targetId) =>
     store.recentIds({ targetId }, maxOthers),
@@ -71,7 +78,7 @@ async function isExplained(request: StoredRequest, { store }: WorkerContext): Pr
   return others.some(
     (other) =>
       other.record.id !== request.record.id &&
-      (other.progress.sentAt ?? 0) > (request.progress.sentAt ?? request.changedAt),
+      (callOf(other.stage)?.sentAt ?? 0) > request.stage.call.sentAt,
   );
 }
 

@@ -1,34 +1,38 @@
 import {
   ComputeError,
   type ListGaps,
-  isTransitional,
   mayHide,
   nextPollDelay,
-  statusFacts,
   unreadable,
 } from "../../compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { during, workOnRequests } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import { isBeforeSetBack } from "../../redis/redis.ts";
-import type { Effect, Seen, Target } from "../../registry/define.ts";
+import type { Seen, Target } from "../../registry/define.ts";
+import { type MayBecome, type PolledStage, type Stage, isPolled, lasts } from "../journal/stage.ts";
+import type { Polled } from "../journal/polls.ts";
+import type { RequestIn } from "../journal/stored-request.ts";
 import {
-  type Look,
-  type Progress,
-  type State,
-  type StoredRequest,
-  isAnotherOne,
-  isList,
-  isPolled,
-  lasts,
-  statusOf,
-} from "../journal/record.ts";
+  type Gap,
+  type Judged,
+  type JudgedRead,
+  type Read,
+  gapOf,
+  isUnsettled,
+  judgeAccepted,
+  judgeSending,
+  judgeUnclear,
+  lookAt,
+  toUnclear,
+  toUnknown,
+} from "./judge.ts";
 import { readTarget } from "./read-target.ts";
 import { changeOf, lateLookMs, maxStepErrors } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
-interface Polled {
+interface NextPoll {
   inMs: number;
   restMs: number;
 }
@@ -54,10 +58,10 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
  * costs no worker time. Undefined once nothing is left to poll.
  */
-export async function poll(pollKey: string, by: WorkerContext): Promise<Polled | undefined> {
+export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll | undefined> {
   const open = await by.polls.waiting(pollKey);
   if (open.length === 0) return undefined;
-  let readingOf: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
+  let readingOf: (request: Polled) => { seen: Seen | undefined } | undefined;
   try {
     const work = workOnRequests(open.map(({ record }) => record));
     readingOf = await during(work, () => readFor(pollKey, open, by));
@@ -75,7 +79,7 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
     by,
   );
   let youngest = 0;
-  const left: { request: Waiting; seen: Seen | undefined }[] = [];
+  const left: { stage: PolledStage; seen: Seen | undefined }[] = [];
   for (const request of waiting) {
     const found = readingOf(request);
     const judged =
@@ -84,9 +88,8 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
         judgingFailed(request, error, at, by),
       ));
     if (judged === "over") continue;
-    const progress = judged ?? request.progress;
-    left.push({ request: { ...request, progress }, seen: found?.seen });
-    youngest = Math.max(youngest, request.progress.sentAt ?? at);
+    left.push({ stage: judged ?? request.stage, seen: found?.seen });
+    youngest = Math.max(youngest, request.stage.call.sentAt);
   }
   await by.at?.("watch", pollKey);
   if (left.length === 0) return undefined;
@@ -94,7 +97,7 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
   const timing = { ...by.policy.timing, delay };
-  const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
+  const soon = left.map(({ stage, seen }) => soonest(stage, seen, at, timing));
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
 }
@@ -104,31 +107,37 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<Polled |
  * is later than it was, so nothing is proven too early.
  */
 async function countFromNow(
-  waiting: readonly StoredRequest[],
+  waiting: readonly Polled[],
   now: number,
   by: WorkerContext,
-): Promise<StoredRequest[]> {
+): Promise<Polled[]> {
   const counted = waiting.map(async (request) => {
-    const progress = fromNow(request.progress, now);
-    if (!progress) return request;
-    const { state } = request;
-    const moved = await by.store.move(request, { state, progress, isSilent: true });
+    const to = fromNow(request.stage, now);
+    if (!to) return request;
+    const moved = await by.store.saveFacts(request, to, { isSilent: true });
     return moved.is === "moved" ? moved.request : request;
   });
   return Promise.all(counted);
 }
 
 /** Undefined where none of its times lies in the future. */
-function fromNow(progress: Progress, now: number): Progress | undefined {
-  const { sentAt, endedAt, lastLook, sameSince, quietSince, blindSince } = progress;
-  const times = [sentAt, endedAt, lastLook?.at, sameSince, quietSince, blindSince];
+function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
+  const { call, reads } = stage;
+  const { sentAt, endedAt } = call;
+  const { last, sameSince, quietSince, quietLooks, blindSince } = reads;
+  const times = [sentAt, endedAt, last?.at, sameSince, quietSince, blindSince];
   if (!times.some((time) => isBeforeSetBack(time, now))) return undefined;
-  const { lastLook: _read, sameSince: _same, quietSince: _quiet, ...counted } = progress;
   return {
-    ...counted,
-    ...(sentAt === undefined ? {} : { sentAt: Math.min(sentAt, now) }),
-    ...(endedAt === undefined ? {} : { endedAt: Math.min(endedAt, now) }),
-    ...(blindSince === undefined ? {} : { blindSince: Math.min(blindSince, now) }),
+    ...stage,
+    call: {
+      ...call,
+      sentAt: Math.min(sentAt, now),
+      ...(endedAt === undefined ? {} : { endedAt: Math.min(endedAt, now) }),
+    },
+    reads: {
+      ...(quietLooks === undefined ? {} : { quietLooks }),
+      ...(blindSince === undefined ? {} : { blindSince: Math.min(blindSince, now) }),
+    },
   };
 }
 
@@ -139,102 +148,96 @@ function fromNow(progress: Progress, now: number): Progress | undefined {
  */
 const crowd = 70;
 
-type Waiting = Pick<StoredRequest, "state" | "progress" | "changedAt">;
-
-type Gap = "stableGapMs" | "transitionGapMs";
-
-/** How far apart two equal reads must be for an end (ms). */
-const gapOf = ({ mark }: Pick<Progress, "mark">, timing: Pick<Policy["timing"], Gap>): number =>
-  mark && isTransitional(mark.status) ? timing.transitionGapMs : timing.stableGapMs;
-
 /**
  * In how many milliseconds a poll may decide about a request, where that is foreseeable: when its settled target has stood for
  * long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise `delay`.
  */
 export function soonest(
-  { state, progress, changedAt }: Waiting,
+  { state, call, reads }: Pick<PolledStage, "state" | "call" | "reads">,
   seen: Seen | undefined,
   at: number,
   timing: Pick<Policy["timing"], "pollFirstMs" | "pollMostMs" | Gap> & { delay: number },
 ): number {
   const { pollFirstMs, pollMostMs, delay } = timing;
   const isSettled = state === "accepted" && !isUnsettled(seen);
-  const isSame = progress.lastLook?.print === lookAt(seen, at).print;
-  const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + gapOf(progress, timing) - at;
-  if (isSettled && progress.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
-  const ageMs = Math.max(0, at - (progress.sentAt ?? changedAt));
+  const isSame = reads.last?.print === lookAt(seen, at).print;
+  const stableInMs = (isSame ? (reads.sameSince ?? at) : at) + gapOf(call, timing) - at;
+  if (isSettled && call.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
+  const ageMs = Math.max(0, at - call.sentAt);
   const youngMs = Math.round(pollFirstMs / 3);
   return ageMs < pollFirstMs ? Math.min(delay, youngMs - (ageMs % youngMs)) : delay;
 }
 
 /** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
 async function judgingFailed(
-  request: StoredRequest,
+  request: Polled,
   error: unknown,
   at: number,
   by: WorkerContext,
 ): Promise<undefined> {
-  const { record, state } = request;
+  const { record, state, stage } = request;
   by.log.error("request.judging-failed", { request: record.id, state, error });
-  const stepErrors = (request.progress.stepErrors ?? 0) + 1;
-  const progress = { ...request.progress, stepErrors };
-  if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
-  else {
-    const why = "Gatehouse repeatedly fails to judge this request";
-    const next = state === "unclear" ? "unknown" : "unclear";
-    const late = next === "unknown" ? { unknownSince: at } : {};
-    await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
-  }
+  const errors = stage.setbacks.errors + 1;
+  const setbacks = { ...stage.setbacks, errors };
+  const why = "Gatehouse repeatedly fails to judge this request";
+  if (errors < maxStepErrors) await by.store.saveFacts(request, { ...stage, setbacks });
+  else if (request.state === "unclear")
+    await by.store.move(request, { to: toUnknown({ ...request.stage, setbacks }, why, at), why });
+  else await by.store.move(request, { to: toUnclear({ ...stage, setbacks }, why), why });
 }
 
 /** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
-type Judgment = "over" | Progress | undefined;
+type Judgment = "over" | PolledStage | undefined;
 
 async function judgeOne(
-  request: StoredRequest,
+  request: Polled,
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
 ): Promise<Judgment> {
   const change = changeOf(request.record, by.commands);
   if (!change) return undefined;
-  const { blindSince: _over, ...before } = request.progress;
-  const judged = judge({
-    state: request.state as "sending" | "accepted" | "unclear",
-    progress: before,
-    effect: change.effect,
-    args: change.args,
-    seen,
-    at,
-    timing: by.policy.timing,
-  });
-  const isShown = lasts(judged.progress) && !lasts(before);
-  const isSame = before.lastLook?.print === judged.progress.lastLook?.print;
-  if (isSame && !isShown && decidesNothing(request, judged)) return judged.progress;
-  // Before the move: a crash in between costs one look too many, not one too few
-  if (judged.state === "not-applied")
-    await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
-  const moved = await by.store.move(request, {
-    state: judged.state,
-    progress: judged.progress,
-    ...(judged.why ? { why: judged.why } : {}),
-    isSilent: judged.state === request.state && judged.why === undefined && !isShown,
-  });
-  // Its sender changed it meanwhile: left to the next poll
-  if (moved.is !== "moved") return undefined;
-  return isPolled(judged.state) ? moved.request.progress : "over";
+  const { effect, args } = change;
+  const read: Read = { effect, args, seen, at, timing: by.policy.timing };
+  switch (request.state) {
+    case "sending":
+      return keepJudged(request, request.stage, { to: judgeSending(request.stage, read) }, by);
+    case "accepted":
+      return keepJudged(request, request.stage, judgeAccepted(request.stage, read), by);
+    default:
+      return keepJudged(request, request.stage, judgeUnclear(request.stage, read), by);
+  }
 }
 
-/** What is as it was isn't kept. */
-function decidesNothing(
-  { state, progress }: StoredRequest,
-  { progress: now, ...to }: { state: string; progress: Progress; why?: string },
-): boolean {
-  if (to.state !== state || to.why !== undefined) return false;
-  if (progress.blindSince !== undefined) return false;
-  if (now.quietSince !== progress.quietSince || now.quietLooks !== progress.quietLooks)
+/** Moves the request, or saves the read where that shows something new. */
+async function keepJudged<To extends Judged>(
+  request: RequestIn<MayBecome<To["state"]>>,
+  before: PolledStage,
+  { to, why }: JudgedRead<To>,
+  by: WorkerContext,
+): Promise<Judgment> {
+  const now: Judged = to;
+  const isNews = why !== undefined || (lasts(now) && !lasts(before));
+  if (!isNews && isPolledStage(now) && sawNothingNew(before, now)) return now;
+  // Before the move: a crash in between costs one look too many, not one too few
+  if (now.state === "not-applied")
+    await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
+  const told = why === undefined ? {} : { why };
+  const moved = await by.store.move(request, { to, ...told, isSilent: !isNews });
+  // The worker that sent it moved it while we were reading. The next poll decides.
+  if (moved.is !== "moved") return undefined;
+  return isPolledStage(now) ? now : "over";
+}
+
+const isPolledStage = (stage: Stage): stage is PolledStage => isPolled(stage.state);
+
+/** Whether a read was as the one before, so that it needs not be kept. */
+function sawNothingNew({ call, reads }: PolledStage, now: PolledStage): boolean {
+  if (reads.last?.print !== now.reads.last?.print) return false;
+  if (reads.blindSince !== undefined) return false;
+  if (now.reads.quietSince !== reads.quietSince || now.reads.quietLooks !== reads.quietLooks)
     return false;
-  return now.mark === undefined || progress.mark !== undefined;
+  return now.call.mark === undefined || call.mark !== undefined;
 }
 
 /** A project may have hundreds of VMs, so two or three of them are read by themselves. */
@@ -246,15 +249,15 @@ const mostAlone = 3;
  */
 async function readFor(
   pollKey: string,
-  waiting: readonly StoredRequest[],
+  waiting: readonly Polled[],
   by: WorkerContext,
-): Promise<(request: StoredRequest) => { seen: Seen | undefined } | undefined> {
+): Promise<(request: Polled) => { seen: Seen | undefined } | undefined> {
   // Retries are for short troubles: the next poll comes anyway
   const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
   const targets = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
   const [first] = waiting;
   if (!pollKey.startsWith("vms/") || targets.size === 1) {
-    const { seen } = await readTarget((first as StoredRequest).record.target, by, { signal });
+    const { seen } = await readTarget((first as Polled).record.target, by, { signal });
     return () => ({ seen });
   }
   const isFew = targets.size <= mostAlone;
@@ -285,165 +288,24 @@ async function readFor(
 }
 
 /** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
-async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext): Promise<void> {
+async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
   if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;
+  const why = "the compute service can't be read";
   for (const request of waiting) {
-    const { state, progress } = request;
-    if (progress.blindSince === undefined) {
-      await by.store.move(request, { state, progress: { ...progress, blindSince: now } });
+    const { stage } = request;
+    const { blindSince } = stage.reads;
+    if (blindSince === undefined) {
+      const reads = { ...stage.reads, blindSince: now };
+      await by.store.saveFacts(request, { ...stage, reads });
       continue;
     }
-    const deadline = (progress.sentAt ?? request.changedAt) + settleDeadlineMs;
-    if (now < deadline || now < progress.blindSince + quiesceMs || state === "sending") continue;
-    const why = "the compute service can't be read";
-    const next = state === "accepted" ? "unclear" : "unknown";
-    const late = { ...progress, why, unknownSince: now };
-    await by.store.move(request, { state: next, progress: late, why });
+    const deadline = stage.call.sentAt + settleDeadlineMs;
+    if (now < deadline || now < blindSince + quiesceMs) continue;
+    if (request.state === "accepted")
+      await by.store.move(request, { to: toUnclear(request.stage, why), why });
+    if (request.state === "unclear")
+      await by.store.move(request, { to: toUnknown(request.stage, why, now), why });
   }
-}
-
-export interface JudgedRead {
-  state: State;
-  progress: Progress;
-  /** Set when the request moves; without it, the read is only saved. */
-  why?: string;
-}
-
-/** After this many reads past the quiet period and the deadline, no stable pair is expected. */
-const enoughLooks = 6;
-
-/**
- * What one more read of the target means for a sent request. Accepted is not done, and a missing sign proves nothing unless
- * the effect says so: without proof, the outcome is unknown. `seen` undefined means proven absent; `at` is Redis time.
- */
-export function judge(input: {
-  state: "sending" | "accepted" | "unclear";
-  progress: Progress;
-  // Opaque here
-  effect: Effect<Seen, never>;
-  args: unknown;
-  seen: Seen | undefined;
-  at: number;
-  timing: Pick<Policy["timing"], "quiesceMs" | Gap | "settleDeadlineMs" | "restartMarkMs">;
-}): JudgedRead {
-  const { state, effect, at, timing } = input;
-  const args = input.args as never;
-  const before = input.progress.before;
-  const seen = withoutFormer(input.seen, before);
-  const look = lookAt(seen, at);
-  const isSame = input.progress.lastLook?.print === look.print;
-  const progress: Progress = {
-    ...input.progress,
-    lastLook: look,
-    sameSince: isSame ? (input.progress.sameSince ?? at) : at,
-    looks: (input.progress.looks ?? 0) + 1,
-  };
-  if (!progress.mark && effect.mark?.(seen, before)) progress.mark = { status: look.status, at };
-  if (state === "sending") return { state, progress };
-
-  const sentAt = progress.sentAt ?? at;
-  // A call that ended long after its claim may have left late: then the quiet period begins at its end
-  const endedAt = progress.endedAt ?? sentAt;
-  const leftBy = endedAt - sentAt > timing.quiesceMs / 2 ? endedAt : sentAt;
-  const quietAt = leftBy + timing.quiesceMs;
-  // Both reads that prove no effect must come after the quiet period
-  const wasQuiet = (input.progress.lastLook?.at ?? 0) >= quietAt;
-  if (at >= quietAt && !(isSame && wasQuiet && progress.quietSince !== undefined))
-    progress.quietSince = at;
-  if (at >= quietAt && state === "unclear")
-    progress.quietLooks = Math.min(enoughLooks, (progress.quietLooks ?? 0) + 1);
-  const sameFor = isSame ? at - (progress.sameSince ?? at) : 0;
-  const isStable = sameFor >= timing.stableGapMs && !isUnsettled(seen);
-  const hasSettled = sameFor >= gapOf(progress, timing) && !isUnsettled(seen);
-  const isQuiet =
-    progress.quietSince !== undefined && at - progress.quietSince >= timing.stableGapMs;
-  const isLate = at >= sentAt + timing.settleDeadlineMs;
-  const began = progress.mark !== undefined;
-  const wasAccepted = progress.answer?.class === "accepted";
-  const ended = (next: State, why: string): JudgedRead => ({
-    state: next,
-    progress: {
-      ...progress,
-      ...(seen === undefined ? {} : { after: seen }),
-      ...(next === "unknown" ? { unknownSince: at } : {}),
-      why,
-    },
-    why,
-  });
-
-  if (isStable && isAnotherOne(seen, before)) {
-    const next = state === "accepted" ? "unclear" : "unknown";
-    return ended(next, "the target was replaced while this ran");
-  }
-  if (hasSettled && effect.wanted(seen, before, args) && (began || !effect.needsMark)) {
-    return ended("done", `read ${look.status}`);
-  }
-  if (
-    hasSettled &&
-    statusFacts(look.status).isAlarming &&
-    (began || (wasAccepted && !statusFacts(statusOf(before)).isAlarming))
-  ) {
-    return ended("failed", "the compute service reports ERROR");
-  }
-
-  if (state === "accepted") {
-    const showsNoSign =
-      effect.needsMark && !began && isStable && at >= sentAt + timing.restartMarkMs;
-    if (showsNoSign)
-      return ended("unclear", "the compute service accepted it, but reads show no effect");
-    if (isLate)
-      return ended(
-        "unclear",
-        `the compute service accepted it, but it has not settled: ${look.status}`,
-      );
-    return { state, progress };
-  }
-
-  if (isStable && isQuiet) {
-    if (!wasAccepted && effect.untouched?.(seen, before, args)) {
-      return ended("not-applied", `read ${look.status} twice: no effect`);
-    }
-    if (!began || isLate)
-      return ended("unknown", `reads show ${look.status}, which proves neither outcome`);
-  }
-  // After an outage everything is late: a few reads come first
-  if (isLate && (progress.quietLooks ?? 0) >= enoughLooks)
-    return ended("unknown", `no stable read: last ${look.status}`);
-  return { state, progress };
-}
-
-/** Of a list: what was there before may be another team's, and proves nothing. */
-function withoutFormer(seen: Seen | undefined, before: Seen | undefined): Seen | undefined {
-  if (seen === undefined || before === undefined || !isList(seen) || !isList(before)) return seen;
-  const former = new Set(before.map(({ id }) => id));
-  return seen.filter(({ id }) => !former.has(id));
-}
-
-export function lookAt(seen: Seen | undefined, at: number): Look {
-  return { at, status: statusOf(seen), print: printOf(seen) };
-}
-
-/** Two reads with equal prints are equal. */
-function printOf(seen: Seen | undefined): string {
-  if (seen === undefined) return "gone";
-  const list = isList(seen) ? seen : [seen];
-  return JSON.stringify(
-    list.map((one) => [
-      one.id,
-      one.name,
-      one.status,
-      one.createdAt,
-      one.updatedAt,
-      one.specs?.cpu,
-      one.specs?.memory,
-      one.specs?.disk,
-    ]),
-  );
-}
-
-export function isUnsettled(seen: Seen | undefined): boolean {
-  if (seen === undefined) return false;
-  return (isList(seen) ? seen : [seen]).some((one) => isTransitional(one.status));
 }

@@ -11,7 +11,7 @@ import {
 } from "../../compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Seen, Target } from "../../registry/define.ts";
-import { isList } from "../journal/record.ts";
+import { isList } from "../journal/seen.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */

@@ -4,13 +4,16 @@ import { patiently } from "../../redis/redis.ts";
 import type { Seen } from "../../registry/define.ts";
 import { newNonce } from "../journal/journal.ts";
 import {
-  type Progress,
-  type State,
-  type StoredRequest,
+  type Call,
+  type SafetySnapshot,
+  type Setbacks,
+  type StageIn,
   isPolled,
-  pollKeyOf,
-  statusOf,
-} from "../journal/record.ts";
+  noReads,
+} from "../journal/stage.ts";
+import type { RequestIn, StoredRequest } from "../journal/stored-request.ts";
+import { pollKeyOf } from "../journal/record.ts";
+import { statusOf } from "../journal/seen.ts";
 import { backoff, jitter } from "./back-off.ts";
 import { keyRefused } from "./gate.ts";
 import { readTarget } from "./read-target.ts";
@@ -25,6 +28,15 @@ import {
 } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
+/** What the gate has found, and the snapshot that was taken since. */
+interface Open {
+  /** The target as read just now. */
+  before: Seen | undefined;
+  /** The VMs of a project, which must be free as well. */
+  vmIds: readonly string[];
+  safety: SafetySnapshot | undefined;
+}
+
 type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
 
 /**
@@ -32,12 +44,12 @@ type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
  * before the send returns the request to `authorized`; an unclear outcome is reconciled by reads, never sent again here.
  */
 export async function claimAndSend(
-  request: StoredRequest,
+  request: RequestIn<"authorized">,
   change: Change,
-  open: { before: Seen | undefined; vmIds: readonly string[] },
+  open: Open,
   by: WorkerContext,
 ): Promise<Sent> {
-  const call: Call = { nonce: newNonce(), mayHaveLeft: false };
+  const call: Sending = { nonce: newNonce(), mayHaveLeft: false };
   const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
   by.calling.add(claim);
   try {
@@ -52,7 +64,7 @@ export async function claimAndSend(
   }
 }
 
-interface Call {
+interface Sending {
   nonce: string;
   mayHaveLeft: boolean;
   /** Begins polls of a call that takes long. */
@@ -66,27 +78,31 @@ interface Call {
 const longCall = 0.15;
 
 async function claimOnce(
-  request: StoredRequest,
+  request: RequestIn<"authorized">,
   change: Change,
-  open: { before: Seen | undefined; vmIds: readonly string[] },
-  call: Call,
+  open: Open,
+  call: Sending,
   by: WorkerContext,
 ): Promise<Sent> {
   const { store } = by;
   const { record } = request;
   const { claimWindowMs, httpTimeoutMs, pollFirstMs } = by.policy.timing;
   const { needsMark } = change.effect;
-  const { waitsFor: _gone, why: _was, notBefore: _over, looks: _seen, ...kept } = request.progress;
+  const { setbacks } = request.stage;
   const elapsedMs = stopwatch();
   const claim = await store.move(request, {
-    state: "sending",
+    to: {
+      state: "sending",
+      call: {
+        sentAt: await store.now(),
+        ...(open.before === undefined ? {} : { before: open.before }),
+        ...(open.safety ? { safety: open.safety } : {}),
+      },
+      reads: noReads,
+      setbacks,
+    },
     attempt: request.attempt + 1,
     owner: by.workerId,
-    progress: {
-      ...kept,
-      ...(open.before === undefined ? {} : { before: open.before }),
-      sentAt: await store.now(),
-    },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
   });
@@ -120,7 +136,8 @@ async function claimOnce(
   }
   if (!isFirst) {
     call.mayHaveLeft = true;
-    return moveIfStillOurs(claimed, "unclear", {}, "this attempt is already in the ledger", by);
+    const why = "this attempt is already in the ledger";
+    return moveIfStillOurs(claimed, (now) => unclear(now, {}), why, by);
   }
   await by.at?.("ledger", record.id);
   if (needsMark)
@@ -156,17 +173,14 @@ async function claimOnce(
 const tooLong = "too long between claim and send; nothing was sent";
 
 /** The call provably never left: the request is claimed again later. */
-async function returnUnsent(claimed: StoredRequest, why: string, by: WorkerContext): Promise<Next> {
-  const returned = (claimed.progress.returned ?? 0) + 1;
+async function returnUnsent(claimed: Claimed, why: string, by: WorkerContext): Promise<Next> {
+  const returned = claimed.stage.setbacks.returned + 1;
   const inMs = backoff(returned - 1, by.policy.timing);
   return returnToAuthorized(claimed, { returned }, why, inMs, by);
 }
 
 /** Returns a claim of this process that it could not return at once. False when it isn't one. */
-export async function returnLeftBehind(
-  request: StoredRequest,
-  by: WorkerContext,
-): Promise<boolean> {
+export async function returnLeftBehind(request: Claimed, by: WorkerContext): Promise<boolean> {
   const claim = claimId(request);
   if (!by.unsent.has(claim)) return false;
   await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", by);
@@ -176,7 +190,7 @@ export async function returnLeftBehind(
 
 /** Any other error is a bug after the claim: the call may have left. */
 async function send(
-  claimed: StoredRequest,
+  claimed: Claimed,
   { command, args }: Change,
   by: WorkerContext,
 ): Promise<Accepted | ComputeError> {
@@ -190,20 +204,20 @@ async function send(
 }
 
 /** Retries of a call that provably never left. */
-const maxNotSent = 3;
+const mostUnreachable = 3;
 /** For a 429 without a Retry-After. */
 const slowDownMs = 5000;
 
 /** Moves the request by the service's answer, or by its absence. */
 async function takeAnswer(
-  claimed: StoredRequest,
+  claimed: Claimed,
   change: Change,
   answer: Accepted | ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
   const endedAt = await by.store.now();
   if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
-  const learned: Partial<Progress> = {
+  const learned: Learned = {
     endedAt,
     answer: {
       class: answer.kind,
@@ -211,59 +225,64 @@ async function takeAnswer(
       ...(answer.serviceMessage ? { message: answer.serviceMessage } : {}),
     },
   };
+  const { setbacks } = claimed.stage;
   switch (answer.kind) {
     case "unreachable": {
-      const notSent = (claimed.progress.notSent ?? 0) + 1;
+      const unreachable = setbacks.unreachable + 1;
       const why = "the compute service could not be reached; nothing was sent";
-      if (notSent > maxNotSent) {
-        return moveIfStillOurs(claimed, "rejected", { ...learned, notSent, why }, why, by);
-      }
-      const inMs = backoff(notSent + 1, by.policy.timing);
-      return returnToAuthorized(claimed, { ...learned, notSent }, why, inMs, by);
+      if (unreachable > mostUnreachable)
+        return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
+      const inMs = backoff(unreachable + 1, by.policy.timing);
+      return returnToAuthorized(claimed, { unreachable }, why, inMs, by);
     }
     case "busy": {
       const pause = answer.retryAfterMs ?? slowDownMs;
       await by.store.throttle(pause);
-      const throttled = (claimed.progress.throttled ?? 0) + 1;
+      const throttled = setbacks.throttled + 1;
       const inMs = pause + jitter(1000);
-      return returnToAuthorized(claimed, { ...learned, throttled }, throttledWhy, inMs, by);
+      return returnToAuthorized(claimed, { throttled }, throttledWhy, inMs, by);
     }
     case "unclear":
     case "unexpected":
-      return moveIfStillOurs(claimed, "unclear", learned, "no clear answer", by);
+      return moveIfStillOurs(claimed, (now) => unclear(now, learned), "no clear answer", by);
     default:
       return refused(claimed, change, learned, answer, by);
   }
 }
 
 async function accepted(
-  claimed: StoredRequest,
+  claimed: Claimed,
   { effect }: Change,
   answer: Accepted,
   endedAt: number,
   by: WorkerContext,
 ): Promise<Next> {
   const told: Seen | undefined = answer.vm ?? answer.project;
-  const began = told !== undefined && effect.mark?.(told, claimed.progress.before) === true;
-  const learned: Partial<Progress> = {
+  const began = told !== undefined && effect.mark?.(told, claimed.stage.call.before) === true;
+  const learned: Learned = {
     endedAt,
     answer: {
       class: "accepted",
       status: answer.status,
       ...(answer.snapshotId ? { snapshotId: answer.snapshotId } : {}),
     },
-    mark: began ? { status: statusOf(told), at: endedAt } : undefined,
+    ...(began ? { mark: { status: statusOf(told), at: endedAt } } : {}),
   };
   return effect.provenBy?.(answer)
-    ? moveIfStillOurs(claimed, "done", learned, "the answer proves it", by)
-    : moveIfStillOurs(claimed, "accepted", learned, "accepted by the compute service", by);
+    ? moveIfStillOurs(claimed, (now) => done(now, learned), "the answer proves it", by)
+    : moveIfStillOurs(
+        claimed,
+        (now) => ({ state: "accepted", ...after(now, learned) }),
+        "accepted by the compute service",
+        by,
+      );
 }
 
 /** After a 409, one read: a target already in the wanted state is done. */
 async function refused(
-  claimed: StoredRequest,
+  claimed: Claimed,
   { effect, args }: Change,
-  learned: Partial<Progress>,
+  learned: Learned,
   answer: ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
@@ -273,56 +292,85 @@ async function refused(
   }
   if (answer.kind === "conflict") {
     const read = await readTarget(claimed.record.target, by).catch(() => undefined);
-    if (read?.seen && effect.already?.(read.seen, args)) {
-      const all = { ...learned, after: read.seen, already: true };
-      return moveIfStillOurs(claimed, "done", all, "already in that state", by);
+    const { seen } = read ?? {};
+    if (seen && effect.already?.(seen, args)) {
+      const already = { after: seen, already: true } as const;
+      const why = "already in that state";
+      return moveIfStillOurs(claimed, (now) => ({ ...done(now, learned), ...already }), why, by);
     }
   }
   const why = answer.serviceMessage
     ? `the compute service refused: ${answer.serviceMessage}`
     : `the compute service refused (${answer.status ?? answer.kind})`;
-  return moveIfStillOurs(claimed, "rejected", { ...learned, why }, why, by);
+  return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
 }
 
 /** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
 async function returnToAuthorized(
-  claimed: StoredRequest,
-  learned: Partial<Progress>,
+  claimed: Claimed,
+  more: Partial<Setbacks>,
   why: string,
   inMs: number,
   by: WorkerContext,
 ): Promise<Next> {
   const notBefore = (await by.store.now()) + inMs;
-  const { sentAt: _notSent, ...before } = claimed.progress;
-  const unsent = { ...claimed, progress: before };
-  await moveIfStillOurs(unsent, "authorized", { ...learned, why, notBefore }, why, by);
+  const authorized = ({ call: { safety }, setbacks }: Claimed["stage"]) =>
+    ({
+      state: "authorized",
+      setbacks: { ...setbacks, ...more },
+      why,
+      notBefore,
+      ...(safety ? { safetyRequest: safety.request } : {}),
+    }) as const;
+  await moveIfStillOurs(claimed, authorized, why, by);
   return waitFor(inMs);
 }
 
+/** A request whose call may have left. */
+type Claimed = RequestIn<"sending" | "unclear">;
+
+/** What the end of a call tells about it. */
+type Learned = Partial<Pick<Call, "endedAt" | "answer" | "mark">>;
+
+/** The same call with what was learned. Reads after a quiet period that began too early count no more. */
+function after({ call, reads, setbacks }: Claimed["stage"], learned: Learned) {
+  const { quietSince: _early, quietLooks: _few, ...noted } = reads;
+  return { call: { ...call, ...learned }, reads: noted, setbacks };
+}
+
+const unclear = (now: Claimed["stage"], learned: Learned) =>
+  ({ state: "unclear", ...after(now, learned) }) as const;
+
+const done = (now: Claimed["stage"], learned: Learned) =>
+  ({ state: "done", ...after(now, learned) }) as const;
+
+const rejected = (now: Claimed["stage"], learned: Learned, why: string) =>
+  ({ state: "rejected", ...after(now, learned), why }) as const;
+
 /**
  * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
- * (`unclear`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
+ * (`unclear`): same attempt, same nonce, same owner. What was read since the claim is kept: `to` is given the stage of now.
  */
 async function moveIfStillOurs(
-  claimed: StoredRequest,
-  state: State,
-  learned: Partial<Progress>,
+  claimed: Claimed,
+  to: (
+    now: Claimed["stage"],
+  ) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">,
   why: string,
   by: WorkerContext,
 ): Promise<Next> {
   let now: StoredRequest | undefined = claimed;
+  let isRead = false;
   for (let tries = 0; tries < 20 && now; tries++) {
     const isOurs =
       now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
-    const mayMove = ["sending", "unclear"].includes(now.state);
-    if (!isOurs || !mayMove) break;
-    const mark = learned.mark ?? now.progress.mark;
-    const { quietSince: _early, quietLooks: _few, ...noted } = now.progress;
-    const progress = { ...noted, ...learned, ...(mark ? { mark } : {}) };
-    if ((await by.store.move(now, { state, progress, why })).is !== "changed") break;
+    if (!isOurs || (now.state !== "sending" && now.state !== "unclear")) break;
+    const next = to(now.stage);
+    isRead = isPolled(next.state);
+    if ((await by.store.move(now, { to: next, why })).is !== "changed") break;
     now = await by.store.get(claimed.record.id);
   }
-  if (isPolled(state)) await by.polls.pollSoon(pollKeyOf(claimed.record));
+  if (isRead) await by.polls.pollSoon(pollKeyOf(claimed.record));
   return ended;
 }
 

@@ -2,7 +2,8 @@ import type { ChangeCommand, Effect, Refusal, Seen } from "../../registry/define
 import type { Args } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import type { Freeze } from "../journal/freeze.ts";
-import type { Progress, RequestRecord, StoredRequest } from "../journal/record.ts";
+import type { RequestRecord } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 
 /** A request, parsed. */
 export interface Change {
@@ -46,7 +47,7 @@ export type Stop =
   | { is: "already"; seen: Seen }
   | ({ is: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
   /** Undecided; try later. */
-  | { is: "later"; why: string; hint?: string; safety?: Progress["safety"] }
+  | { is: "later"; why: string; hint?: string; safetyRequest?: string }
   | { is: "frozen"; freeze: Freeze }
   /** Another request holds the target. */
   | { is: "locked"; holder: string };

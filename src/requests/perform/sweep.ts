@@ -1,5 +1,6 @@
 import { ownerOf } from "../../policy/refusal.ts";
-import { type StoredRequest, pollKeyOf } from "../journal/record.ts";
+import type { RequestIn, StoredRequest } from "../journal/stored-request.ts";
+import { pollKeyOf } from "../journal/record.ts";
 import { teamChange, underNewPolicy } from "./gate.ts";
 import { endUnsent } from "./perform.ts";
 import { returnLeftBehind } from "./send.ts";
@@ -42,17 +43,18 @@ async function sweepOne(
   { steps, pollKeys }: Waiting,
   by: WorkerContext,
 ): Promise<void> {
-  const { record, state } = request;
-  switch (state) {
+  const { record } = request;
+  switch (request.state) {
     case "authorized":
       return void steps.add(record.id);
     case "sending":
     case "unclear":
-    case "accepted":
-      if (state !== "accepted" && (await returnLeftBehind(request, by))) return;
+      if (await returnLeftBehind(request, by)) return;
       pollKeys.add(pollKeyOf(record));
-      if (state === "sending") steps.add(record.id);
+      if (request.state === "sending") steps.add(record.id);
       return;
+    case "accepted":
+      return void pollKeys.add(pollKeyOf(record));
     case "draft":
       return expireUnanswered(request, by);
     case "unknown":
@@ -63,41 +65,42 @@ async function sweepOne(
 }
 
 /** Only a person resolves an unknown outcome. One who can't tell yet puts the reminders off, and is asked again once. */
-async function remind(request: StoredRequest, by: WorkerContext): Promise<void> {
-  const { asksAgainAt, ...kept } = request.progress;
-  const { unknownSince = request.changedAt, reminders = 0, remindersOver = reminders } = kept;
+async function remind(request: RequestIn<"unknown">, by: WorkerContext): Promise<void> {
+  const { asksAgainAt, ...kept } = request.stage;
+  const { since, reminders, remindersOver } = kept;
   const now = await by.store.now();
-  const over = by.policy.timing.remindersMs.filter((after) => now - unknownSince >= after).length;
+  const over = by.policy.timing.remindersMs.filter((after) => now - since >= after).length;
   const due = asksAgainAt === undefined ? over - remindersOver : Number(now >= asksAgainAt);
   if (due <= 0) return;
-  const progress = { ...kept, reminders: reminders + due, remindersOver: over };
-  await by.store.move(request, { state: "unknown", progress, why: "still unknown" });
+  const to = { ...kept, reminders: reminders + due, remindersOver: over };
+  await by.store.move(request, { to, why: "still unknown" });
 }
 
 /** Reminds half way, once. An expired request is final; a retry is a new one. */
-async function expireUnanswered(request: StoredRequest, by: WorkerContext): Promise<void> {
+async function expireUnanswered(request: RequestIn<"draft">, by: WorkerContext): Promise<void> {
   const { approval, policyVersion } = request.record;
   const isOther = policyVersion !== by.policyVersion;
   if (isOther && (await by.store.isPolicyInForce(by.policyVersion))) {
     const why = "the policy changed while this waited for approval";
-    return void (await endUnsent(request, "cancelled", why, by, underNewPolicy));
+    return void (await endUnsent(request, { state: "cancelled", why, hint: underNewPolicy }, by));
   }
   const { target } = request.record;
   const { id } = ownerOf(target);
   const called = id === "" ? undefined : await by.projectName(id);
   const elsewhere = teamChange(target, called, by.policy);
-  if (elsewhere !== undefined)
-    return void (await endUnsent(request, "cancelled", elsewhere, by, "Request again."));
+  if (elsewhere !== undefined) {
+    const hint = "Request again.";
+    return void (await endUnsent(request, { state: "cancelled", why: elsewhere, hint }, by));
+  }
   const now = await by.store.now();
   if (approval && approval.expiresAt > now) {
     const { remindsAt = approval.expiresAt } = approval;
-    if (request.progress.isHalfWay || remindsAt > now) return;
-    const progress = { ...request.progress, isHalfWay: true };
+    if (request.stage.isHalfWay || remindsAt > now) return;
     const why = "half of the time for approvals has passed";
-    await by.store.move(request, { state: "draft", progress, why });
+    await by.store.move(request, { to: { state: "draft", isHalfWay: true }, why });
     return;
   }
   const why =
     request.votes.length > 0 ? "too few approved it in time" : "nobody approved it in time";
-  await endUnsent(request, "expired", why, by);
+  await endUnsent(request, { state: "expired", why }, by);
 }

@@ -8,7 +8,7 @@ import type { Failpoints } from "../failpoints.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Ledger } from "../journal/ledger.ts";
 import type { Polls } from "../journal/polls.ts";
-import type { StoredRequest } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import { createShares } from "./fair-shares.ts";
 
 /** What lies to the right in the import order (the queue, Slack) comes in as functions. */

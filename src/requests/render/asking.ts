@@ -24,7 +24,8 @@ import {
   projectOf,
 } from "../../registry/define.ts";
 import { namedNeeds } from "../journal/open-seats.ts";
-import type { Approval, RequestRecord, StoredRequest } from "../journal/record.ts";
+import type { Approval, RequestRecord } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import type { Freeze } from "../journal/freeze.ts";
 import { undoneBy } from "../journal/origin.ts";
 

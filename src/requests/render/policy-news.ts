@@ -10,7 +10,7 @@ import {
   md,
   name,
 } from "../../messages/message.ts";
-import type { StoredRequest } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import { openIt } from "./asking.ts";
 
 /** A request that was made under the policy before, and what its thread can be found by. */

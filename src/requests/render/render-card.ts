@@ -33,7 +33,9 @@ import {
   projectOf,
   takesBreakGlass,
 } from "../../registry/define.ts";
-import { type StoredRequest, isReviewed, stateWords } from "../journal/record.ts";
+import { type StoredRequest, sentAtOf, type RequestIn } from "../journal/stored-request.ts";
+import { isReviewed } from "../journal/record.ts";
+import { stateWords, holderOf, callOf, whyOf } from "../journal/stage.ts";
 import {
   type SinceRequest,
   askingBlocks,
@@ -111,10 +113,10 @@ export function renderCard(
 }
 
 /** What a person found of a snapshot whose outcome was unknown: it may be added after the result was told. */
-function foundLine({ state, progress }: StoredRequest, command: ChangeCommand) {
-  const { snapshotId, claimed } = progress.answer ?? {};
+function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
   const takes = command.on === "vm" && command.snapshot === "takes";
-  if (!takes || state !== "done" || !progress.decidedBy) return undefined;
+  if (!takes || stage.state !== "done" || !stage.decidedBy) return undefined;
+  const { snapshotId, claimed } = stage.call?.answer ?? {};
   if (snapshotId !== undefined) return context(md`Its ID is ${name(snapshotId)}.`);
   return (
     claimed &&
@@ -194,31 +196,33 @@ export function withResult(result: Message, card: Message): Message {
 }
 
 function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
-  const { progress, record } = request;
-  const target = name(calledName(record.target));
+  const { stage } = request;
+  const target = name(calledName(request.record.target));
   switch (cardViewOf(request)) {
     case "waiting": {
-      if (!progress.waitsFor) return md`Waiting: ${progress.why}.`;
-      const { requesterName, command: other = "request", request: id, unknown } = progress.waitsFor;
+      const holder = holderOf(stage);
+      if (!holder) return md`Waiting: ${whyOf(stage)}.`;
+      const { requesterName, command: other = "request", request: id, unknown } = holder;
       if (unknown)
         return md`Waiting for a person: did the ${unknown.noun} of ${when(unknown.sentAt, "{time}")} happen?`;
       return md`Waiting for ${requesterName ? md`${requesterName}'s` : "another"} ${other} (${name(id)}) to finish: one change per target.`;
     }
     case "looking":
       return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
-    case "unknown":
-      return unknownLines(request, command);
     default:
+      if (request.state === "unknown") return unknownLines(request, command);
       // Nothing was sent yet; true after the send too, because the card is edited only for what lasts
       if (request.state === "authorized") return md`Requested. The result will be in the thread.`;
-      return progress.sentAt === undefined
+      return callOf(stage) === undefined
         ? md`${command.say.doing} ${target}…`
-        : md`${command.say.doing} ${target}… sent at ${when(progress.sentAt)}, waiting until ${command.say.until ?? "it has settled"}.`;
+        : md`${command.say.doing} ${target}… sent at ${when(sentAtOf(request))}, waiting until ${command.say.until ?? "it has settled"}.`;
   }
 }
 
-function unknownLines(request: StoredRequest, command: ChangeCommand): Markdown {
-  const { answer, lastLook, asksAgainAt, why, sentAt = request.changedAt } = request.progress;
+function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Markdown {
+  const { call, reads, asksAgainAt, why } = request.stage;
+  const { answer, sentAt } = call;
+  const { last } = reads;
   const target = name(calledName(request.record.target));
   const said =
     answer === undefined || answer.class === "unclear"
@@ -228,7 +232,7 @@ function unknownLines(request: StoredRequest, command: ChangeCommand): Markdown 
     md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
     md`• The compute service answered: ${said}.`,
     why !== undefined && md`• Why: ${why}.`,
-    lastLook && md`• Last read: ${lastLook.status}, at ${when(lastLook.at)}.`,
+    last && md`• Last read: ${last.status}, at ${when(last.at)}.`,
     md`• It is not sent again, and ${target} stays locked for changes until someone records it.`,
     asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
   );
@@ -247,7 +251,7 @@ export function cardButtons(
     case "waiting":
       return [
         ...(command.class === "secret" ? [button("Open console", "request:open")] : []),
-        ...(request.progress.waitsFor?.unknown ? [button("Record it", "request:record")] : []),
+        ...(holderOf(request.stage)?.unknown ? [button("Record it", "request:record")] : []),
         cancel,
       ];
     case "unknown":
@@ -266,10 +270,10 @@ export function cardButtons(
 
 /** What was tried is tried again; what people or rules turned away is requested again. */
 function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Confirming) {
-  const { record, state, progress, changedAt } = request;
+  const { record, state, stage, changedAt } = request;
   const { id, target, approval } = record;
   if (lacksId(request, command)) {
-    const label = progress.answer?.claimed ? "Confirm its ID" : "Add its ID";
+    const label = callOf(stage)?.answer?.claimed ? "Confirm its ID" : "Add its ID";
     return [requestButton(label, "request:happened", request)];
   }
   if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
@@ -282,7 +286,7 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
       { label: "Attest", action: "run:vm.attest", value: vm },
     ];
   }
-  const { instead } = progress;
+  const instead = stage.state === "cancelled" ? stage.instead : undefined;
   const offered: ChangeCommand["next"] = state === "done" ? command.next : instead && [instead];
   if (offered)
     return offered.map(({ label, command: next, interrupts }) => ({
@@ -299,24 +303,29 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
 }
 
 /** A retry is a new request with its own checks. */
-export function mayRetry({ state, progress }: StoredRequest): boolean {
-  if (state === "cancelled") return progress.wasFrozen === true;
-  return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
+export function mayRetry({ stage }: StoredRequest): boolean {
+  if (stage.state === "cancelled") return stage.wasFrozen === true;
+  return ["failed", "rejected", "not-applied", "expired", "denied"].includes(stage.state);
 }
 
 /** A snapshot that a person saw, and that can't be restored before its ID is known. */
-export function lacksId({ state, progress }: StoredRequest, command: ChangeCommand): boolean {
+export function lacksId(
+  request: StoredRequest,
+  command: ChangeCommand,
+): request is RequestIn<"done"> {
+  const { stage } = request;
   const takes = command.on === "vm" && command.snapshot === "takes";
-  return takes && state === "done" && !progress.answer?.snapshotId && !!progress.decidedBy;
+  if (!takes || stage.state !== "done") return false;
+  return !stage.call?.answer?.snapshotId && !!stage.decidedBy;
 }
 
 const undoWithinMs = 24 * 3600_000;
 
 /** Whether restoring the safety snapshot is still offered. `now` is Redis time. */
-export function mayUndo({ state, progress, changedAt }: StoredRequest, now: number): boolean {
-  return (
-    state === "done" && progress.safety?.snapshotId !== undefined && now - changedAt < undoWithinMs
-  );
+export function mayUndo(request: StoredRequest, now: number): request is RequestIn<"done"> {
+  const { stage, changedAt } = request;
+  const hasSnapshot = stage.state === "done" && stage.call?.safety !== undefined;
+  return hasSnapshot && now - changedAt < undoWithinMs;
 }
 
 /** A request of a shared card, with its command. */
@@ -416,15 +425,15 @@ function countsOf(members: readonly Member[]): string {
 }
 
 function lineOf({ request, command, note }: Member): Markdown {
-  const { record, state, progress } = request;
+  const { record, state, stage } = request;
   const who = record.requester.name;
   const { sign: symbol, text } = outcomeOf(request, command, note);
   if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (boardOf(request.delivered) === undefined && state === "unknown")
     return md`${what}: outcome unknown, see its own message (${who})`;
-  const since = when(progress.sentAt ?? record.createdAt, "{time}");
-  const why = state === "authorized" && progress.why ? md`: ${progress.why}` : md``;
+  const since = when(sentAtOf(request), "{time}");
+  const why = stage.state === "authorized" && stage.why ? md`: ${stage.why}` : md``;
   return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
 }
 
@@ -480,8 +489,9 @@ export function renderUnknownElsewhere(
   command: ChangeCommand,
   link: Link,
 ): Message {
-  const { record, progress } = request;
-  const why = progress.why ? md` (${progress.why})` : "";
+  const { record, stage } = request;
+  const reason = whyOf(stage);
+  const why = reason ? md` (${reason})` : "";
   const whom = isDecidedElsewhere(request) ? mention(record.requester.id) : undefined;
   const who = whom
     ? ""

@@ -21,7 +21,23 @@ import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { deedOf, missingWords } from "./asking.ts";
-import { type StoredRequest, sentWords, stateWords, statusOf, lasts } from "../journal/record.ts";
+import type { StoredRequest, RequestIn } from "../journal/stored-request.ts";
+import {
+  sentWords,
+  stateWords,
+  lasts,
+  beforeOf,
+  holderOf,
+  callOf,
+  type StageIn,
+  type Decider,
+  isAlready,
+  whyOf,
+  readsOf,
+  type Stage,
+  deciderOf,
+} from "../journal/stage.ts";
+import { statusOf } from "../journal/seen.ts";
 import type { Vote } from "../../approvals/votes.ts";
 
 /** What a message in a thread has above it, and doesn't repeat: its card, alone or with others. */
@@ -36,7 +52,7 @@ export function renderNotice(
   above?: Above,
 ): Message {
   if (key === "result") return renderResult(request, command, note, { above });
-  const { record, progress } = request;
+  const { record, stage } = request;
   if (key === "half-way") {
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
@@ -48,7 +64,8 @@ export function renderNotice(
     const { name: who = "", reason = "" } = denialOf(request) ?? {};
     return notice(md`${who} denied it: “${reason}”`);
   }
-  const why = progress.why && !above ? md` (${progress.why})` : "";
+  const reason = whyOf(stage);
+  const why = reason && !above ? md` (${reason})` : "";
   const rest = above ? "" : " Nothing is sent again automatically.";
   const where = md`${why} The message above has the facts and the buttons.${rest}`;
   return askWhetherDone(key, request, command, whoseOf(request), where);
@@ -83,24 +100,25 @@ export function renderResult(
   note?: AfterNote,
   { isMentioned, above }: { isMentioned?: boolean; above?: Above } = {},
 ): Message {
-  const { record, progress, state, attempt } = request;
+  const { record, stage, state, attempt } = request;
   const { sign, text } = outcomeOf(request, command, note);
   const begin = md`${sign} ${whoseOf(request, isMentioned)}`;
-  const { sentAt, mark, lastLook } = progress;
+  const call = callOf(stage);
+  const { last } = readsOf(stage);
   const facts = dotted(
-    sentAt !== undefined && md`sent ${when(sentAt)}`,
-    mark && md`${mark.status} seen ${when(mark.at)}`,
-    lastLook && md`${lastLook.status} read ${when(lastLook.at)}`,
+    call && md`sent ${when(call.sentAt)}`,
+    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
+    last && md`${last.status} read ${when(last.at)}`,
     attempt > 1 && md`attempt ${attempt}`,
   );
-  const isProven = facts.value !== "" && !progress.already;
+  const isProven = facts.value !== "" && !isAlready(stage);
   const short = dotted(
     above === "several" && name(calledName(record.target)),
-    !(state === "done" && isProven) && endWords(request),
+    !(state === "done" && isProven && !deciderOf(stage)) && endWords(request),
     isProven && facts,
   );
-  const own = state === "done" ? ownWords(request, command).added : undefined;
-  const safety = state === "done" ? progress.safety?.snapshotId : undefined;
+  const own = request.state === "done" ? ownWords(request, command).added : undefined;
+  const safety = request.state === "done" ? request.stage.call?.safety?.snapshotId : undefined;
   const wayBack =
     safety !== undefined &&
     md`Undo restores the safety snapshot ${name(safety)}, taken right before.`;
@@ -113,22 +131,25 @@ export function renderResult(
         wayBack,
         decidedLine(request),
         note?.line,
-        hintOf(progress.hint ?? (isRefusedInError(request) ? insteadInError : undefined)),
+        hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError : undefined)),
       ),
     ),
     isProven && !above ? context(facts) : undefined,
   );
 }
 
+/** What to do instead, for what was not sent. */
+const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
+
 /**
  * How it ended, in a few words with a subject: they follow the name of its requester, who may have had no part in it. "denied"
  * alone would say that the requester denied it.
  */
 function endWords(request: StoredRequest): Markdown {
-  const { record, progress, state, votes } = request;
-  const { decidedBy, why, after } = progress;
+  const { record, stage, votes } = request;
+  const why = whyOf(stage);
   const because = why ? md`: ${why}` : "";
-  switch (state) {
+  switch (stage.state) {
     case "denied": {
       const { name: who, reason } = denialOf(request) ?? {};
       return md`${who ?? "someone"} denied it${reason ? md`: “${reason}”` : ""}`;
@@ -139,27 +160,35 @@ function endWords(request: StoredRequest): Markdown {
       if (approved >= required) return md`it expired before it started${because}`;
       return md`${approved === 0 ? "nobody" : "too few"} approved it in time`;
     }
-    case "done":
-      if (decidedBy) return md`${decidedBy.name} recorded that it happened${reasonOf(request)}`;
-      return md`${isIdle(request) ? "nothing to do" : stateWords(state)}`;
-    case "not-applied":
+    case "done": {
+      const { decidedBy } = stage;
+      if (decidedBy) return md`${decidedBy.name} recorded that it happened${reasonOf(decidedBy)}`;
+      return md`${isIdle(request) ? "nothing to do" : stateWords(stage.state)}`;
+    }
+    case "not-applied": {
+      const { decidedBy } = stage;
       if (!decidedBy) return md`it did not happen${because}`;
-      return md`${decidedBy.name} recorded that it did not happen${reasonOf(request)}`;
+      return md`${decidedBy.name} recorded that it did not happen${reasonOf(decidedBy)}`;
+    }
     case "failed":
-      return md`it failed: the compute service reports ${statusOf(after)}`;
+      return md`it failed: the compute service reports ${statusOf(stage.after)}`;
     case "rejected":
       return md`it was not done${because}`;
-    default:
+    default: {
+      const decidedBy = deciderOf(stage);
       if (isIdle(request) && !decidedBy) return md`nothing to do`;
       return decidedBy ? md`${decidedBy.name} canceled it` : md`it was canceled${because}`;
+    }
   }
 }
 
 /** What the command adds, or says changed; nothing where this version can't read its arguments. */
-function ownWords({ record, progress }: StoredRequest, command: ChangeCommand) {
+function ownWords({ record, stage }: RequestIn<"done">, command: ChangeCommand) {
   const read = checkInput(command, record.input);
   if (!("args" in read)) return {};
-  const { before, after, answer = {} } = progress;
+  const before = beforeOf(stage);
+  const { after } = stage;
+  const answer = stage.call?.answer ?? {};
   // What was read is of the kind that the command expects
   const own: {
     tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
@@ -181,46 +210,61 @@ export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?:
 
 /** The outcome in one sentence. */
 export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
-  const { record, progress, state, changedAt } = request;
+  const { record, stage } = request;
   const target = name(calledName(record.target));
   const { verb, done } = command.say;
   const detail = command.say.detail?.(record.input, record.labels ?? {});
   const whole = detail === undefined ? target : md`${target} ${detail}`;
-  const why = progress.why ? md`: ${progress.why.replace(/\.$/, "")}` : md``;
-  switch (state) {
+  const reason = whyOf(stage);
+  const why = reason ? md`: ${reason.replace(/\.$/, "")}` : md``;
+  switch (request.state) {
     case "done":
-      if (progress.decidedBy)
-        return md`${done} ${whole}, says ${progress.decidedBy.name}${reasonOf(request)}.`;
-      if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
-      if (progress.already)
-        return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
-      if (isUnconfirmed(request, command))
-        return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
-      return md`${ownWords(request, command).changed ?? md`${done} ${whole} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}${nowWords(progress, command)}`}.`;
+      return doneLine(request, command, whole);
     case "failed":
-      return md`${verb} of ${whole} failed: the compute service reports ${statusOf(progress.after)}.`;
+      return md`${verb} of ${whole} failed: the compute service reports ${statusOf(request.stage.after)}.`;
     case "rejected":
       return md`${verb} of ${whole} was not done${why}.`;
-    case "not-applied":
-      if (progress.decidedBy)
-        return md`${verb} of ${whole} did not happen, says ${progress.decidedBy.name}${reasonOf(request)}.`;
-      if (!progress.lastLook) return md`${verb} of ${whole} did not happen${why}.`;
-      return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${progress.lastLook.status}. Safe to try again.`;
+    case "not-applied": {
+      const { decidedBy, reads } = request.stage;
+      if (decidedBy)
+        return md`${verb} of ${whole} did not happen, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+      if (!reads.last) return md`${verb} of ${whole} did not happen${why}.`;
+      return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${reads.last.status}. Safe to try again.`;
+    }
     case "denied":
       return md`${verb} of ${whole} was denied${deniedBy(request)}.`;
     case "expired":
       return md`${verb} of ${whole} expired before it started${why}.`;
-    default:
-      if (progress.instead) return md`Not ${done.toLowerCase()}${why}.`;
-      return md`${verb} of ${whole} was canceled${progress.decidedBy ? md` by ${progress.decidedBy.name}` : ""}${why}.`;
+    default: {
+      if (request.state === "cancelled" && request.stage.instead)
+        return md`Not ${done.toLowerCase()}${why}.`;
+      const decidedBy = deciderOf(stage);
+      return md`${verb} of ${whole} was canceled${decidedBy ? md` by ${decidedBy.name}` : ""}${why}.`;
+    }
   }
 }
 
+function doneLine(request: RequestIn<"done">, command: ChangeCommand, whole: Markdown): Markdown {
+  const { record, stage, changedAt } = request;
+  const { verb, done } = command.say;
+  const { decidedBy, already, call, after } = stage;
+  if (decidedBy) return md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+  if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
+  if (already)
+    return md`${name(calledName(record.target))} is already ${statusOf(after)}; ${alreadyWords(stage)}.`;
+  if (isUnconfirmed(request, command))
+    return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
+  const { changed } = ownWords(request, command);
+  if (changed) return md`${changed}.`;
+  const took = duration(changedAt - (call?.sentAt ?? record.createdAt));
+  return md`${done} ${whole} in ${took}${nowWords(stage, command)}.`;
+}
+
 /** The compute service refuses this in ERROR, so it will refuse it again. */
-export function isRefusedInError({ state, progress, record }: StoredRequest): boolean {
-  const { answer, before } = progress;
-  if (state !== "rejected" || record.target.kind !== "vm" || answer?.status !== 409) return false;
-  return statusOf(before) === "ERROR";
+export function isRefusedInError({ record, stage }: StoredRequest): boolean {
+  if (stage.state !== "rejected" || record.target.kind !== "vm") return false;
+  const { answer, before } = stage.call;
+  return answer?.status === 409 && statusOf(before) === "ERROR";
 }
 
 /**
@@ -248,26 +292,26 @@ function deniedBy(request: StoredRequest): Markdown {
 }
 
 /** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
-function alreadyWords(progress: StoredRequest["progress"]): string {
-  return progress.answer?.class === "conflict"
+function alreadyWords({ call, setbacks }: StageIn<"done">): string {
+  return call?.answer?.class === "conflict"
     ? "the compute service refused the call (409)"
-    : sentWords(progress);
+    : sentWords(setbacks);
 }
 
 /** Accepted, but without the ID that would prove it: the answer is the only proof there can be. */
-export function isUnconfirmed({ progress }: StoredRequest, command: ChangeCommand) {
-  const { answer, decidedBy } = progress;
-  return command.effect.provenBy && !decidedBy && answer?.snapshotId === undefined;
+export function isUnconfirmed({ stage }: Pick<RequestIn<"done">, "stage">, command: ChangeCommand) {
+  const { call, decidedBy } = stage;
+  return command.effect.provenBy && !decidedBy && call?.answer?.snapshotId === undefined;
 }
 
-function reasonOf({ progress }: StoredRequest): Markdown {
-  return progress.decidedBy?.reason ? md`: “${progress.decidedBy.reason}”` : md``;
+function reasonOf({ reason }: Decider): Markdown {
+  return reason ? md`: “${reason}”` : md``;
 }
 
 /** Where any status may be the end: that it is another one than before. */
-function nowWords({ before, after }: StoredRequest["progress"], { effect }: ChangeCommand): string {
-  const status = statusOf(after);
-  return effect.needsMark && status !== statusOf(before) ? `; it is ${status} now` : "";
+function nowWords(stage: StageIn<"done">, { effect }: ChangeCommand): string {
+  const status = statusOf(stage.after);
+  return effect.needsMark && status !== statusOf(beforeOf(stage)) ? `; it is ${status} now` : "";
 }
 
 /** One sign for each outcome, wherever it is told. */
@@ -290,17 +334,17 @@ export function symbolOf(request: StoredRequest, command: ChangeCommand): string
 }
 
 /** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
-function isIdle({ state, progress }: StoredRequest): boolean {
-  if (state === "cancelled") return progress.instead !== undefined || !!progress.decidedBy;
-  return progress.already === true;
+function isIdle({ stage }: StoredRequest): boolean {
+  if (stage.state === "cancelled") return stage.instead !== undefined || !!stage.decidedBy;
+  return isAlready(stage);
 }
 
 /** Which view the card shows. A move within a view costs no edit of the message. */
 type CardView = "asking" | "running" | "waiting" | "looking" | "unknown" | "ended";
 
-export function cardViewOf({ state, final, progress }: StoredRequest): CardView {
+export function cardViewOf({ stage, final }: StoredRequest): CardView {
   if (final) return "ended";
-  switch (state) {
+  switch (stage.state) {
     case "draft":
       return "asking";
     case "unknown":
@@ -309,34 +353,35 @@ export function cardViewOf({ state, final, progress }: StoredRequest): CardView 
     case "not-applied":
       return "looking";
     case "authorized":
-      return progress.waitsFor || progress.why ? "waiting" : "running";
+      return stage.waitsFor || stage.why ? "waiting" : "running";
     default:
       return "running";
   }
 }
 
 /** A card is edited only when this changes. */
-function foundMark({ progress: { decidedBy, answer } }: StoredRequest): string {
-  if (!decidedBy || !answer) return "";
+function foundMark({ stage }: StoredRequest): string {
+  const answer = callOf(stage)?.answer;
+  if (!deciderOf(stage) || !answer) return "";
   const id =
     answer.snapshotId ?? (answer.claimed && `${answer.claimed.id} by ${answer.claimed.by}`);
   return id === undefined ? "" : ` ${id}`;
 }
 
 export function cardVersion(request: StoredRequest): string {
-  const { progress, state } = request;
+  const { stage, state } = request;
   const cardView = cardViewOf(request);
   switch (cardView) {
     case "asking":
       return `asking ${request.votes.length}`;
     case "waiting":
-      return `waiting ${progress.waitsFor?.request ?? ""} ${progress.waitsFor?.unknown?.sentAt ?? ""} ${progress.why ?? ""}`;
+      return `waiting ${holderOf(stage)?.request ?? ""} ${holderOf(stage)?.unknown?.sentAt ?? ""} ${whyOf(stage) ?? ""}`;
     case "ended":
-      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}${foundMark(request)}`;
+      return `ended ${state} ${deciderOf(stage)?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}${foundMark(request)}`;
     case "unknown":
-      return `unknown ${progress.lastLook?.status ?? ""} ${progress.asksAgainAt ?? ""}`;
+      return `unknown ${readsOf(stage).last?.status ?? ""} ${stage.state === "unknown" ? (stage.asksAgainAt ?? "") : ""}`;
     case "running":
-      return lasts(progress) ? "running long" : cardView;
+      return lasts(stage) ? "running long" : cardView;
     default:
       return cardView;
   }
@@ -370,7 +415,7 @@ export function isExpiredUnapproved({ record, state, votes }: StoredRequest): bo
 export function noticesDue(request: StoredRequest): string[] {
   if (hasNoCard(request)) return [];
   const due: string[] = [];
-  if (request.state === "draft" && request.progress.isHalfWay) due.push("half-way");
+  if (request.state === "draft" && request.stage.isHalfWay) due.push("half-way");
   due.push(...unknownNotices(request));
   if (request.final) due.push("result");
   if (denialOf(request)?.reason) due.push("denial");
@@ -378,9 +423,9 @@ export function noticesDue(request: StoredRequest): string[] {
 }
 
 /** Of an unknown outcome: that it is, and each reminder until someone records it. */
-export function unknownNotices({ state, progress }: StoredRequest): string[] {
-  if (state !== "unknown") return [];
-  const reminders = Array.from({ length: progress.reminders ?? 0 }, (_, n) => `reminder-${n + 1}`);
+export function unknownNotices({ stage }: StoredRequest): string[] {
+  if (stage.state !== "unknown") return [];
+  const reminders = Array.from({ length: stage.reminders }, (_, n) => `reminder-${n + 1}`);
   return ["unknown", ...reminders];
 }
 

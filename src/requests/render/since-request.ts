@@ -10,9 +10,11 @@ import {
   type Target,
 } from "../../registry/define.ts";
 import type { Journal } from "../journal/journal.ts";
-import { statusWhenRequested, type StoredRequest } from "../journal/record.ts";
+import { statusWhenRequested } from "../journal/record.ts";
+import type { StoredRequest } from "../journal/stored-request.ts";
 import { detailOf, type SinceRequest } from "./asking.ts";
 import { isUnconfirmed } from "./render-result.ts";
+import { callOf } from "../journal/stage.ts";
 
 interface Sources {
   journal: Pick<Journal, "recentIds" | "getMany">;
@@ -86,21 +88,21 @@ function madeWords(
   { record }: StoredRequest,
   command: ChangeCommand | undefined,
 ): Markdown | undefined {
-  const { state, progress, changedAt } = other;
+  const { stage, changedAt } = other;
   const { id, origin, requester, target, breakGlass } = other.record;
   if (id === record.id || origin.kind === "safety" || !command) return undefined;
-  if (progress.sentAt === undefined || changedAt <= record.createdAt) return undefined;
+  if (callOf(stage) === undefined || changedAt <= record.createdAt) return undefined;
   const what = target.id === record.target.id ? md`it` : name(calledName(target));
   const emergency = breakGlass ? " (🚨 break-glass)" : "";
   const at = when(changedAt, "{time}");
   const { done } = command.say;
   const deed = md`${done.slice(0, 1).toLowerCase()}${done.slice(1)} ${what}${detailOf(other.record, command)}`;
   const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
-  switch (state) {
+  switch (stage.state) {
     case "done":
-      if (progress.already) return undefined;
-      if (isUnconfirmed(other, command)) return md`${noun} was accepted, not confirmed, ${at}`;
-      return md`${requester.name} ${deed}${emergency}${progress.decidedBy ? `, says ${progress.decidedBy.name}` : ""}, ${at}`;
+      if (stage.already) return undefined;
+      if (isUnconfirmed({ stage }, command)) return md`${noun} was accepted, not confirmed, ${at}`;
+      return md`${requester.name} ${deed}${emergency}${stage.decidedBy ? `, says ${stage.decidedBy.name}` : ""}, ${at}`;
     case "failed":
       return md`${noun} failed, ${at}`;
     case "unknown":

@@ -2,13 +2,10 @@ import type { Vm } from "../../compute/compute.ts";
 import type { KnownSnapshot } from "../../inventory/snapshots.ts";
 import { duration } from "../../messages/message.ts";
 import type { Seen } from "../../registry/define.ts";
-import {
-  type Approval,
-  type StoredRequest,
-  stateWords,
-  statusOf,
-  statusWhenRequested,
-} from "../journal/record.ts";
+import { type Approval, statusWhenRequested } from "../journal/record.ts";
+import { type StoredRequest, sentAtOf } from "../journal/stored-request.ts";
+import { stateWords, callOf } from "../journal/stage.ts";
+import { statusOf } from "../journal/seen.ts";
 
 export type Evidence = Approval["evidence"];
 
@@ -69,10 +66,10 @@ function short(measurement: string): string {
 function expectedDowntime(command: string, last: readonly StoredRequest[]): string | undefined {
   const times = last
     .filter(
-      ({ record, state, progress }) =>
-        record.command === command && state === "done" && progress.sentAt !== undefined,
+      ({ record, state, stage }) =>
+        record.command === command && state === "done" && callOf(stage) !== undefined,
     )
-    .map(({ changedAt, progress }) => changedAt - (progress.sentAt ?? changedAt))
+    .map((request) => request.changedAt - sentAtOf(request))
     .toSorted((a, b) => a - b);
   const median = times[Math.floor(times.length / 2)];
   return median === undefined ? undefined : `about ${duration(median)}, as in earlier runs`;

@@ -2,12 +2,15 @@ import type { Vm } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../inventory/inventory.ts";
 import { duration } from "../../messages/message.ts";
+import { type Asking, type ServiceAsking, checkAsking } from "../../policy/permit.ts";
 import { type Target, targetArgument } from "../../registry/define.ts";
 import { type ChangeInvocation, isRollable, targetWords } from "../../registry/invocation.ts";
 import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
 type WithInventory = { inventory: Inventory };
+/** Whoever may ask: names are looked up for nobody else. */
+type Asker = Asking | ServiceAsking;
 
 /** Several matches, or only near ones: the person picks. */
 export class PickOne extends UserError {
@@ -26,10 +29,12 @@ const newMs = 5_000;
 
 /** Exactly one VM or project, by ID, name, or `project/name`. Throws PickOne or UserError. */
 export async function resolveTarget(
+  asker: Asker,
   kind: "vm" | "project",
   words: string,
   inventory: Inventory,
 ): Promise<Target> {
+  checkAsking(asker);
   const found = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
   if ("found" in found) return withSharedName(targetOf(found.found), inventory);
   const what = kind === "vm" ? "VM" : "project";
@@ -55,7 +60,11 @@ async function withSharedName(target: Target, inventory: Inventory): Promise<Tar
 }
 
 /** The single target of a change. A project to create has no ID yet. */
-export async function resolveOne(asked: Named, { inventory }: WithInventory): Promise<Target> {
+export async function resolveOne(
+  asker: Asker,
+  asked: Named,
+  { inventory }: WithInventory,
+): Promise<Target> {
   const { command, input } = asked;
   if (command.on === "new-project") {
     const name = typeof input["name"] === "string" ? input["name"] : "";
@@ -64,7 +73,7 @@ export async function resolveOne(asked: Named, { inventory }: WithInventory): Pr
   const [words] = targetWords(asked);
   if (words === undefined)
     throw new UserError("No target is named.", `Try \`${command.example}\`.`);
-  return resolveTarget(command.on, words, inventory);
+  return resolveTarget(asker, command.on, words, inventory);
 }
 
 export interface Several {
@@ -79,6 +88,7 @@ const maxTargets = 1000;
 
 /** The VMs of a command that names several or uses a glob; undefined for one. */
 export async function resolveSeveral(
+  asker: Asker,
   asked: Named,
   { inventory }: WithInventory,
 ): Promise<Several | undefined> {
@@ -89,7 +99,7 @@ export async function resolveSeveral(
   );
   const hasGlob = words.some(isGlob);
   if (words.length < 2 && !hasGlob) return undefined;
-  const targets = await vmsNamed(words, inventory);
+  const targets = await vmsNamed(asker, words, inventory);
   const { vms, isPart } = await inventory.state();
   const isEverything = hasGlob && vms > 1 && targets.length >= vms;
   return {
@@ -100,8 +110,9 @@ export async function resolveSeveral(
 }
 
 /** The VMs that these words and globs name, each once. A word that isn't a VM stops everything. */
-export async function vmsNamed(words: readonly string[], inventory: Inventory) {
-  const all = await Array.fromAsync(words, (word) => targetsNamed(word, inventory));
+export async function vmsNamed(asker: Asker, words: readonly string[], inventory: Inventory) {
+  checkAsking(asker);
+  const all = await Array.fromAsync(words, (word) => targetsNamed(asker, word, inventory));
   const targets = [...new Map(all.flat().map((target) => [target.id, target])).values()];
   if (targets.length <= maxTargets) return targets;
   throw new UserError(
@@ -110,10 +121,14 @@ export async function vmsNamed(words: readonly string[], inventory: Inventory) {
   );
 }
 
-async function targetsNamed(word: string, inventory: Inventory): Promise<readonly Target[]> {
+async function targetsNamed(
+  asker: Asker,
+  word: string,
+  inventory: Inventory,
+): Promise<readonly Target[]> {
   if (!isGlob(word)) {
     try {
-      return [await resolveTarget("vm", word, inventory)];
+      return [await resolveTarget(asker, "vm", word, inventory)];
     } catch (error) {
       if (!(error instanceof PickOne)) throw error;
       const names = error.candidates

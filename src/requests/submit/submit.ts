@@ -1,35 +1,36 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { channelOfProject } from "../../policy/access.ts";
+import { type Permit, checkPermit } from "../../policy/permit.ts";
 import { ownerOf } from "../../policy/refusal.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
 import { type Journal, newRequestId } from "../journal/journal.ts";
+import type { Origin } from "../journal/origin.ts";
 import { type Approval, type RequestRecord, approvableOf } from "../journal/record.ts";
 
-/** An authorized command on one resolved target. */
-export interface Submission
-  extends
-    Pick<RequestRecord, "input" | "target" | "channelId" | "origin">,
-    Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
-  command: ChangeCommand;
-  person: Person;
+/** What its permit doesn't say of a request. */
+export interface Details extends Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
+  /** Where messages about it go: by default where it was asked for. */
+  channelId?: string;
   /** Known beforehand in a rollout: a late second submission makes no second request. */
   id?: string;
-  /** Without it, the request runs at once. */
-  approval?: Omit<Approval, "digest" | "expiresAt" | "remindsAt"> & {
-    expiresMs: number;
+  /** For those who decide, where the permit requires approvals. */
+  forApprovers?: Pick<Approval, "evidence" | "who" | "needs"> & {
     /** Half way to the end. */
     isReminded?: boolean;
   };
 }
 
-/** What a record says as its submission does. */
-const asGiven = ["threadTs", "reason", "children", "breakGlass", "labels", "snapshotAt"] as const;
+/** What a record says as its details do. */
+const asGiven = ["threadTs", "reason", "children", "labels", "snapshotAt"] as const;
 
-/** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */
+/**
+ * Saves a permitted request in the journal. It waits for the approvals that its permit requires, or runs at once where that
+ * requires none. `isNew` is false when an equal one is open or was just done.
+ */
 export async function submit(
-  submission: Submission,
+  permit: Permit,
+  origin: Origin,
+  details: Details,
   by: {
     store: Journal;
     policy: Pick<Policy, "teams">;
@@ -39,36 +40,40 @@ export async function submit(
     isHeld?: boolean;
   },
 ): Promise<{ id: string; isNew: boolean }> {
-  const { command, person, approval } = submission;
+  checkPermit(permit);
+  const { command, person, target, input, approvals } = permit;
+  const { channelId = permit.channelId, id = newRequestId() } = details;
+  const isWaiting = approvals.required > 0;
   const now = await by.store.now();
-  const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
+  const teamChannel = channelOfProject(by.policy, ownerOf(target));
   const asked: RequestRecord = {
-    id: submission.id ?? newRequestId(),
+    id,
     command: command.name,
-    input: command.fillIn?.(submission.input, submission.target, new Date(now)) ?? submission.input,
-    target: submission.target,
+    input: command.fillIn?.(input, target, new Date(now)) ?? input,
+    target,
     requester: { id: person.id, teamId: person.teamId, name: person.name },
-    channelId: submission.channelId,
-    origin: submission.origin,
+    channelId,
+    origin,
     policyVersion: by.policyVersion,
     createdAt: now,
-    runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
-    ...Object.fromEntries(
-      asGiven.flatMap((one) => (submission[one] ? [[one, submission[one]]] : [])),
-    ),
-    ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
+    runsUntil: now + (isWaiting ? approvals.expiresMs : 0) + by.staleAfterMs,
+    ...Object.fromEntries(asGiven.flatMap((one) => (details[one] ? [[one, details[one]]] : []))),
+    ...(permit.isBreakGlass ? { breakGlass: true } : {}),
+    ...(teamChannel && teamChannel !== channelId ? { teamChannel } : {}),
   };
-  const record = approval ? withApproval(asked, approval, now) : asked;
-  const state = record.approval ? "draft" : "authorized";
+  const record = isWaiting ? withApproval(asked, permit, details.forApprovers, now) : asked;
+  const state = isWaiting ? "draft" : "authorized";
   return by.store.create({ record, state, isHeld: by.isHeld });
 }
 
 function withApproval(
   record: RequestRecord,
-  { expiresMs, isReminded, ...asked }: NonNullable<Submission["approval"]>,
+  { approvals: { required, votes, expiresMs, why } }: Permit,
+  { isReminded = false, ...shown }: Details["forApprovers"] = { evidence: [] },
   now: number,
 ): RequestRecord {
   const expiresAt = now + expiresMs;
+  const asked = { required, votes, why, ...shown };
   const digest = fingerprintOf(approvableOf(record, { ...asked, expiresAt }));
   const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
   return { ...record, approval: { ...asked, expiresAt, digest, ...reminder } };

@@ -10,9 +10,9 @@ import {
   message,
   name,
 } from "../../messages/message.ts";
-import { mayRun } from "../../policy/refusal.ts";
+import { type Asking, type ServiceAsking, mayRun } from "../../policy/permit.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
-import type { Person, ReadInvocation } from "../../registry/invocation.ts";
+import type { ReadInvocation } from "../../registry/invocation.ts";
 import { resolveTarget } from "../../requests/submit/resolve-targets.ts";
 import { linkTo } from "../deliver/permalink.ts";
 import { isOfThread, showOrSay } from "../deliver/post-once.ts";
@@ -27,15 +27,15 @@ import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
 /** Answers a read command for an authorized person. */
 export async function answer(
   invocation: ReadInvocation,
-  person: Person,
+  asking: Asking,
   act: Act,
   isShared = false,
 ): Promise<void> {
   const { command, input } = invocation;
   const { interaction, reply } = act;
-  const { message: own, file, isSharable } = await answerOf(invocation, person, act, { isShared });
+  const { message: own, file, isSharable } = await answerOf(invocation, asking, act, { isShared });
   if (file && !(await sendFile(file, act))) await reply.privately(unsent(file));
-  if (isShared) return postToChannel(withContext(own, md`Shared by ${person.name}`), act);
+  if (isShared) return postToChannel(withContext(own, md`Shared by ${asking.person.name}`), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
     isSharable === true || (command.class === "read" && command.audience !== "asker");
@@ -48,22 +48,22 @@ export async function answer(
 /** Runs a read command. `args` is what its schema parsed. */
 export async function answerOf(
   { command, args }: Pick<ReadInvocation, "command" | "args">,
-  person: Person,
+  asking: Asking | ServiceAsking,
   act: Asked,
   how: { approved?: string; isShared?: boolean } = {},
 ): Promise<Answer> {
-  const answered = await command.answer(args as never, readContext(person, act, how) as never);
+  const answered = await command.answer(args as never, readContext(asking, act, how) as never);
   return "message" in answered ? answered : { message: answered };
 }
 
 /** The same as JSON, for programs: what its shape names, and nothing else. Undefined where it has none. */
 export async function jsonAnswerOf(
   { command: { data }, args }: Pick<ReadInvocation, "command" | "args">,
-  person: Person,
+  asking: Asking | ServiceAsking,
   act: Asked,
 ): Promise<object | undefined> {
   return (
-    data && data.shape.parse(await data.readData(args as never, readContext(person, act) as never))
+    data && data.shape.parse(await data.readData(args as never, readContext(asking, act) as never))
   );
 }
 
@@ -71,20 +71,22 @@ export async function jsonAnswerOf(
 type Asked = BeforeAck<Pick<Interaction, "channelId">>;
 
 function readContext(
-  person: Person,
+  asking: Asking | ServiceAsking,
   { interaction: { channelId }, gateway }: Asked,
   { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): ReadContext {
-  const { policy, ourTeamId, inventory } = gateway;
+  const { inventory } = gateway;
+  const { person } = asking;
   return {
     ...gateway,
+    asking,
     person,
     channelId,
     isShared,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
-    resolve: (kind, words) => resolveTarget(kind, words, inventory),
-    mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
+    resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
+    mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     linkTo: (posted) => linkTo(posted, gateway),
     async post(channel, digest) {
       const posted = await postIn({ channelId: channel }, digest, gateway);

@@ -13,11 +13,12 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { approvalRule } from "../../policy/approval-rule.ts";
-import type { Target } from "../../registry/define.ts";
+import { type Asking, type Permit, permitAsRequest } from "../../policy/permit.ts";
+import type { Command, Seen, Target } from "../../registry/define.ts";
 import { type Input, type Invocation, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
+import { stateWords, type Call, noReads } from "../../requests/journal/stage.ts";
 import { approvalProblem } from "../../requests/perform/approvals-now.ts";
 import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
 import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
@@ -26,10 +27,10 @@ import { parseTime } from "../../text/parse-time.ts";
 import { say } from "../error-reply.ts";
 import type { Press } from "../receive/interaction.ts";
 import { answerOf, postIn } from "./answer.ts";
-import { authorize, refuse } from "./authorize.ts";
+import { authorize, authorizeTargets, refuse } from "./authorize.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange, countAgainstLimits } from "./submit-change.ts";
-import { moveOr } from "./vote.ts";
+import { orJustChanged } from "./vote.ts";
 import { originOf } from "./act-origin.ts";
 
 /** When the compute service names no expiry. */
@@ -52,19 +53,23 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const { insist, once, for: offeredTo, until: offeredUntil } = value;
   const args = parseInput(console, { vm: value["vm"], insist });
   const person = await personOf(act, { fresh: true });
-  const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
-  const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const offered = { command: console, targets: [{ id: value["vm"] }], person };
   const hint = "`/vm console` offers another.";
-  const no = (rule: string, text: string) => refuse(asked, { rule, text, hint }, gateway);
+  const no = (rule: string, text: string) => refuse(offered, { rule, text, hint }, gateway);
   if (offeredTo !== person.id)
     await no("console.requester", "This console was offered to someone else.");
   const isOver = typeof offeredUntil !== "number" || offeredUntil <= gateway.now();
   if (isOver || typeof once !== "string" || once === "")
     await no("console.time", "This button works for one minute only.");
-  await authorize(asked, gateway);
+  const { channelId } = interaction;
+  const input = { vm: value["vm"], insist };
+  const asking = await authorize({ command: console, input, person, channelId }, gateway);
+  const known = await resolveTarget(asking, "vm", value["vm"], gateway.inventory);
+  const vm = await asItIsNow(known, gateway);
+  const permit = await authorizeTargets(asking, { targets: [vm] }, gateway);
   // The checks of the command again: what was offered may not be allowed now
-  await answerOf({ command: console, args }, person, act);
-  const approved = await approvedRequest(value, vm, person, gateway);
+  await answerOf({ command: console, args }, asking, act);
+  const approved = await approvedRequest(value, permit, gateway);
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await countAgainstLimits(
@@ -104,21 +109,19 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
  */
 export async function confirmFirst(
   { command, input, args }: Invocation,
-  person: Person,
+  asking: Asking,
   act: Act,
 ): Promise<boolean> {
   if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
   const { interaction, gateway } = act;
   const { asRequest } = command;
-  const target = await resolveOne({ command: asRequest, input }, gateway);
-  const place = placeOf(interaction);
-  await authorize({ command, input, targets: [target], person, ...place }, gateway);
-  const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
-  if (interaction.kind === "mention" || rule.required === 0) return false;
+  const target = await resolveOne(asking, { command: asRequest, input }, gateway);
+  const about = { targets: [target], input: withTarget(asRequest, input, target) };
+  const permit = permitAsRequest(await authorizeTargets(asking, about, gateway));
+  if (interaction.kind === "mention" || !permit || permit.approvals.required === 0) return false;
   // What the command itself refuses needs nobody's approval
-  await answerOf({ command, args }, person, act);
-  const named = { command: asRequest, input: withTarget(asRequest, input, target), target, person };
-  await submitChange({ ...named, ...place, origin: originOf(act) }, act);
+  await answerOf({ command, args }, asking, act);
+  await submitChange(permit, { ...placeOf(interaction), origin: originOf(act) }, act);
   return true;
 }
 
@@ -136,38 +139,43 @@ async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target
 /** The button for the requester of an approved console, shown to nobody else. */
 export async function offerApproved(
   { request, act }: { request: StoredRequest; act: Act },
-  person: Person,
+  { asking, person }: Permit,
 ): Promise<void> {
-  const { reply, gateway } = act;
+  const { reply } = act;
   const { record } = request;
   if (record.requester.id !== person.id) {
     const asked = { command: console, targets: [record.target], person };
     const text = "This console was requested by someone else.";
-    await refuse(asked, { rule: "console.requester", text }, gateway);
+    await refuse(asked, { rule: "console.requester", text }, act.gateway);
   }
   if (request.state !== "authorized") throw noLonger(request);
   const invocation = { command: console, args: parseInput(console, record.input) };
-  const offer = await answerOf(invocation, person, act, { approved: record.id });
+  const offer = await answerOf(invocation, asking, act, { approved: record.id });
   await reply.privately(offer.message);
+}
+
+interface Approved {
+  request: RequestIn<"authorized">;
+  /** The VM as read just now. */
+  before: Seen | undefined;
 }
 
 /** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
 async function approvedRequest(
   { request: id, insist }: Input,
-  vm: Target,
-  person: Person,
+  given: Permit<Command>,
   gateway: GatewayContext,
-): Promise<StoredRequest | undefined> {
-  const { asRequest } = console;
-  const needed = approvalRule(gateway.policy, { command: console, targets: [vm] });
-  if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
+): Promise<Approved | undefined> {
+  const { target: vm, person, approvals: needed } = given;
+  const permit = permitAsRequest(given);
+  if (!permit || (needed.required === 0 && id === undefined)) return undefined;
   const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
   const asked = { command: console, person, targets: [vm] };
   const lacks = (text: string, hint: string) =>
     refuse(asked, { rule: "console.approval", text, hint }, gateway);
   const record = request?.record;
   const isIts =
-    record?.command === asRequest.name &&
+    record?.command === permit.command.name &&
     record.target.id === vm.id &&
     record.requester.id === person.id &&
     record.input["insist"] === insist;
@@ -180,9 +188,9 @@ async function approvedRequest(
   const { seen } = await readTarget(record.target, gateway);
   const changed = seen === undefined ? `${vm.name} is gone` : targetChange(record.target, seen);
   if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
-  const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
+  const problem = await approvalProblem(request, permit, [], gateway);
   if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
-  return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
+  return { request, before: seen };
 }
 
 function noLonger(request: StoredRequest): UserError {
@@ -196,19 +204,29 @@ function noLonger(request: StoredRequest): UserError {
 async function openOnce(
   vm: Target,
   person: Person,
-  approved: StoredRequest | undefined,
+  approved: Approved | undefined,
   gateway: GatewayContext,
 ): Promise<ConsoleSession> {
   if (!approved) return gateway.compute.vms.console(vm.id);
   const { store } = gateway;
-  const progress = { ...approved.progress, sentAt: await store.now() };
+  const { request, before } = approved;
+  const { setbacks } = request.stage;
+  const read = before === undefined ? {} : { before };
+  const call: Call = { sentAt: await store.now(), ...read };
   const actor = person.id;
   // The claim: from here on no vote counts, and nobody opens it a second time
-  const claim = { state: "sending", attempt: approved.attempt + 1, progress, actor } as const;
-  const claimed = await moveOr(approved, { ...claim, why: "opened by its requester" }, gateway);
+  const claimed = await orJustChanged(
+    store.move(request, {
+      to: { state: "sending", call, reads: noReads, setbacks },
+      attempt: request.attempt + 1,
+      why: "opened by its requester",
+      actor,
+    }),
+  );
   const end = async (state: "done" | "rejected" | "unclear", why: string) => {
-    const after = state === "done" && progress.before ? { after: progress.before } : {};
-    await store.move(claimed, { state, progress: { ...progress, ...after, why }, why, actor });
+    const after = state === "done" && before ? { after: before } : {};
+    const to = { state, why, call, reads: noReads, setbacks, ...after };
+    await store.move(claimed, { to, why, actor });
   };
   try {
     const session = await gateway.compute.vms.console(vm.id);

@@ -10,11 +10,11 @@ import type {
 } from "../../registry/define.ts";
 import type { Args, Input } from "../../registry/invocation.ts";
 import { hiddenVms, readTarget } from "../../requests/perform/read-target.ts";
-import type { Submission } from "../../requests/submit/submit.ts";
+import type { Details } from "../../requests/submit/submit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** The name of the chosen snapshot, which is named by its ID, and when it was taken. */
-export function labelsOf(facts: DialogFacts): Pick<Submission, "labels" | "snapshotAt"> {
+export function labelsOf(facts: DialogFacts): Pick<Details, "labels" | "snapshotAt"> {
   const chosen = chosenSnapshot(facts);
   const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
   const { at } = chosen ?? {};

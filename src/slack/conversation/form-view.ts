@@ -25,11 +25,12 @@ import {
   calledName,
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import { type StoredRequest, sentAtOf } from "../../requests/journal/stored-request.ts";
 import { targetName } from "../../requests/render/asking.ts";
 import { buttonOrigin } from "../../requests/journal/origin.ts";
 import { vmOf } from "../../requests/submit/resolve-targets.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
+import { callOf } from "../../requests/journal/stage.ts";
 
 export const dialogCallback = "dialog";
 export const rolloutCallback = "roll";
@@ -149,10 +150,10 @@ export function titleOf(command: ChangeCommand): string {
 
 const breakGlassLine = md`🚨 *This skips approval.* It runs at once. The audit channel is told who did it, why, and how it ended, and someone else must sign a review.`;
 
-function undoLine({ record, progress }: StoredRequest): Markdown {
-  const { command, target, requester } = record;
-  const at = progress.sentAt ?? record.createdAt;
-  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(progress.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+function undoLine(undone: StoredRequest): Markdown {
+  const { command, target, requester } = undone.record;
+  const at = sentAtOf(undone);
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {

@@ -14,6 +14,7 @@ import {
   sentence,
 } from "../../messages/message.ts";
 import { needsWords } from "../../policy/approval-rule.ts";
+import type { Asking, Permit } from "../../policy/permit.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -25,7 +26,6 @@ import {
 import {
   type ChangeInvocation,
   type Input,
-  type Person,
   type Rolling,
   rollingArgs,
   rollingOf,
@@ -33,7 +33,8 @@ import {
   withoutRolling,
 } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { savedBy } from "../../requests/journal/saved-by.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
 import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
@@ -44,7 +45,7 @@ import { textAt } from "../json.ts";
 import type { Press, ViewSubmission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { sendFile } from "./answer.ts";
-import { Refused, authorize, emergency, frozenLine } from "./authorize.ts";
+import { Refused, authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
 import { gatherFacts, notNow, pinnedAmong } from "./dialog-facts.ts";
 import {
   type FormMeta,
@@ -58,23 +59,24 @@ import {
   titleOf,
 } from "./form-view.ts";
 import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
-import { approversOf, neededApprovals } from "./needed-approvals.ts";
+import { approversOf } from "./approvers-of.ts";
+import { permitByFacts } from "./permit-by-facts.ts";
 import { planRollout } from "./plan-rollout.ts";
 import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { openReview } from "./vote.ts";
 import { undoneBy } from "../../requests/journal/origin.ts";
 import { originOf } from "./act-origin.ts";
+import { callOf } from "../../requests/journal/stage.ts";
 
-/** The form of a change of one target. False when Slack didn't open it. */
+/** The form of a permitted change of one target. False when Slack didn't open it. */
 export async function openForm(
-  command: ChangeCommand,
-  target: Target,
-  input: Input,
+  permit: Permit,
   act: Act,
   more: Pick<FormMeta, "breakGlass"> = {},
 ): Promise<boolean> {
-  const { interaction, gateway, origin } = act;
+  const { gateway, origin } = act;
+  const { command, target } = permit;
   const meta = {
     command: command.name,
     targetId: target.id,
@@ -82,10 +84,7 @@ export async function openForm(
     ...(origin ? { origin } : {}),
     ...more,
   };
-  const make = async () => {
-    const undone = await undoneByForm(meta, gateway);
-    return viewOfOne({ command, target, input, meta, undone }, interaction.userId, gateway);
-  };
+  const make = async () => viewOfOne(permit, meta, await undoneByForm(meta, gateway), gateway);
   return openView(titleOf(command), make, act);
 }
 
@@ -93,14 +92,14 @@ export async function openForm(
 export async function proposeRollout(
   invocation: ChangeInvocation,
   several: Several,
-  person: Person,
+  asking: Asking<ChangeCommand>,
   act: Act,
 ): Promise<void> {
   const { reply, gateway } = act;
   const { command } = invocation;
   const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
   const make = async () => {
-    const { record, targets } = await planRollout(invocation, several, person, act);
+    const { record, targets } = await planRollout(invocation, several, asking, act);
     const hasFile = await sendList(targets, act);
     const [frozen, pinned] = await Promise.all([
       frozenLine(gateway),
@@ -109,7 +108,7 @@ export async function proposeRollout(
     return formOfMany(command, record, targets, { frozen, pinned, hasFile });
   };
   if (await openView(title, make, act)) return;
-  const { record } = await planRollout(invocation, several, person, act);
+  const { record } = await planRollout(invocation, several, asking, act);
   await reply.privately(pressToReview(record, command));
 }
 
@@ -153,19 +152,20 @@ async function sendList(targets: readonly Target[], act: Act): Promise<boolean> 
 }
 
 async function viewOfOne(
-  { command, target, input, meta, undone }: FormOfOne,
-  requesterId: string,
+  given: Permit,
+  meta: FormMeta,
+  undone: StoredRequest | undefined,
   gateway: GatewayContext,
 ): Promise<ModalView> {
+  const { command, target, input } = given;
   const facts = await gatherFacts(command, target, input, gateway);
-  const rule = neededApprovals(command, facts, gateway);
-  const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
+  const permit = await permitByFacts(given, facts, gateway);
   // No form for what would be refused once it is filled in
-  const { refused: few, who, needs } = await approversOf(needed, requesterId, gateway);
+  const { refused: few, who, needs } = await approversOf(permit, gateway);
   const refused = notNow(command, facts) ?? few;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
-  const { required, votes, raised } = needed;
+  const { required, votes, raised } = permit.approvals;
   const names = who?.map((one) => one.name);
   const from = needs ? needsWords(votes, gateway.nameOf) : mustApprove(required, names);
   const more = raised ? ` One more than usual: ${raised}.` : "";
@@ -182,7 +182,7 @@ export async function checkForm(
   if ("rollout" in form && form.rollout.state !== "planned") return undefined;
   const errors = fieldErrors(form, act.interaction.values);
   if (Object.keys(errors).length > 0) return { errors };
-  await authorizeForm(form, act);
+  await ("rollout" in form ? authorizePlan(form, act) : authorizeOne(form, act.gateway));
   return undefined;
 }
 
@@ -194,32 +194,29 @@ export function fieldError(error: UserError, values: Values): SubmissionResult {
 
 /** Stores the request or starts the rollout, after the ack. What was decided and shown may be minutes old. */
 export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
-  const form = await readForm(act);
+  const form = await readForm(act, { isSubmitted: true });
   return "rollout" in form ? submitPlanned(form, act) : submitOne(form, act);
 }
 
 async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<void> {
-  const { command, input, target, meta } = form;
+  const { asking, input, target, meta } = form;
+  const { command, person } = asking;
   const { interaction, gateway } = act;
   const isEmergency = meta.breakGlass !== undefined;
-  const person = await personOf(act, { fresh: isEmergency });
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = isEmergency ? undefined : notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const permit = await authorizeTargets(asking, { targets: [target], input, vmNames }, gateway);
   const reason = textIn(interaction.values, "reason");
-  const asked = {
-    command,
-    input,
-    target,
-    person,
+  const made = {
     channelId: meta.channelId || person.id,
     origin: meta.origin ?? originOf(act),
     ...(reason === "" ? {} : { reason }),
-    ...(isEmergency ? { breakGlass: true } : {}),
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
   };
-  const { id } = await submitChange(asked, act, facts);
-  if (isEmergency) await openReview(id, asked, facts, gateway);
+  const { id } = await submitChange(permit, made, act, facts);
+  if (isEmergency) await openReview(id, permit, { reason, facts }, gateway);
 }
 
 /** Starts the rollout; idempotent. */
@@ -230,12 +227,12 @@ async function submitPlanned(planned: PlannedForm, act: Act<ViewSubmission>): Pr
   const { limits } = gateway.policy;
   let isStarted = false;
   if (rollout.state === "planned") {
-    await authorizePlan(planned, act);
+    const permit = await authorizePlan(planned, act);
     // Counts as one request, however many VMs: a person confirmed their number
     const personId = interaction.userId;
     await gateway.store.countAgainstLimits({ personId, holder: interaction.id, limits });
     const changed = { ...record, input, options };
-    isStarted = await begin(rollout, changed, `confirmed: ${record.words}`, personId, gateway);
+    isStarted = await begin(permit, rollout, changed, `confirmed: ${record.words}`, gateway);
   }
   if (!isStarted)
     await reply.privately(say(md`You already requested this: ${name(record.id)} is in progress.`));
@@ -243,16 +240,17 @@ async function submitPlanned(planned: PlannedForm, act: Act<ViewSubmission>): Pr
 
 /** A choice changed which inputs the form shows. */
 export async function refreshForm({ interaction, reply, gateway }: Act<Press>): Promise<void> {
-  const { view, viewId, userId } = interaction;
+  const { view, viewId } = interaction;
   if (!view || viewId === undefined) return;
   const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
   if ("rollout" in form) return;
-  await authorizeForm(form, { interaction, gateway });
+  const permit = await authorizeOne(form, gateway);
   const { values: _carried, ...meta } = form.meta;
-  await reply.update(viewId, await viewOfOne({ ...form, meta }, userId, gateway), view.hash);
+  await reply.update(viewId, await viewOfOne(permit, meta, form.undone, gateway), view.hash);
 }
 
 interface FormOfOne {
+  asking: Asking<ChangeCommand>;
   command: ChangeCommand;
   meta: FormMeta;
   target: Target;
@@ -268,8 +266,14 @@ type Form = FormOfOne | PlannedForm;
 /** What of a form comes back; a pressed input of it brings the same. */
 type Filled = Pick<ViewSubmission, "userId" | "teamId" | "callback" | "privateMetadata" | "values">;
 
-/** Throws UserError where what it is about is no longer there. */
-async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Form> {
+/**
+ * Whoever submits it is asked for again, before its target is looked up. Throws UserError where that is no longer there, and
+ * Refused.
+ */
+async function readForm(
+  { interaction, gateway }: BeforeAck<Filled>,
+  { isSubmitted = false } = {},
+): Promise<Form> {
   const { callback, privateMetadata, values } = interaction;
   if (callback === rolloutCallback) {
     const planned = await findPlanned(textAt(parseJson(privateMetadata), "roll"), gateway);
@@ -287,11 +291,17 @@ async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Fo
   const meta = read.data;
   const undone = await undoneByForm(meta, gateway);
   const written = inputOf(command, meta.values ?? {}, values);
-  const input = undone ? { snapshot: undone.progress.safety?.snapshotId } : written;
+  const input = undone ? { snapshot: callOf(undone.stage)?.safety?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
-  const target = await resolveOne({ command, input: named }, gateway);
+  const isEmergency = meta.breakGlass !== undefined;
+  const saved = undone && savedBy(undone);
+  const basis = isEmergency ? emergency : saved ? ({ kind: "undo", saved } as const) : undefined;
+  const person = await personOf({ interaction, gateway }, { fresh: isSubmitted && isEmergency });
+  const { channelId } = meta;
+  const asking = await authorize({ command, input: named, person, channelId, basis }, gateway);
+  const target = await resolveOne(asking, { command, input: named }, gateway);
   const exact = await withSnapshotId(command, input, target, gateway);
-  return { command, meta, target, input: withTarget(command, exact, target), undone };
+  return { asking, command, meta, target, input: withTarget(command, exact, target), undone };
 }
 
 /** The request that a form undoes, while that is offered. Throws UserError. */
@@ -303,16 +313,8 @@ async function undoneByForm({ origin, targetId }: FormMeta, { store }: GatewayCo
   throw new UserError("This can no longer be undone from here.");
 }
 
-async function authorizeForm(
-  form: Form,
-  act: BeforeAck<Pick<Filled, "userId" | "teamId">>,
-): Promise<void> {
-  if ("rollout" in form) return authorizePlan(form, act);
-  const { command, input, target, meta, undone } = form;
-  const person = await personOf(act);
-  const how = meta.breakGlass === undefined ? { isUndo: undone !== undefined } : emergency;
-  const { channelId } = meta;
-  await authorize({ command, input, targets: [target], person, channelId, ...how }, act.gateway);
+function authorizeOne({ asking, input, target }: FormOfOne, gateway: GatewayContext) {
+  return authorizeTargets(asking, { targets: [target], input }, gateway);
 }
 
 type Values = ViewSubmission["values"];

@@ -11,9 +11,7 @@ import {
 } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
-import type { ButtonOrigin } from "../../requests/journal/origin.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
-import type { Submission } from "../../requests/submit/submit.ts";
+import type { ButtonOrigin, Origin } from "../../requests/journal/origin.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import type {
@@ -25,6 +23,8 @@ import type {
 } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
 import type { HomePart, MadeRequest } from "./contributions.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { Permit } from "../../policy/permit.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
@@ -85,7 +85,7 @@ export interface Contributions {
    * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be
    * made.
    */
-  beforeRequest(submission: Submission, gateway: GatewayContext): Promise<void>;
+  beforeRequest(permit: Permit, origin: Origin, gateway: GatewayContext): Promise<void>;
   /** Tells the features of a request that was just made: one of their messages may have made it. */
   requestMade(request: MadeRequest): Promise<void>;
 }

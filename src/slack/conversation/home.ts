@@ -20,11 +20,12 @@ import {
   section,
 } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../policy/access.ts";
-import { mayRun } from "../../policy/refusal.ts";
+import { mayRun } from "../../policy/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { waitsFor } from "../../requests/journal/open-seats.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import {
   decidedLine,
@@ -229,7 +230,7 @@ async function troubleRow(
   const [look, change] = [show, restart].map((command) =>
     !refused.has(command.name) &&
     (command === show || vm.status === "ERROR") &&
-    mayRun({ policy, person, ourTeamId, command, targets: [target] })
+    mayRun({ person, command, targets: [target] }, { policy, ourTeamId })
       ? targetButton(command, {}, target, policy)
       : undefined,
   );

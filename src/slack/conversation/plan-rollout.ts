@@ -1,19 +1,24 @@
 import { type ListGaps, type Vm, mayHide } from "../../compute/compute.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import { firstFew, plain } from "../../messages/message.ts";
-import { decideEach, needingApproval } from "../../policy/approval-rule.ts";
+import { type Asking, needingApproval } from "../../policy/permit.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { type Effect, type Target, calledName, targetArgument } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Effect,
+  type Target,
+  calledName,
+  targetArgument,
+} from "../../registry/define.ts";
 import {
   type Args,
   type ChangeInvocation,
-  type Person,
   rollingOf,
   withoutRolling,
 } from "../../registry/invocation.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve-targets.ts";
 import { type RolloutRecord, newRolloutId } from "../../rollouts/rollout.ts";
-import { noteRefusal, rules } from "./authorize.ts";
+import { authorizeEach } from "./authorize.ts";
 import type { BeforeAck, GatewayContext } from "./gateway-context.ts";
 import { placeOf } from "./submit-change.ts";
 
@@ -24,15 +29,14 @@ import { placeOf } from "./submit-change.ts";
 export async function planRollout(
   invocation: ChangeInvocation,
   several: Several,
-  person: Person,
+  asking: Asking<ChangeCommand>,
   { interaction, gateway }: BeforeAck,
 ): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
   const { command, input } = invocation;
   const { channelId, threadTs } = interaction;
-  const asked = { command, input, targets: several.targets, person, channelId };
-  const { allowed, refused } = decideEach(rules(asked, gateway));
-  for (const [rule, all] of Map.groupBy(refused, ({ by }) => by.rule))
-    await noteRefusal({ ...asked, targets: all.map(({ target }) => target) }, rule, gateway);
+  const { person } = asking;
+  const { permits, refused } = await authorizeEach(asking, several.targets, gateway);
+  const allowed = permits.map(({ target }) => target);
   const read = await readNow(allowed, gateway);
   const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
   const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
@@ -47,7 +51,8 @@ export async function planRollout(
       "Nothing was done.",
     );
   }
-  const needing = needingApproval(gateway.policy, { command, targets });
+  const planned = new Set(targets.map(({ id }) => id));
+  const needing = needingApproval(permits.filter(({ target }) => planned.has(target.id)));
   if (needing) {
     const names = firstFew(needing.targets.map(calledName), 5);
     throw new UserError(

@@ -1,6 +1,6 @@
 import { UserError } from "../../errors.ts";
 import { md, name } from "../../messages/message.ts";
-import { needingApproval } from "../../policy/approval-rule.ts";
+import { type Permit, needingApproval, permitEach } from "../../policy/permit.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
@@ -17,7 +17,7 @@ import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import { sendFile, unsent } from "./answer.ts";
-import { authorize, authorizeRights, frozenLine } from "./authorize.ts";
+import { authorize, authorizeStop, authorizeTargets, frozenLine } from "./authorize.ts";
 import { pinnedAmong } from "./dialog-facts.ts";
 import { formOfMany } from "./form-view.ts";
 import {
@@ -50,36 +50,41 @@ export async function authorizePlan(
   { rollout, command }: Planned,
   act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
   hint?: string,
-): Promise<void> {
+): Promise<Permit> {
   const { gateway } = act;
   const { targets } = rollout;
   const { channelId } = rollout.record;
   const person = await personOf(act);
-  await authorize({ command, targets, person, channelId }, gateway);
-  const needing = needingApproval(gateway.policy, { command, targets });
-  if (needing)
-    throw new UserError(`${needing.targets[0]?.name ?? ""} needs approval: ${needing.why}.`, hint);
+  const asking = await authorize({ command, person, channelId }, gateway);
+  const permit = await authorizeTargets(asking, { targets }, gateway);
+  if (permit.approvals.required === 0) return permit;
+  const needing = needingApproval(permitEach(asking, targets).permits);
+  const { why } = needing ?? permit.approvals;
+  throw new UserError(`${needing?.targets[0]?.name ?? ""} needs approval: ${why}.`, hint);
 }
 
-/** False where it has begun already. */
+/** False where it has begun already. Throws where the permit isn't for each of its targets. */
 export async function begin(
+  permit: Permit,
   rollout: StoredRollout,
   record: RolloutRecord,
   why: string,
-  actor: string,
   { rollouts }: GatewayContext,
 ): Promise<boolean> {
+  const permitted = new Set(permit.targets.map(({ id }) => id));
+  if (!rollout.targets.every(({ id }) => permitted.has(id)))
+    throw new Error(`${record.id} has targets that were not permitted`);
+  const actor = permit.person.id;
   const progress = { ...rollout.progress, startedAt: await rollouts.now() };
   const to = { state: "running" as const, progress, record, why, actor };
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 
 /** For what changes none of its VMs. */
-async function authorizeStop({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
+async function authorizeHold({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
   const { targets, record } = rollout;
   const asked = { command, person: await personOf(act), channelId: record.channelId };
-  await authorize({ ...asked, targets: [], isStop: true }, act.gateway);
-  await authorizeRights({ ...asked, targets }, act.gateway);
+  await authorizeStop({ ...asked, targets }, act.gateway);
 }
 
 type OnRollout = (planned: Planned | undefined, act: Act<Press>) => Promise<void>;
@@ -102,7 +107,7 @@ export function steer(control: RolloutControl): OnRollout {
       throw new UserError("This button belongs to another channel.");
     const person = await personOf(act);
     if (control === "resume") await authorizePlan(planned, act, "It stays paused.");
-    else await authorizeStop(planned, act);
+    else await authorizeHold(planned, act);
     const { policyVersion, rollouts } = gateway;
     const changed = await controlRollout(id, control, person, policyVersion, rollouts);
     if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
@@ -113,7 +118,7 @@ export function steer(control: RolloutControl): OnRollout {
 export async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (!planned?.rollout.final)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
-  await authorizeStop(planned, act);
+  await authorizeHold(planned, act);
   const list = rolloutList(planned.rollout, planned.command);
   const isSent = await sendFile(list, act);
   await act.reply.privately(isSent ? say(md`The list is in your direct messages.`) : unsent(list));
@@ -133,7 +138,7 @@ export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>
   const { reply, gateway } = act;
   const { rollouts, store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;
-  await authorizePlan(planned, act, "It stays stopped.");
+  const permit = await authorizePlan(planned, act, "It stays stopped.");
   if (again && !mayTryAgain(planned.rollout))
     throw new UserError("Its outcome is unknown, so it isn't tried again.");
   const targets = restOf(planned.rollout, again);
@@ -154,7 +159,7 @@ export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>
   };
   await rollouts.plan(rest, targets);
   const made = await rollouts.get(id);
-  if (made) await begin(made, rest, `the rest of ${record.id}`, personId, gateway);
+  if (made) await begin(permit, made, rest, `the rest of ${record.id}`, gateway);
 }
 
 /** The form from a button: for mentions, and triggers that were too old. */

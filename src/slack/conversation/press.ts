@@ -7,12 +7,14 @@ import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, buttons, duration, md, sentence, when } from "../../messages/message.ts";
 import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
+import type { Permit } from "../../policy/permit.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../../requests/journal/origin.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
-import { lookAt } from "../../requests/perform/poll.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { savedBy } from "../../requests/journal/saved-by.ts";
+import { lookAt } from "../../requests/perform/judge.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
 import {
   lacksId,
@@ -26,7 +28,7 @@ import { say } from "../error-reply.ts";
 import { type Press, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
-import { authorize } from "./authorize.ts";
+import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
 import { offerApproved, openConsole } from "./consoles.ts";
 import { openForm, refreshForm } from "./form.ts";
 import {
@@ -44,14 +46,14 @@ import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
 import {
   alreadyResolved,
-  askedFor,
   idModal,
   mayAddId,
-  moveOr,
+  orJustChanged,
   reasonModal,
   reviewModal,
   vote,
 } from "./vote.ts";
+import { holderOf, noSetbacks } from "../../requests/journal/stage.ts";
 
 const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
 const mostHours = 7 * 24;
@@ -77,9 +79,9 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "roll:stop": onRollout(steer("stop")),
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
-  "request:cancel": onRequest(byRight(cancel, { isStop: true })),
-  "request:look": onRequest(byRight(lookAgain, { isStop: true })),
-  "request:later": onRequest(byRight(askLater, { isStop: true })),
+  "request:cancel": onRequest(byRightToStop(cancel)),
+  "request:look": onRequest(byRightToStop(lookAgain)),
+  "request:later": onRequest(byRightToStop(askLater)),
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
   "request:not-happened": onRequest(byRight(askOutcome)),
@@ -136,8 +138,9 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   if (asksForChange(invocation)) throw outdated();
   const person = await personOf(act);
   const { channelId } = act.interaction;
-  await authorize({ ...invocation, targets: [], person, channelId }, act.gateway);
-  await answer(invocation, person, act, true);
+  const { input } = invocation;
+  const asking = await authorize({ command, input, person, channelId }, act.gateway);
+  await answer(invocation, asking, act, true);
 }
 
 /** What a digest only counts. */
@@ -145,7 +148,7 @@ async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
   const { interaction, reply, gateway } = act;
   const { channelId } = interaction;
   const person = await personOf(act);
-  await authorize({ command: jobs, targets: [], person, channelId }, gateway);
+  await authorize({ command: jobs, person, channelId }, gateway);
   const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
   const from = typeof since === "number" ? since : gateway.now();
   await reply.privately(await gateway.digests.changes(from, scope));
@@ -163,7 +166,7 @@ function onDigest<About extends { line?: string }>(
     if (about === undefined || channelId === "")
       throw new UserError("This button no longer works.", "The next digest has new ones.");
     const person = await personOf(act);
-    await authorize({ command: digest, targets: [], person, channelId }, gateway);
+    await authorize({ command: digest, person, channelId }, gateway);
     const said = await change(about, act);
     const by = { who: person.id, team: person.teamId, channel: channelId };
     await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
@@ -216,13 +219,24 @@ function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler
 
 /** For those who may run its command on its target. */
 function byRight(
+  handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, command, act } = pressed;
+    const permit = await authorizeRequest(request, command, await personOf(act), act.gateway);
+    await handle(pressed, permit);
+  };
+}
+
+/** The same for what ends or holds it. */
+function byRightToStop(
   handle: (pressed: Pressed, person: Person) => Promise<unknown>,
-  how: { isStop?: boolean } = {},
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const person = await personOf(act);
-    await authorize({ ...askedFor(request, command, person), ...how }, act.gateway);
+    const { target, input, channelId } = request.record;
+    await authorizeStop({ command, input, person, channelId, targets: [target] }, act.gateway);
     await handle(pressed, person);
   };
 }
@@ -270,7 +284,7 @@ function once(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  await authorize({ command: why, person, channelId, targets: [] }, act.gateway);
+  await authorize({ command: why, person, channelId }, act.gateway);
   const { policy, attestationNote } = act.gateway;
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, after });
@@ -279,7 +293,8 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
 }
 
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {
-  const offered = [...(command.next ?? []), request.progress.instead];
+  const instead = request.state === "cancelled" ? request.stage.instead : undefined;
+  const offered = [...(command.next ?? []), instead];
   const next = offered.find((one) => one?.command === value["next"]);
   if (!next) throw outdated();
   const named = commandNamed(next.command, act.gateway);
@@ -306,16 +321,17 @@ async function again({ request, command, act }: Pressed): Promise<void> {
 /** Restores the safety snapshot, with the form and approvals of any restore; who may approve one may request this. */
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
-  const snapshot = request.progress.safety?.snapshotId;
+  const saved = savedBy(request);
   const { target } = request.record;
-  if (snapshot === undefined || !mayUndo(request, await gateway.store.now()))
+  if (saved === undefined || !mayUndo(request, await gateway.store.now()))
     throw noLongerUndone(request);
   const person = await personOf(act);
   const { channelId } = act.interaction;
-  const input = { vm: target.id, snapshot };
-  const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
-  await authorize(asked, gateway);
-  if (!(await openForm(restore, target, input, act))) throw tooSlow();
+  const input = { vm: target.id, snapshot: saved.snapshotId };
+  const basis = { kind: "undo", saved } as const;
+  const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
+  const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
+  if (!(await openForm(permit, act))) throw tooSlow();
 }
 
 const noLongerUndone = ({ record: { target } }: StoredRequest) =>
@@ -331,9 +347,10 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
       "The result will appear in the thread.",
     );
   }
-  const progress = { ...request.progress, why: "nothing was sent", decidedBy: { id, name } };
-  const to = { state: "cancelled", progress, why: "cancelled", actor: id } as const;
-  await moveOr(request, to, gateway);
+  const setbacks = request.state === "authorized" ? request.stage.setbacks : noSetbacks;
+  const decidedBy = { id, name };
+  const to = { state: "cancelled", why: "nothing was sent", setbacks, decidedBy } as const;
+  await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
@@ -341,11 +358,9 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { seen } = await readTarget(request.record.target, gateway);
   const lastLook = lookAt(seen, await gateway.store.now());
-  await gateway.store.move(request, {
-    state: "unknown",
-    progress: { ...request.progress, lastLook },
-    why: `looked again: ${lastLook.status}`,
-  });
+  const reads = { ...request.stage.reads, last: lastLook };
+  const to = { ...request.stage, reads };
+  await gateway.store.move(request, { to, why: `looked again: ${lastLook.status}` });
   const text = md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`;
   await reply.privately(say(text));
 }
@@ -357,21 +372,20 @@ async function askLater({ request, act }: Pressed, { id }: Person): Promise<void
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
-  const progress = { ...request.progress, asksAgainAt };
-  const to = { state: "unknown", progress, why: "can't be told yet", actor: id } as const;
-  await moveOr(request, to, gateway);
+  const to = { ...request.stage, asksAgainAt };
+  await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
   const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
   await reply.privately(say(text));
 }
 
 /** The unknown outcome that a request waits for, with its facts and buttons. */
-async function showBlocking({ request: { progress }, act }: Pressed): Promise<void> {
+async function showBlocking({ request: { stage }, act }: Pressed): Promise<void> {
   const { store } = act.gateway;
-  const blocking = await store.get(progress.waitsFor?.request ?? "");
+  const blocking = await store.get(holderOf(stage)?.request ?? "");
   const command = changeNamed(blocking?.record.command, act.gateway);
   if (!blocking || !command) throw outdated();
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);
-  await authorize(askedFor(blocking, command, await personOf(act)), act.gateway);
+  await authorizeRequest(blocking, command, await personOf(act), act.gateway);
   await act.reply.privately(renderCard(blocking, command));
 }
 
@@ -386,7 +400,7 @@ async function askHappened(pressed: Pressed): Promise<unknown> {
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, command, act }: Pressed, person: Person): Promise<void> {
+async function askOutcome({ request, command, act }: Pressed, { person }: Permit): Promise<void> {
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { policy, ourTeamId } = act.gateway;
   const happened = act.interaction.action === "request:happened";

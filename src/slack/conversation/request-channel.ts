@@ -2,7 +2,7 @@ import { UserError } from "../../errors.ts";
 import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/refusal.ts";
 import type { Target } from "../../registry/define.ts";
-import type { Submission } from "../../requests/submit/submit.ts";
+import type { Person } from "../../registry/invocation.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /**
@@ -19,9 +19,16 @@ function channelOfOthers(target: Target, { policy }: GatewayContext): string | u
   return (scopeOfChannel(policy, channel)?.sees(project) ?? true) ? channel : undefined;
 }
 
+/** Where a request is asked for, about what, and by whom. */
+export interface PlaceOfRequest {
+  channelId: string;
+  target: Target;
+  person: Pick<Person, "id">;
+}
+
 /** Approvals need a channel. What a team decides has its card there, and a message where it was requested. */
 export function channelForApproval(
-  { channelId, target }: Submission,
+  { channelId, target }: PlaceOfRequest,
   gateway: GatewayContext,
 ): string {
   const { id, name: called = "" } = ownerOf(target);
@@ -36,8 +43,10 @@ export function channelForApproval(
 }
 
 /** The Home tab takes no messages: a change that is pressed there is told where others see it, or else its requester alone. */
-export function channelToTell(submission: Submission, gateway: GatewayContext): string {
-  const { channelId, target, person, approval } = submission;
-  if (channelId !== "" || approval) return channelId;
+export function channelToTell(
+  { channelId, target, person }: PlaceOfRequest,
+  gateway: GatewayContext,
+): string {
+  if (channelId !== "") return channelId;
   return channelOfOthers(target, gateway) ?? person.id;
 }

@@ -21,6 +21,7 @@ import {
   sentence,
   table,
 } from "../../messages/message.ts";
+import { type Asking, forChange, specify } from "../../policy/permit.ts";
 import { type Confirming, askOnce, isToConfirm } from "../../policy/refusal.ts";
 import {
   type Argument,
@@ -39,7 +40,6 @@ import {
   type ChangeInvocation,
   type Input,
   type Invocation,
-  type Person,
   asksForChange,
   hasForm,
   targetWords,
@@ -59,7 +59,7 @@ import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
-import { authorize, emergency, frozenLine } from "./authorize.ts";
+import { authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
 import { confirmFirst } from "./consoles.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
@@ -122,14 +122,14 @@ export async function run(
   }
   try {
     const person = await personOf(act, { fresh: isEmergency });
-    const how = isEmergency ? emergency : {};
-    await authorize({ command, input, targets: [], person, channelId, ...how }, gateway);
-    const isRequested = await confirmFirst(invocation, person, act);
+    const basis = isEmergency ? emergency : undefined;
+    const asking = await authorize({ command, input, person, channelId, basis }, gateway);
+    const isRequested = await confirmFirst(invocation, asking, act);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));
-    if (asksForChange(invocation)) await change(invocation, person, act);
-    else if (!isRequested) await answer(invocation, person, act);
+    if (asksForChange(invocation)) await change(invocation, forChange(asking), act);
+    else if (!isRequested) await answer(invocation, asking, act);
   } catch (error) {
     if (error instanceof PickSnapshot && !isEmergency)
       return await reply.privately(snapshotList(command, error));
@@ -145,20 +145,20 @@ export async function run(
  */
 async function change(
   invocation: ChangeInvocation & { breakGlass?: string },
-  person: Person,
+  asking: Asking<ChangeCommand>,
   act: Act,
 ): Promise<void> {
   const { command, input, breakGlass } = invocation;
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
-  const several = isEmergency ? undefined : await resolveSeveral(invocation, gateway);
-  if (several) return proposeRollout(invocation, several, person, act);
-  const target = await resolveOne(invocation, gateway);
+  const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
+  if (several) return proposeRollout(invocation, several, asking, act);
+  const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
   const place = placeOf(interaction);
-  const asking = { command, input, targets: [target], person, ...place };
-  await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
+  const about = { targets: [target], input: withTarget(command, input, target) };
+  const permit = await authorizeTargets(asking, about, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
@@ -167,14 +167,13 @@ async function change(
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
     const exact = await withSnapshotId(command, input, target, gateway);
-    if (await openForm(command, target, exact, act, isEmergency ? { breakGlass } : {})) return;
+    if (await openForm(specify(permit, exact), act, isEmergency ? { breakGlass } : {})) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
   const taken = takes ? await gateway.snapshots.of(target.id) : [];
-  const submission = { command, input: withTarget(command, input, target), target, person };
-  const submitted = await submitChange({ ...submission, ...place, origin: originOf(act) }, act);
+  const submitted = await submitChange(permit, { ...place, origin: originOf(act) }, act);
   if (!submitted.isNew) return;
   // In place of the message that only its reader saw: its buttons are used
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
@@ -249,7 +248,7 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   const { command, input } = lacks.named;
   const { interaction, reply, gateway } = act;
   const person = await personOf(act);
-  await authorize({ command, targets: [], person, channelId: interaction.channelId }, gateway);
+  await authorize({ command, person, channelId: interaction.channelId }, gateway);
   if ((await openPicker(lacks.named, act)) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = runButton(label, dottedName(command), input);
@@ -320,7 +319,7 @@ export async function shortcut(act: Act<Shortcut>): Promise<void> {
   if (interaction.callback !== "show-vms") return;
   const person = await personOf({ interaction, gateway });
   const { channelId, messageText = "" } = interaction;
-  await authorize({ command: list, targets: [], person, channelId }, gateway);
+  await authorize({ command: list, person, channelId }, gateway);
   await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
 }
 

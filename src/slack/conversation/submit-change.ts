@@ -1,57 +1,66 @@
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, duration, md, name, sentence } from "../../messages/message.ts";
-import { type Command, type DialogFacts, calledName } from "../../registry/define.ts";
-import type { Input } from "../../registry/invocation.ts";
+import { type Permit, specify } from "../../policy/permit.ts";
+import { type Command, type DialogFacts, type Target, calledName } from "../../registry/define.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/rate-limits.ts";
-import { originKey, undoneBy } from "../../requests/journal/origin.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { type Origin, originKey } from "../../requests/journal/origin.ts";
+import { stateWords } from "../../requests/journal/stage.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
 import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
-import { type Submission, submit } from "../../requests/submit/submit.ts";
+import { type Details, submit } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import type { Place } from "../web.ts";
-import { authorize, emergency, noteRefusal } from "./authorize.ts";
+import { noteRefusal } from "./authorize.ts";
 import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
 import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
-import { approversOf, neededApprovals } from "./needed-approvals.ts";
-import { channelForApproval, channelToTell } from "./request-channel.ts";
+import { approversOf } from "./approvers-of.ts";
+import { raiseByFacts } from "./permit-by-facts.ts";
+import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
+
+/** What made a request, where it was asked for, and why. */
+interface Made extends Pick<Details, "threadTs" | "reason"> {
+  origin: Origin;
+  channelId: string;
+}
 
 /**
- * Stores the request of someone who may make it, with the approvals that policy requires; in an emergency it waits for none. A
- * duplicate is answered with its state. Every request of a person passes here: so policy decides here, whatever asked before.
+ * Stores a permitted request, with the approvals that its permit requires. A duplicate is answered with its state. Every request of a
+ * person passes here. `read`: what was read about its target, where its permit was given by that.
  */
 export async function submitChange(
-  asked: Submission,
+  given: Permit,
+  { origin, channelId, ...more }: Made,
   { reply, gateway }: Pick<Act, "reply" | "gateway">,
   read?: DialogFacts,
 ): Promise<{ id: string; isNew: boolean }> {
-  const { command, input, target, person, channelId, origin, breakGlass } = asked;
-  const how = breakGlass ? emergency : { isUndo: undoneBy(asked) !== undefined };
-  await authorize({ command, input, targets: [target], person, channelId, ...how }, gateway);
-  const known = read ?? unread(target, input);
-  const isPlain = read !== undefined || neededApprovals(command, known, gateway).required === 0;
-  const facts = isPlain ? known : await gatherFacts(command, target, input, gateway);
-  const { prepared, ...more } = await prepare(asked, gateway);
+  const { command, person, target } = given;
+  const facts = read ?? (await factsFor(given, gateway));
+  const { prepared, permit } = await prepare(raiseByFacts(given, facts, gateway), gateway);
   const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
   const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
-  const whole = { ...asked, ...more, ...children, ...labelsOf(facts) };
-  const approvable = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
-  const submission = { ...approvable, channelId: channelToTell(approvable, gateway) };
+  const isWaiting = permit.approvals.required > 0;
+  const place = { channelId, target, person };
+  const shown = isWaiting ? await shownToApprovers(permit, place, facts, prepared, gateway) : {};
   const { store, policy } = gateway;
   const id = newRequestId();
-  await countAgainstLimits({ ...submission, id }, gateway);
+  const draftId = isWaiting ? { draftId: id } : {};
+  const { isBreakGlass: breakGlass } = permit;
+  await countAgainstLimits({ command, person, target, origin, breakGlass, ...draftId }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  await gateway.contributed.beforeRequest(submission, gateway);
-  const submitted = await submit({ ...submission, id }, by);
+  await gateway.contributed.beforeRequest(permit, origin, gateway);
+  const told = { channelId: channelToTell(place, gateway), ...shown };
+  const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
+  const submitted = await submit(permit, origin, details, by);
   if (submitted.isNew) {
     await gateway.contributed.requestMade({ id: submitted.id, origin });
     return submitted;
   }
-  if (submission.approval) await store.leaveDraftPlace(person.id, id);
+  if (isWaiting) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
   await reply.privately(
     await (origin.kind === "proposal"
@@ -80,30 +89,40 @@ export function placeOf({ channelId, threadTs }: Place) {
   return { channelId, ...(threadTs ? { threadTs } : {}) };
 }
 
-/** What would be kept, as it is now, where the command keeps something. */
-async function prepare(
-  { command, target, input }: Submission,
+/** Read for those who approve it. What runs without them needs no read: the gate reads anyway. */
+async function factsFor(
+  { command, target, input, approvals }: Permit,
   gateway: GatewayContext,
-): Promise<{ prepared: Evidence; input?: Input }> {
-  if (command.on !== "vm" || !command.keeps) return { prepared: [] };
+): Promise<DialogFacts> {
+  if (approvals.required === 0) return unread(target, input);
+  return gatherFacts(command, target, input, gateway);
+}
+
+/** With what would be kept, as it is now, where the command keeps something. */
+async function prepare(
+  permit: Permit,
+  gateway: GatewayContext,
+): Promise<{ prepared: Evidence; permit: Permit }> {
+  const { command, target, input } = permit;
+  if (command.on !== "vm" || !command.keeps) return { prepared: [], permit };
   const read = await command.keeps.prepare(target, parseInput(command, input), gateway);
   if (read.is !== "ready") throw new UserError(asSentence(read.why.text), read.why.hint);
-  return { prepared: read.facts, input: { ...input, values: read.values } };
+  return { prepared: read.facts, permit: specify(permit, { ...input, values: read.values }) };
 }
 
 const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`;
 
-async function withApprovals(
-  submission: Submission,
+/** What stands on the card of a request that waits, and where that is. Throws UserError where too few could approve it. */
+async function shownToApprovers(
+  permit: Permit,
+  place: PlaceOfRequest,
   facts: DialogFacts,
   prepared: Evidence,
   gateway: GatewayContext,
-): Promise<Submission> {
-  const { command, target, person } = submission;
+): Promise<Pick<Details, "channelId" | "forApprovers">> {
+  const { command, target, approvals } = permit;
   const { policy, store } = gateway;
-  const needed = neededApprovals(command, facts, gateway);
-  if (needed.required === 0) return submission;
-  const { refused, ...byWhom } = await approversOf(needed, person.id, gateway);
+  const { refused, ...byWhom } = await approversOf(permit, gateway);
   if (refused) throw new UserError(refused.text, refused.hint);
   const attestation =
     target.kind === "vm"
@@ -115,27 +134,33 @@ async function withApprovals(
     snapshot: chosenSnapshot(facts),
     last: await store.getMany(await store.recentIds({ targetId: target.id || target.name }, 20)),
     command: command.name,
-    raised: needed.raised,
+    raised: approvals.raised,
     prepared,
   });
-  const { required, votes, expiresMs, why } = needed;
   // A file without teams works as it did before there were any
   const isReminded = Object.keys(policy.teams).length > 0;
   return {
-    ...submission,
-    channelId: channelForApproval(submission, gateway),
-    approval: { required, votes, expiresMs, why, evidence, isReminded, ...byWhom },
+    channelId: channelForApproval(place, gateway),
+    forApprovers: { evidence, isReminded, ...byWhom },
   };
 }
 
-type Counted = "person" | "target" | "origin" | "breakGlass" | "approval" | "id";
-
-/** What waits for approval takes one of its requester's places. Throws UserError over a limit of policy, and records it. */
+/**
+ * `draftId`: the ID of a request that will wait for approval; it takes one of its requester's places. Throws UserError over a limit of
+ * policy, and records it.
+ */
 export async function countAgainstLimits(
-  asked: Pick<Submission, Counted> & { command: Command },
+  asked: {
+    command: Command;
+    person: Person;
+    target: Target;
+    origin: Origin;
+    breakGlass?: boolean;
+    draftId?: string;
+  },
   gateway: GatewayContext,
 ): Promise<void> {
-  const { command, person, target, origin, breakGlass, approval, id } = asked;
+  const { command, person, target, origin, breakGlass, draftId } = asked;
   const { store, policy } = gateway;
   const { limits } = policy;
   const hourly = hourlyOf(command, { breakGlass, origin });
@@ -146,7 +171,7 @@ export async function countAgainstLimits(
       hourly,
       limits,
     });
-    if (approval && id !== undefined) await store.takeDraftPlace(person.id, id, limits);
+    if (draftId !== undefined) await store.takeDraftPlace(person.id, draftId, limits);
   } catch (error) {
     if (error instanceof UserError)
       await noteRefusal({ command, person, targets: [target] }, "limits", gateway);

@@ -6,7 +6,7 @@ import { ownerOf } from "../../policy/refusal.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import type { JournalReads } from "../../requests/journal/journal.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";

@@ -18,22 +18,29 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { lists, scopeOfPerson } from "../../policy/access.ts";
+import { scopeOfPerson } from "../../policy/access.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
+import { type Permit, isListed } from "../../policy/permit.ts";
 import { ownerOf } from "../../policy/refusal.ts";
-import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
+import type { ChangeCommand, DialogFacts, Seen } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import { type Move, keepSignature } from "../../requests/journal/journal.ts";
-import { type Progress, type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { type Moved, keepSignature } from "../../requests/journal/journal.ts";
+import {
+  stateWords,
+  callOf,
+  type StageIn,
+  type State,
+  type Call,
+} from "../../requests/journal/stage.ts";
+import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
 import { readTarget } from "../../requests/perform/read-target.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import { lacksId } from "../../requests/render/render-card.ts";
-import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { at, textAt } from "../json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
+import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
 import { labelsOf } from "./dialog-facts.ts";
 import { modal, reasonInput, textInput } from "./form-view.ts";
 import {
@@ -153,13 +160,6 @@ async function accountsOf(
   };
 }
 
-/** The request of a pressed button, for policy. */
-export function askedFor(request: StoredRequest, command: ChangeCommand, person: Person): AskedFor {
-  const { target, channelId, children = [], input } = request.record;
-  const vmNames = children.map((child) => child.name);
-  return { command, input, targets: [target], person, channelId, vmNames };
-}
-
 const cardWithinMs = 2000;
 
 /** The request with the place of its card: a press may come before Slack's answer to the post. */
@@ -174,6 +174,9 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 }
 
 export const outcomeCallback = "verdict";
+
+/** As refusals of it stand in the audit trail. */
+const outcomeRecorded = { notedAs: "verdict: " };
 
 /** What a command makes, whose ID is asked for. */
 function madeBy(command: ChangeCommand): string | undefined {
@@ -190,10 +193,10 @@ const confirmedLater =
 
 /** Asks for the ID of a snapshot that is recorded already, or to confirm the one that a team named. */
 export function idModal(
-  { record: { id, target, input }, progress }: StoredRequest,
+  { record: { id, target, input }, stage }: StoredRequest,
   { seesAll }: { seesAll: boolean },
 ): ModalView {
-  const { claimed } = progress.answer ?? {};
+  const claimed = callOf(stage)?.answer?.claimed;
   const of = md`the snapshot ${name(input["name"])} of ${name(target.name)} (${name(id)})`;
   const what = claimed
     ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
@@ -219,8 +222,8 @@ export async function mayAddId(
   gateway: GatewayContext,
 ): Promise<void> {
   const over = [ownerOf(request.record.target)];
-  if (lists(gateway.policy, person, gateway.ourTeamId, over).includes("administer")) return;
-  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+  if (isListed(person, "administer", gateway, over)) return;
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
 }
 
 /** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
@@ -255,21 +258,25 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
-  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
   const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };
   const id = made === "" ? "" : ` (${made})`;
   const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
-  const progress = { ...request.progress, ...found, decidedBy };
-  const state = happened ? "done" : "not-applied";
-  await moveOr(request, { state, progress, why, actor: person.id }, gateway);
+  const { reads, setbacks } = request.stage;
+  const { call = request.stage.call, after } = found;
+  const told = { call, reads, decidedBy };
+  const to: StageIn<"done" | "not-applied"> = happened
+    ? { state: "done", ...told, setbacks, ...(after ? { after } : {}) }
+    : { state: "not-applied", ...told };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }
 
 /** Keeps the ID of a snapshot that was recorded without one. Throws UserError. */
 async function recordId(
-  request: StoredRequest,
+  request: RequestIn<"done">,
   command: ChangeCommand,
   reason: string,
   act: BeforeAck<ViewSubmission>,
@@ -281,8 +288,8 @@ async function recordId(
   if (made === "") return { errors: { made: "Enter the ID." } };
   const found = await foundAs(made, request, command, person, gateway);
   const why = `its ID is ${made}, says ${person.id}: ${reason}`;
-  const progress = { ...request.progress, ...found };
-  await moveOr(request, { state: request.state, progress, why, actor: person.id }, gateway);
+  const to = { ...request.stage, ...found };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }
 
@@ -292,11 +299,11 @@ const foundWithinMs = 2000;
 /** What a person found under an ID: a project is read, a snapshot can't be. Throws UserError. */
 async function foundAs(
   id: string,
-  { record: { target }, progress }: StoredRequest,
+  { record: { target }, stage }: RequestIn<"unknown" | "done">,
   command: ChangeCommand,
   person: Person,
   gateway: GatewayContext,
-): Promise<Partial<Progress>> {
+): Promise<{ call?: Call; after?: Seen }> {
   if (command.on === "new-project") {
     const within = { signal: AbortSignal.timeout(foundWithinMs) };
     const { seen } = await readTarget({ ...target, id }, gateway, within).catch(() => {
@@ -308,18 +315,22 @@ async function foundAs(
     throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
   }
   checkSnapshotId(id);
-  const { claimed: _before, ...answer } = { class: "unclear", ...progress.answer };
+  const { call } = stage;
+  if (!call) throw new UserError("Nothing was sent for this request, so it made nothing.");
+  const { claimed: _before, ...answer } = { class: "unclear", ...call.answer };
   // Whether Gatehouse knows it isn't said to who doesn't see every VM
   if (scopeOfPerson(gateway.policy, person, gateway.ourTeamId) !== undefined)
-    return { answer: { ...answer, claimed: { id, by: person.name } } };
+    return { call: { ...call, answer: { ...answer, claimed: { id, by: person.name } } } };
   if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
     throw new UserError(`Gatehouse knows ${id} as another snapshot. Check the ID.`);
-  return { answer: { ...answer, snapshotId: id } };
+  return { call: { ...call, answer: { ...answer, snapshotId: id } } };
 }
 
 /** The request as it is then. Throws UserError where it moved meanwhile. */
-export async function moveOr(request: StoredRequest, to: Move, { store }: GatewayContext) {
-  const moved = await store.move(request, to);
+export async function orJustChanged<To extends State>(
+  moving: Promise<Moved<To>>,
+): Promise<RequestIn<To>> {
+  const moved = await moving;
   if (moved.is === "moved") return moved.request;
   throw new UserError("Its state just changed. Check the message again.");
 }
@@ -331,8 +342,8 @@ export function alreadyResolved({ state }: StoredRequest): UserError {
 /** Once its request is stored: a review that someone else must sign, and a notice in the audit channel. */
 export async function openReview(
   id: string,
-  { command, input, target, person, reason = "" }: Asked,
-  facts: DialogFacts,
+  { command, input, target, person }: Permit,
+  { reason, facts }: { reason: string; facts: DialogFacts },
   gateway: GatewayContext,
 ): Promise<void> {
   const what = { request: id, command: command.name, target: target.name, reason };
@@ -366,8 +377,8 @@ async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
   refuseUnderOldPolicy(gateway);
   const request = await gateway.store.get(review.request);
   const over = request ? [ownerOf(request.record.target)] : [];
-  const isIn = lists(gateway.policy, person, gateway.ourTeamId, over);
-  if (!isIn.includes("administer") && !isIn.includes("approve"))
+  const isIn = (list: "administer" | "approve") => isListed(person, list, gateway, over);
+  if (!isIn("administer") && !isIn("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");
   if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");
   return { review, person };

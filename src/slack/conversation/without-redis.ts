@@ -2,13 +2,12 @@ import { ComputeError } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, md, name } from "../../messages/message.ts";
 import type { DependencyProbe } from "../../monitor/dependency-probe.ts";
-import { decide } from "../../policy/approval-rule.ts";
+import { mayAsk } from "../../policy/permit.ts";
 import { type ReadInvocation, asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { type Interaction, type Reply, isDirect } from "../receive/interaction.ts";
 import { answer, withContext } from "./answer.ts";
-import { rules } from "./authorize.ts";
 import { replaceCommandWords } from "./command-words.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 
@@ -24,10 +23,9 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
   const privately = (said: Message) => reply.privately(withContext(said, note));
   try {
     const person = await personOf(act);
-    const asked = { command, input, targets: [], person, channelId };
-    const { refused } = decide(rules(asked, gateway));
+    const { asking, refused } = mayAsk({ command, input, person, channelId }, gateway);
     if (refused) return await reply.privately(say(md`${refused.text}`));
-    await answer(invocation, person, { ...act, reply: { ...reply, privately } });
+    await answer(invocation, asking, { ...act, reply: { ...reply, privately } });
   } catch (error) {
     if (error instanceof UserError || error instanceof ComputeError)
       return privately(errorReply(error, gateway.log));

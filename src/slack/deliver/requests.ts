@@ -9,7 +9,12 @@ import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
 import { type Journal, redraw } from "../../requests/journal/journal.ts";
-import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
+import {
+  type Delivered,
+  type StoredRequest,
+  parseStored,
+  type RequestIn,
+} from "../../requests/journal/stored-request.ts";
 import { endUnsent } from "../../requests/perform/perform.ts";
 import type { SinceRequest } from "../../requests/render/asking.ts";
 import {
@@ -40,6 +45,7 @@ import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./permalink.ts";
 import { type Owed, isSaid, showOrSay } from "./post-once.ts";
+import { deciderOf, callOf } from "../../requests/journal/stage.ts";
 
 const maxLinks = 1_000;
 
@@ -85,9 +91,9 @@ export function requestSource(options: {
     if (!request || !command) return undefined;
     const { said } = request.delivered;
     // The ID of a snapshot may be found later
-    const { snapshotId, claimed } = request.progress.answer ?? {};
+    const { snapshotId, claimed } = callOf(request.stage)?.answer ?? {};
     const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
-    const recorded = request.progress.decidedBy ? found : "1";
+    const recorded = deciderOf(request.stage) ? found : "1";
     const isRecorded = !request.final || said["afterwards"] === recorded;
     if (!isRecorded) {
       await options.recordResults(request, command);
@@ -328,13 +334,13 @@ export function requestSource(options: {
   }
 
   /** Only the requester sees its card, so no one can approve it: canceled now rather than in 15 minutes. */
-  async function cancelUnapprovable(request: StoredRequest): Promise<void> {
+  async function cancelUnapprovable(request: RequestIn<"draft">): Promise<void> {
     const isTeams = request.record.teamChannel !== undefined;
     const where = isTeams ? "the channel of its team" : "this channel";
     const why = `Gatehouse can't post in ${where}, so no one can approve it`;
     const hint =
       "Use /invite @gatehouse there, then request again; sharedChannels in gatehouse.yml must name a channel that another company shares.";
-    await endUnsent(request, "cancelled", why, { store }, hint);
+    await endUnsent(request, { state: "cancelled", why, hint }, { store });
   }
 
   return { outbox, owedSince: "changedAt", readSubject: readRequest, at: options.at };
@@ -372,10 +378,10 @@ function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
 const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
 
 /** Whose vote or decision its card doesn't show yet. */
-function decidersUnshown({ votes, delivered, progress }: StoredRequest): readonly string[] {
+function decidersUnshown({ votes, delivered, stage }: StoredRequest): readonly string[] {
   const shown = /^asking (\d+)/.exec(delivered.cardView ?? "")?.[1];
   const voters = votes.slice(shown === undefined ? -1 : Number(shown)).map((one) => one.voterId);
-  const { decidedBy } = progress;
+  const decidedBy = deciderOf(stage);
   return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
 }
 

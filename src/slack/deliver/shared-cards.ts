@@ -3,7 +3,7 @@ import { workOnRequests } from "../../log/traces.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import {
   type Member,
   renderSharedCard,

@@ -130,8 +130,8 @@ export async function runCampaign(options: {
   await stage.quiet(60_000).catch((error: unknown) => say(String(error)));
   const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
   const whys: Record<string, number> = {};
-  for (const { state, progress } of await stage.journal()) {
-    const why = `${state}: ${(progress.why ?? "").replaceAll(/r-\w+|vm-[\d-]+/g, "…")}`;
+  for (const { state, stage: facts } of await stage.journal()) {
+    const why = `${state}: ${(facts.why ?? "").replaceAll(/r-\w+|vm-[\d-]+/g, "…")}`;
     if (state !== "done") whys[why] = (whys[why] ?? 0) + 1;
   }
   if (options.keep) say(`logs in ${stage.folder}`);

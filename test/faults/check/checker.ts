@@ -170,7 +170,7 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         state: fields["state"] ?? "",
         isFinal: fields["final"] === "1",
         attempt: Number(fields["attempt"] ?? 0),
-        progress: JSON.parse(fields["progress"] ?? "{}") as Journalled["progress"],
+        stage: JSON.parse(fields["stage"] ?? "{}") as Journalled["stage"],
         fields,
         movedAt: history.map(({ at }) => at),
         history: history.map(({ state }) => state),
@@ -209,8 +209,8 @@ async function findLost(
   const lost = journal
     .filter(({ isFinal, state }) => !isFinal && state !== "unknown" && state !== "draft")
     .map(
-      ({ id, command, state, progress }) =>
-        `lost: ${id} ${command} stands in ${state} (${progress.why ?? ""})`,
+      ({ id, command, state, stage }) =>
+        `lost: ${id} ${command} stands in ${state} (${stage.why ?? ""})`,
     );
   const marks = new Map([
     ...(await askSlack<Delivery[]>(slackControl, "deliveries", "command")).map(markOf),

@@ -10,14 +10,14 @@ export interface Journalled {
   state: string;
   isFinal: boolean;
   attempt: number;
-  progress: {
+  /** The facts of its state. */
+  stage: {
     why?: string;
     already?: boolean;
-    /** Claims that were given back unsent. */
-    returned?: number;
+    /** `returned`: claims that were given back unsent. */
+    setbacks?: { returned: number };
     decidedBy?: unknown;
-    waitsFor?: unknown;
-    answer?: { class?: string; status?: number };
+    reads?: { blindSince?: number };
   };
   fields: Record<string, string>;
   /** States, in order, without the first. */
@@ -87,12 +87,12 @@ export function countEffects({ journal, truth }: Counted): Accounts {
     const effects = effectsOn(truth, command, target, counter);
     const sent = requests.filter(({ attempt }) => attempt > 0).length;
     const done = requests.filter(
-      ({ state, progress }) => state === "done" && !progress.already && !progress.decidedBy,
+      ({ state, stage }) => state === "done" && !stage.already && !stage.decidedBy,
     ).length;
     const open = requests.filter(
-      ({ state, isFinal, progress }) =>
+      ({ state, isFinal, stage }) =>
         !isFinal ||
-        progress.decidedBy !== undefined ||
+        stage.decidedBy !== undefined ||
         (state === "failed" && isBroken(truth, target)),
     ).length;
     const denied = requests.filter(({ state }) => negative.has(state)).length;
@@ -135,6 +135,6 @@ function isBroken({ vms, projects }: Counted["truth"], target: string): boolean 
   return (vms[target] ?? projects[target])?.["status"] === "ERROR";
 }
 
-function tellOf({ id, state, attempt, history, progress }: Journalled): string {
-  return `${id} ${state} attempt ${attempt} [${history.join(" ")}] ${progress.why ?? ""}`;
+function tellOf({ id, state, attempt, history, stage }: Journalled): string {
+  return `${id} ${state} attempt ${attempt} [${history.join(" ")}] ${stage.why ?? ""}`;
 }

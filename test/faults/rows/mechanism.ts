@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { noSetbacks } from "../../../src/requests/journal/stage.ts";
 import { expected, fresh, judged, onStage, type Row } from "./row.ts";
 
 /** Rows of our own: one for each safeguard that could be taken away unnoticed by the others (mutants.ts). */
@@ -139,6 +140,7 @@ export const mechanismRows: Row[] = [
         stage.faults += 1;
         const [worker] = stage.workers();
         await worker?.arm({ point: "gated", do: "wait" });
+        const facts = JSON.stringify({ setbacks: noSetbacks });
         // The comparison with the journal would freeze everything: the ledger alone is to be seen
         for (let n = 1; n <= Number(request?.fields["attempt"]); n++)
           await stage.redis.sadd(
@@ -147,7 +149,7 @@ export const mechanismRows: Row[] = [
           );
         await stage.redis
           .multi()
-          .hset(key, { record, state: "authorized", final: "0", attempt: "0", progress: "{}" })
+          .hset(key, { record, state: "authorized", final: "0", attempt: "0", stage: facts })
           .hincrby(key, "revision", 1)
           .zadd(`{${stage.namespace}}:requests:open`, Date.now(), request?.id ?? "")
           .exec();

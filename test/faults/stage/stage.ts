@@ -313,8 +313,8 @@ async function describe(stage: Stage): Promise<string> {
     journal
       .filter(fits)
       .map(
-        ({ id, command, target, state, history, progress }) =>
-          `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`,
+        ({ id, command, target, state, history, stage: facts }) =>
+          `${id} ${command} ${target} ${state} [${history.join(" ")}] ${facts.why ?? ""}`,
       );
   const open = named(({ isFinal }) => !isFinal);
   const unsent = named(({ isFinal, attempt }) => isFinal && attempt === 0).slice(-3);

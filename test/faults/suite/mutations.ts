@@ -86,6 +86,13 @@ export const mutations: readonly Mutation[] = [
     rows: "P20",
   },
   {
+    name: "what needs approval is submitted without it",
+    file: "src/requests/submit/submit.ts",
+    was: "const isWaiting = approvals.required > 0;",
+    is: "const isWaiting = approvals.required > 99;",
+    rows: "X2",
+  },
+  {
     name: "a new name is not judged",
     file: "src/policy/refusal.ts",
     was: 'return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;',
@@ -122,7 +129,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "no time of quiet",
-    file: "src/requests/perform/poll.ts",
+    file: "src/requests/perform/judge.ts",
     was: "const quietAt = leftBy + timing.quiesceMs;",
     is: "const quietAt = leftBy;",
     rows: "A6,M4",

@@ -3,11 +3,12 @@ import { commands } from "../../../src/commands/index.ts";
 import { signOfService } from "../../../src/compute/compute.ts";
 import type { Past } from "../../../src/features/outages/outages.ts";
 import { renderRecap, retype } from "../../../src/features/outages/render-recap.ts";
-import type { Progress, StoredRequest } from "../../../src/requests/journal/record.ts";
 import { signOfSlack } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { vmTarget } from "../../requests/asking.ts";
+import { vmTarget, called, storedIn, stageOf } from "../../requests/asking.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
+import type { Stage } from "../../../src/requests/journal/stage.ts";
 
 const changes = commands.filter(isChange);
 const since = Date.UTC(2026, 10, 21, 2, 10);
@@ -17,15 +18,10 @@ const outage: Past = {
   since,
   until: since + 31 * 60_000,
 };
-const isFinalState = (state: string) =>
-  !["draft", "authorized", "accepted", "unknown"].includes(state);
+const sent = called({ sentAt: since + 55_000 });
 
-function request(
-  name: string,
-  state: StoredRequest["state"],
-  progress: Progress = {},
-): StoredRequest {
-  return {
+function request(name: string, stage: Stage): StoredRequest {
+  return storedIn(stage, {
     record: {
       id: `r-${name}`,
       command: "vm restart",
@@ -38,16 +34,8 @@ function request(
       createdAt: since,
       runsUntil: since + 600_000,
     },
-    state,
-    final: isFinalState(state),
-    attempt: 1,
-    owner: undefined,
-    revision: 1,
     changedAt: since + 60_000,
-    progress: { sentAt: since + 55_000, ...progress },
-    votes: [],
-    delivered: { said: {} },
-  };
+  });
 }
 
 const shown = (...args: Parameters<typeof renderRecap>) => {
@@ -59,7 +47,7 @@ const shown = (...args: Parameters<typeof renderRecap>) => {
 describe("a recap", () => {
   it("names what ran without approval and what was restored among many others, with who approved it", () => {
     const restored = (name: string, some: Partial<StoredRequest["record"]>): StoredRequest => {
-      const one = request(name, "done");
+      const one = request(name, stageOf("done", sent));
       const record = { ...one.record, command: "vm restore", input: { snapshot: "s-1" }, ...some };
       return { ...one, record };
     };
@@ -72,7 +60,7 @@ describe("a recap", () => {
     };
     const vote = { voterId: "U0AMIR", name: "amir", vote: "approve" as const, at: since };
     const all = [
-      ...Array.from({ length: 30 }, (_, n) => request(`x${n}`, "failed")),
+      ...Array.from({ length: 30 }, (_, n) => request(`x${n}`, stageOf("failed", sent))),
       restored("db-1", { breakGlass: true }),
       { ...restored("db-2", { approval }), votes: [vote as never] },
     ];
@@ -84,13 +72,13 @@ describe("a recap", () => {
 
   it("counts first what ran, and lists first what needs somebody", () => {
     const all = [
-      request("a", "done"),
-      request("b", "expired", { why: "it could not begin in time" }),
-      request("c", "unknown"),
-      request("d", "denied", { decidedBy: { id: "U0AMIR", name: "amir" } }),
-      request("e", "authorized", { why: "the service can't be reached" }),
-      request("f", "draft"),
-      request("g", "failed"),
+      request("a", stageOf("done", sent)),
+      request("b", stageOf("expired", { why: "it could not begin in time" })),
+      request("c", stageOf("unknown", sent)),
+      request("d", stageOf("denied")),
+      request("e", stageOf("authorized", { why: "the service can't be reached" })),
+      request("f", stageOf("draft")),
+      request("g", stageOf("failed", sent)),
     ];
     const refused = [
       {
@@ -120,7 +108,7 @@ describe("a recap", () => {
   it("shows fifteen lines and counts the rest; the counts at the top are of all", () => {
     const text = shown(
       outage,
-      Array.from({ length: 40 }, (_, n) => request(`vm-${n}`, "done")),
+      Array.from({ length: 40 }, (_, n) => request(`vm-${n}`, stageOf("done", sent))),
       [],
       changes,
     );

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { touchedBy } from "../../../src/features/outages/post-recaps.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
-import { interaction, restartOf, vmTarget } from "../../requests/asking.ts";
+import { interaction, restartOf, vmTarget, stageOf } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
 
 /** Resolves once Redis' clock has moved on, so that what comes next is later. */
 async function later(store: ReturnType<typeof createJournal>): Promise<number> {
@@ -19,8 +20,8 @@ describe("requests that an outage touched", () => {
       const { approval: _none, ...submission } = restartOf(vmTarget(name));
       return interaction(store, submission);
     };
-    const cancel = async (request: Awaited<ReturnType<typeof plain>>) =>
-      store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    const cancel = async (request: RequestIn<"draft" | "authorized">) =>
+      store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
 
     const endedBefore = await plain("ended-before");
     const underWay = await plain("under-way");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { snapshot } from "../../../src/commands/vm/snapshot.ts";
 import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
 import { hears } from "../../stories/words.ts";
-import { auditOf } from "../../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../../requests/asking.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
 import { vmTarget } from "../../requests/asking.ts";
 import { policyOf } from "../../policy/sample.ts";
@@ -113,7 +113,7 @@ describe("a service at the API", () => {
   it("may have nothing restored from a snapshot that it doesn't see: that is like one that nobody took", async () => {
     await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot gpu-1 theirs");
-    const hidden = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    const hidden = snapshotIdOf(await world.ended("vm snapshot"));
     const job = deployJob(world);
     const about = async (words: string) => {
       const { status, body } = await job.proposes(`vm restore db-1 ${words}`);

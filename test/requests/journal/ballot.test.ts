@@ -4,7 +4,15 @@ import { connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createJournal, type Journal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, auditOf, member, restartOf, vmTarget } from "../asking.ts";
+import {
+  auditOf,
+  interaction,
+  member,
+  requestIn,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../asking.ts";
 
 /** The journal seen over several connections, as gateways in several processes see it. */
 async function journal(connections: number) {
@@ -44,7 +52,7 @@ describe("votes on 500 requests from many connections at once", () => {
       interaction(
         stores[0],
         restartOf(vmTarget(`web-${n}`), {
-          approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+          approval: { required: 2, expiresMs: 60_000, evidence: [] },
         }),
       ),
     );
@@ -110,7 +118,7 @@ describe("an approval that was judged beside others", () => {
     const { stores } = await journal(2);
     const [store, other = store] = stores;
     // Either may approve for the same need; a third person is missing all the same
-    const approval = { required: 2, expiresMs: 60_000, why: "", evidence: [] };
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const requests = await fiftyAtOnce(numbers(300), (n) =>
       interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
     );
@@ -131,7 +139,7 @@ describe("an approval that was judged beside others", () => {
   it("counts for a no whatever was approved meanwhile", async () => {
     const { stores } = await journal(1);
     const [store] = stores;
-    const approval = { required: 2, expiresMs: 60_000, why: "", evidence: [] };
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const request = await interaction(store, restartOf(vmTarget("no"), { approval }));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
     expect(await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).toEqual({
@@ -161,7 +169,7 @@ describe("one vote", () => {
     const request = await interaction(
       store,
       restartOf(vmTarget("twice"), {
-        approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+        approval: { required: 2, expiresMs: 60_000, evidence: [] },
       }),
     );
     const amir = member("U0AMIR");
@@ -215,7 +223,7 @@ describe("one vote", () => {
     const request = await interaction(
       store,
       restartOf(vmTarget("late"), {
-        approval: { required: 1, expiresMs: 5, why: "", evidence: [] },
+        approval: { required: 1, expiresMs: 5, evidence: [] },
       }),
     );
     while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0))
@@ -234,14 +242,12 @@ describe("one vote", () => {
     expect(
       (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
     ).toBe("authorized");
-    const authorized = await store.get(request.record.id);
-    if (!authorized) throw new Error("it is gone");
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
     expect((await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).is).toBe(
       "denied",
     );
     const claim = await store.move(authorized, {
-      state: "sending",
-      progress: authorized.progress,
+      to: stageOf("sending"),
       why: "claimed",
       claim: { vmIds: [], nonce: newNonce() },
     });
@@ -254,15 +260,13 @@ describe("one vote", () => {
     const [store] = stores;
     const request = await interaction(store, restartOf(vmTarget("claimed")));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
-    const authorized = await store.get(request.record.id);
-    if (!authorized) throw new Error("it is gone");
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
     const claim = {
-      state: "sending",
-      progress: {},
+      to: stageOf("sending"),
       why: "claimed",
       owner: "w-1",
       claim: { vmIds: [], nonce: newNonce() },
-    } as const;
+    };
     expect((await store.move(authorized, claim)).is).toBe("moved");
     for (const vote of ["approve", "deny"] as const) {
       expect(await store.vote(request, member("U0ADA"), vote, fingerprintOf(request))).toEqual({

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import type { Target } from "../../../src/registry/define.ts";
-import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
+import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, restartOf, vmTarget } from "../asking.ts";
+import { interaction, movedBy, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 const project: Target = {
   kind: "project",
@@ -15,9 +15,8 @@ const project: Target = {
 
 const [db, web] = [vmTarget("db-1"), vmTarget("web-1")];
 
-const claim = (vmIds: readonly string[] = []): Move => ({
-  state: "sending",
-  progress: {},
+const claim = (vmIds: readonly string[] = []) => ({
+  to: stageOf("sending"),
   why: "claimed",
   owner: "w-1",
   claim: { vmIds, nonce: newNonce() },
@@ -49,11 +48,10 @@ describe("what destroys a project", () => {
 
   it("keeps all of its VMs from being changed meanwhile", async () => {
     await using here = await asked();
-    const taken = await here.store.move(here.whole, claim([web.id, db.id]));
-    if (taken.is !== "moved") throw new Error("it was not claimed");
+    const taken = await movedBy(here.store.move(here.whole, claim([web.id, db.id])));
     const refused = { is: "locked", holder: here.whole.record.id };
     expect(await here.store.move(here.vm, claim())).toEqual(refused);
-    await here.store.move(taken.request, { state: "rejected", progress: {}, why: "refused" });
+    await here.store.move(taken, { to: stageOf("rejected"), why: "refused" });
     expect((await here.store.move(here.vm, claim())).is).toBe("moved");
   });
 });

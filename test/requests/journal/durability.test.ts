@@ -10,9 +10,9 @@ import { type RedisClient, connectRedis, createKeys } from "../../../src/redis/r
 import { createDurability } from "../../../src/requests/journal/durability.ts";
 import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { checkLedger } from "../../../src/requests/journal/ledger.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
-import { claimedBy, interaction, restartOf, vmTarget } from "../asking.ts";
+import { claimedBy, interaction, requestIn, restartOf, stageOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts";
 
 const key = createKeys("durable");
@@ -33,9 +33,8 @@ async function claimOn(redis: RedisClient, name: string) {
   const store = createJournal(redis, key);
   const { approval: _none, ...plain } = restartOf(vmTarget(name));
   const claimed = await store.move(await interaction(store, plain), {
-    state: "sending",
+    to: stageOf("sending"),
     attempt: 1,
-    progress: {},
     why: "claimed",
     claim: { vmIds: [], nonce: newNonce() },
   });
@@ -75,10 +74,9 @@ const replicasOf = async (redis: RedisClient) => (await storageOf(redis)).replic
 
 /** The worker's step from claim to send, on a Redis of its own. */
 async function send(id: string, { by }: WorkerHere): Promise<void> {
-  const request = await by.store.get(id);
-  if (!request) throw new Error("Redis doesn't have it");
+  const request = requestIn(await by.store.get(id), "authorized");
   const change = asChange(restart, { vms: [request.record.target.id] });
-  await claimAndSend(request, change, { before: undefined, vmIds: [] }, by);
+  await claimAndSend(request, change, { before: undefined, vmIds: [], safety: undefined }, by);
 }
 
 /** The primary loses its replica, takes a claim, dies; the replica becomes the primary, and another worker goes on. */

@@ -1,17 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { storedPolicyKey } from "../../../src/audit/stored-policy.ts";
-import { type Move, createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
+import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { pollKeyOf } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import {
   auditOf,
+  called,
   claimedBy,
   claimedTwice,
   interaction,
   member,
+  movedBy,
+  requestIn,
   restartOf,
+  stageOf,
   vmTarget,
 } from "../asking.ts";
 import { workerHere } from "../perform/worker-here.ts";
@@ -26,9 +30,8 @@ const atOnce = (name: string) => {
   return plain;
 };
 
-const claim: Move = {
-  state: "sending",
-  progress: {},
+const claim = {
+  to: stageOf("sending"),
   why: "claimed",
   owner: "w-1",
   claim: { vmIds: [], nonce: newNonce() },
@@ -114,15 +117,11 @@ describe("moving a request", () => {
   it("leaves records that each name the request, its target and requester, and say the rest once", async () => {
     await using here = await journal();
     const request = await interaction(here.store, atOnce("a"));
-    let now = await claimedBy("w-1", request, here.store);
-    for (const [state, attempt] of [
-      ["authorized", 1],
-      ["sending", 2],
-    ] as const) {
-      const moved = await here.store.move(now, { ...claim, state, attempt, why: "again" });
-      if (moved.is !== "moved") throw new Error(moved.is);
-      now = moved.request;
-    }
+    const claimed = await claimedBy("w-1", request, here.store);
+    const returned = await movedBy(
+      here.store.move(claimed, { to: stageOf("authorized"), why: "again" }),
+    );
+    await movedBy(here.store.move(returned, { ...claim, attempt: 2, why: "again" }));
     const audit = await auditOf(here.redis, here.key("audit"));
     const { id, command, target, requester } = request.record;
     for (const one of audit)
@@ -146,11 +145,9 @@ describe("moving a request", () => {
       interaction(here.store, atOnce("a")),
       interaction(here.store, { ...atOnce("a"), person: member("U0ADA") }),
     ]);
-    const claimed = await here.store.move(first, claim);
-    expect(claimed.is).toBe("moved");
+    const claimed = await movedBy(here.store.move(first, claim));
     expect(await here.store.move(second, claim)).toEqual({ is: "locked", holder: first.record.id });
-    if (claimed.is !== "moved") throw new Error("it was not claimed");
-    await here.store.move(claimed.request, { state: "rejected", progress: {}, why: "refused" });
+    await here.store.move(claimed, { to: stageOf("rejected"), why: "refused" });
     expect((await here.store.move(second, claim)).is).toBe("moved");
   });
 
@@ -172,7 +169,7 @@ describe("moving a request", () => {
     const request = await interaction(here.store, atOnce("a"));
     const [lost, other] = await claimedTwice(here, request);
     expect(other).toMatchObject({ attempt: lost.attempt, revision: lost.revision });
-    const answered: Move = { state: "accepted", progress: {}, why: "accepted" };
+    const answered = { to: stageOf("accepted"), why: "accepted" };
     expect(await here.store.move(lost, answered)).toEqual({ is: "changed" });
     expect((await here.store.move(other, answered)).is).toBe("moved");
   });
@@ -182,24 +179,27 @@ describe("moving a request", () => {
     const request = await interaction(here.store, atOnce("a"));
     await here.store.move(request, { ...claim, attempt: 1 });
     await here.redis.hdel(here.key("request", request.record.id), "claim:1");
-    const older = await here.store.get(request.record.id);
-    if (!older) throw new Error("it is gone");
+    const older = requestIn(await here.store.get(request.record.id), "sending");
     expect(older.nonce).toBeUndefined();
-    const moved = await here.store.move(older, {
-      state: "accepted",
-      progress: {},
-      why: "accepted",
-    });
+    const moved = await here.store.move(older, { to: stageOf("accepted"), why: "accepted" });
     expect(moved.is).toBe("moved");
   });
 
-  it("the journal doesn't know is refused before Redis is asked", async () => {
+  it("keeps the facts of its state, and none of the states before", async () => {
     await using here = await journal();
-    const request = await interaction(here.store, restartOf(vmTarget("a")));
-    await expect(here.store.move(request, { state: "done", progress: {} })).rejects.toThrow(
-      /can't move/,
+    const request = await interaction(here.store, atOnce("a"));
+    const waits = { why: "waits for a replica", notBefore: 7, holds: 2 };
+    const waiting = await movedBy(
+      here.store.move(request, { to: stageOf("authorized", waits), why: waits.why }),
     );
-    expect((await here.store.get(request.record.id))?.revision).toBe(1);
+    const again = () => here.store.get(request.record.id);
+    expect((await again())?.stage).toEqual(stageOf("authorized", waits));
+    const to = stageOf(
+      "sending",
+      called({ sentAt: 5, safety: { request: "r-s", snapshotId: "s" } }),
+    );
+    expect((await here.store.move(waiting, { ...claim, to })).is).toBe("moved");
+    expect((await again())?.stage).toEqual(to);
   });
 });
 
@@ -230,7 +230,7 @@ it("what was given back stays watched, as it may be claimed again before this is
     ["a", "b"].map((name) => interaction(here.store, atOnce(name))),
   );
   if (!back || !done) throw new Error("not written down");
-  await here.store.move(done, { state: "cancelled", progress: {}, why: "cancelled" });
+  await here.store.move(done, { to: stageOf("cancelled"), why: "cancelled" });
   const watched = here.key("watch", pollKeyOf(back.record));
   await here.redis.sadd(watched, back.record.id, done.record.id);
   expect(await polls.waiting(pollKeyOf(back.record))).toEqual([]);
@@ -267,7 +267,7 @@ describe("the sweeper", () => {
     await Promise.all([sweep(here.by), sweep(here.by)]);
     expect(await store.get(waiting.record.id)).toMatchObject({
       state: "cancelled",
-      progress: { why: "the policy changed while this waited for approval" },
+      stage: { why: "the policy changed while this waited for approval" },
     });
     const ends = (await here.audit()).filter(
       ({ move }) => move === "cancelled" || move === "expired",

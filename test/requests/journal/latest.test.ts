@@ -2,7 +2,8 @@ import { expect, it, vi } from "vitest";
 import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { createLatest } from "../../../src/requests/journal/latest.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { claimedRestart } from "../asking.ts";
+import { readsOf } from "../../../src/requests/journal/stage.ts";
+import { claimedRestart, stageOf } from "../asking.ts";
 
 /** One process that reads again and again, and the journal of another that moves requests. */
 async function reader() {
@@ -33,11 +34,11 @@ it("requests that are read again and again are read once for each change", async
   expect(here.read()).toEqual([]);
   const [one, ended] = requests;
   if (!one || !ended) throw new Error("not written down");
-  await store.move(one, { state: "sending", progress: { ...one.progress, looks: 7 } });
-  await store.move(ended, { state: "done", progress: {}, why: "proven" });
+  await store.saveFacts(one, { ...one.stage, reads: { quietLooks: 7 } });
+  await store.move(ended, { to: stageOf("done"), why: "proven" });
   const now = await here.latest([...ids, "r-gone"]);
   expect(now).toEqual(await store.getMany(ids));
-  expect(now[0]?.progress.looks).toBe(7);
+  expect(now[0] && readsOf(now[0].stage)).toEqual({ quietLooks: 7 });
   expect(here.read().toSorted()).toEqual([one.record.id, ended.record.id, "r-gone"].toSorted());
   // What has ended isn't kept
   await here.latest(ids);

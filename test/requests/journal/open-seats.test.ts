@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Vote } from "../../../src/approvals/votes.ts";
 import { meets } from "../../../src/policy/approval-rule.ts";
 import { namedNeeds, waitsFor } from "../../../src/requests/journal/open-seats.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { ourTeamId, person, policyOf } from "../../policy/sample.ts";
 
 describe("a request with overlapping seats", () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { Hourly } from "../../../src/requests/journal/rate-limits.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, member, restartOf, vmTarget } from "../asking.ts";
+import { interaction, member, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 async function journal() {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
@@ -116,9 +116,9 @@ describe("asking for more changes than policy allows", () => {
     expect(await store.takeHourlyPlace("destructivePerHour", "r-d", limits)).toBe(false);
     const [first, second] = requests;
     if (!first || !second) throw new Error("nothing was asked");
-    await store.move(first, { state: "done", progress: {}, why: "done" });
+    await store.move(first, { to: stageOf("done"), why: "done" });
     expect(await store.takeHourlyPlace("destructivePerHour", "r-d", limits)).toBe(false);
-    await store.move(second, { state: "cancelled", progress: {}, why: "cancelled" });
+    await store.move(second, { to: stageOf("cancelled"), why: "cancelled" });
     expect(await store.takeHourlyPlace("destructivePerHour", "r-d", limits)).toBe(true);
     expect(await store.takeHourlyPlace("destructivePerHour", "r-e", limits)).toBe(false);
   });

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { claimedRestart, interaction, member, restartOf, vmTarget } from "../asking.ts";
+import {
+  claimedRestart,
+  interaction,
+  member,
+  movedBy,
+  requestIn,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../asking.ts";
 
 async function journal() {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
@@ -21,16 +30,10 @@ describe("the history of a request", () => {
       approval?.digest.slice(0, 16) ?? "",
       [0],
     );
-    const approved = await store.get(id);
-    if (!approved) throw new Error("it is gone");
+    const approved = requestIn(await store.get(id), "authorized");
     const why = "“no”\n[1] \\n";
-    const moved = await store.move(approved, {
-      state: "cancelled",
-      progress: {},
-      why,
-      actor: "U0OLIVIA",
-    });
-    if (moved.is !== "moved") throw new Error(moved.is);
+    const to = stageOf("cancelled", { why });
+    const moved = await movedBy(store.move(approved, { to, why, actor: "U0OLIVIA" }));
     expect(await store.history(id)).toEqual([
       {
         at: approved.changedAt,
@@ -38,7 +41,7 @@ describe("the history of a request", () => {
         why: "approved by U0AMIR",
         actor: "U0AMIR",
       },
-      { at: moved.at, state: "cancelled", why, actor: "U0OLIVIA" },
+      { at: moved.changedAt, state: "cancelled", why, actor: "U0OLIVIA" },
     ]);
   });
 });
@@ -48,7 +51,7 @@ it("who owns a request is kept until it has ended", async () => {
   const claimed = await claimedRestart(here.store, "a");
   const owner = async () => here.redis.hget(here.key("request", claimed.record.id), "owner");
   expect(await owner()).toBe("w-here");
-  const done = await here.store.move(claimed, { state: "done", progress: {}, why: "read RUNNING" });
+  const done = await here.store.move(claimed, { to: stageOf("done"), why: "read RUNNING" });
   expect(done).toMatchObject({ is: "moved", request: { owner: "w-here" } });
   expect(await owner()).toBe("");
   const [record] = (await here.redis.xrevrange(here.key("audit"), "+", "-", "COUNT", 1)) ?? [];

@@ -1,15 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import {
-  approvableOf,
-  type RequestRecord,
-  type StoredRequest,
-} from "../../../src/requests/journal/record.ts";
+import { approvableOf, type RequestRecord } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
+import { advance } from "../../../src/requests/perform/perform.ts";
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { fingerprintOf } from "../../../src/approvals/fingerprint.ts";
 import { policyOf } from "../../policy/sample.ts";
-import { interaction, member, policy, restartOf } from "../asking.ts";
+import {
+  called,
+  interaction,
+  member,
+  oneOf,
+  policy,
+  requestIn,
+  restartOf,
+  stageOf,
+} from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
 /** A restart that needs approvals, with these people's yes. */
@@ -21,7 +28,6 @@ async function approved(
   const approval = {
     required,
     expiresMs: 60_000,
-    why: "the rule",
     evidence: [["Current status", "RUNNING"]] as const,
   };
   const request = await interaction(here.by.store, restartOf(await here.vm("web-2"), { approval }));
@@ -39,8 +45,7 @@ async function vote(here: WorkerHere, request: StoredRequest, id: string) {
 }
 
 async function verdict(here: WorkerHere, id: string) {
-  const request = await here.by.store.get(id);
-  if (!request) throw new Error("it is gone");
+  const request = requestIn(await here.by.store.get(id), "authorized");
   return gate(request, asChange(restart, { vms: [request.record.target.id] }), here.by);
 }
 
@@ -96,6 +101,18 @@ describe("somebody with a hand in Redis", () => {
     expect(await verdict(here, request.record.id)).toMatchObject({ is: "closed" });
     expect(await alarms(here)).toMatchObject([{ request: request.record.id }]);
     expect(here.lines.join("")).toMatch(/"level":"error"/);
+  });
+
+  it("who does so while changes are frozen gets it canceled, as any other", async () => {
+    await using here = await workerHere();
+    const { record } = await interaction(here.by.store, restartOf(await here.vm("web-2")));
+    await here.redis.hset(here.requestKey(record.id), "state", "authorized");
+    await here.by.store.freeze({ by: "ada", reason: "storage" });
+    await advance(record.id, here.by);
+    expect(await here.by.store.get(record.id)).toMatchObject({
+      state: "cancelled",
+      stage: { wasFrozen: true, hint: "Nothing was sent. Request again after the thaw." },
+    });
   });
 
   it("who invents votes is refused, because the trail knows of none", async () => {
@@ -175,12 +192,13 @@ describe("a project that is deleted", () => {
       ...restartOf(target),
       command: deleteProject,
       input: { project: id },
+      approval: oneOf(["U0AMIR"]),
       children,
     });
     await vote(here, request, "U0AMIR");
     const look = async () => {
-      const now = await here.by.store.get(request.record.id);
-      return gate(now ?? request, asChange(deleteProject, { project: id }), here.by);
+      const now = requestIn(await here.by.store.get(request.record.id), "authorized");
+      return gate(now, asChange(deleteProject, { project: id }), here.by);
     };
     expect((await look()).is).toBe("open");
     here.compute.edit.addVm({ project: "ml", name: "fresh" });
@@ -233,10 +251,8 @@ describe("an undo, which an approver may request", () => {
     const [web, db] = [await here.vm("web-2"), await here.vm("db-1")];
     const { approval: _, ...unapproved } = restartOf(web);
     const undone = await interaction(store, unapproved);
-    await store.move(undone, {
-      state: "authorized",
-      progress: { safety: { request: "r-safety0000", snapshotId: "snap-1" } },
-    });
+    const safety = { request: "r-safety0000", snapshotId: "snap-1" };
+    await store.move(undone, { to: stageOf("sending", called({ safety })), why: "claimed" });
     const asked = async (target: typeof web, undoes: string, snapshot: string) => {
       const { approval: __, ...submission } = restartOf(target, { person: member("U0AMIR") });
       const request = await interaction(store, submission);

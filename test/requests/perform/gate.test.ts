@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { storedPolicyKey } from "../../../src/audit/stored-policy.ts";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
 import { targetChange, gate } from "../../../src/requests/perform/gate.ts";
 import { readTarget } from "../../../src/requests/perform/read-target.ts";
 import { policyOf } from "../../policy/sample.ts";
 import { interaction, member, restartOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "./worker-here.ts";
 
-async function asked(here: WorkerHere, words = "web-2"): Promise<StoredRequest> {
+async function asked(here: WorkerHere, words = "web-2"): Promise<RequestIn<"authorized">> {
   const { approval: _none, ...plain } = restartOf(await here.vm(words));
   return interaction(here.by.store, plain);
 }
 
-const verdict = (request: StoredRequest, here: WorkerHere) =>
+const verdict = (request: RequestIn<"authorized">, here: WorkerHere) =>
   gate(request, asChange(restart, { vms: [request.record.target.id] }), here.by);
 
 describe("the gate before a send", () => {

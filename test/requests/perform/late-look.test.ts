@@ -3,7 +3,7 @@ import type { Message } from "../../../src/messages/message.ts";
 import { lateLookWork } from "../../../src/requests/perform/late-look.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { interaction, member, restartOf } from "../asking.ts";
+import { called, interaction, member, movedBy, restartOf, stageOf } from "../asking.ts";
 import { lateLookMs } from "../../../src/requests/perform/step.ts";
 import { dueInMs } from "../../support/pending.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
@@ -18,12 +18,13 @@ async function notApplied(here: WorkerHere) {
   if (!command) throw new Error("no such command");
   const asked = await interaction(store, { ...submission, command });
   const before = await here.by.compute.vms.get(target.id);
-  const progress = { sentAt: await store.now(), before };
-  for (const state of ["sending", "unclear", "not-applied"] as const) {
-    const request = await store.get(asked.record.id);
-    if (!request) throw new Error("it is gone");
-    await store.move(request, { state, progress, why: state });
-  }
+  const facts = called({ sentAt: await store.now(), before });
+  const to = { state: "sending", ...facts } as const;
+  const sending = await movedBy(store.move(asked, { to, why: "claimed" }));
+  const unclear = await movedBy(
+    store.move(sending, { to: { ...to, state: "unclear" }, why: "no answer" }),
+  );
+  await store.move(unclear, { to: stageOf("not-applied", facts), why: "no effect" });
   const ageMs = lateLookMs(here.by.policy.timing);
   await here.redis.hincrby(here.requestKey(asked.record.id), "changedAt", -ageMs);
   await store.lates.later(asked.record.id, 0);
@@ -104,8 +105,8 @@ describe("a late look at what wasn't applied", () => {
     const { id, target } = await notApplied(here);
     const { approval: _none, ...submission } = restartOf(target, { person: member("U0ADA") });
     const other = await interaction(here.by.store, submission);
-    const progress = { sentAt: (await here.by.store.now()) + 1 };
-    await here.by.store.move(other, { state: "sending", progress, why: "claimed" });
+    const sentAt = (await here.by.store.now()) + 1;
+    await here.by.store.move(other, { to: stageOf("sending", called({ sentAt })), why: "claimed" });
     here.compute.edit.setStatus({ vm: "payments/web-2", status: "STOPPED" });
     expect(await look(here, id)).toEqual([]);
     expect([await stateOf(here, id), await here.by.store.lates.depth()]).toEqual([

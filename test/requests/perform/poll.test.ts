@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { poll as pollOf, soonest, lookAt } from "../../../src/requests/perform/poll.ts";
-import type { Progress, StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { Vm } from "../../../src/compute/compute.ts";
+import { lookAt } from "../../../src/requests/perform/judge.ts";
+import { poll as pollOf, soonest } from "../../../src/requests/perform/poll.ts";
+import { type PolledStage, callOf, readsOf } from "../../../src/requests/journal/stage.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { cardVersion } from "../../../src/requests/render/render-result.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { claimedRestart } from "../asking.ts";
+import { called, claimedRestart, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
@@ -16,13 +19,16 @@ async function accepted(here: WorkerHere, many: number, after = 0): Promise<void
   const { store } = here.by;
   for (let n = after; n < after + many; n++) {
     const sent = await claimedRestart(store, `web-${n + 1}`);
+    const call = { ...sent.stage.call, answer: { class: "accepted" } };
     await store.move(sent, {
-      state: "accepted",
-      progress: { ...sent.progress, answer: { class: "accepted" } },
+      to: { ...sent.stage, state: "accepted", call },
       why: "the service said 202",
     });
   }
 }
+
+const acceptedOf = async (id: string, { by }: WorkerHere) =>
+  requestIn(await by.store.get(id), "accepted");
 
 const poll = (here: WorkerHere) => pollOf(pollKey, here.by);
 
@@ -78,9 +84,7 @@ describe("the poll that requests of a project share", () => {
     ]);
     const looks = async () => {
       const all = await here.by.store.getMany(await here.by.store.openIds());
-      return all.map(
-        ({ record, progress }) => `${record.target.name} ${progress.lastLook?.status}`,
-      );
+      return all.map(({ record, stage }) => `${record.target.name} ${readsOf(stage).last?.status}`);
     };
     const all = ["web-1 RUNNING", "web-2 RUNNING", "web-3 RUNNING", "web-4 RUNNING"];
     expect((await looks()).toSorted()).toEqual(all);
@@ -90,7 +94,7 @@ describe("the poll that requests of a project share", () => {
     await waits(poll(here));
     expect((await looks()).toSorted()).toEqual(all);
     const [blind] = (await here.by.store.getMany(await here.by.store.openIds())).filter(
-      ({ progress }) => progress.blindSince !== undefined,
+      ({ stage }) => readsOf(stage).blindSince !== undefined,
     );
     expect(blind?.record.target.name).toBe("web-2");
   });
@@ -100,13 +104,13 @@ describe("the poll that requests of a project share", () => {
     await accepted(here, 2);
     const { timing } = here.by.policy;
     expect((await waits(poll(here))).inMs).toBeLessThanOrEqual(Math.ceil(timing.pollFirstMs / 3));
-    const move = vi.spyOn(here.by.store, "move");
+    const writes = [vi.spyOn(here.by.store, "move"), vi.spyOn(here.by.store, "saveFacts")];
     await poll(here);
-    expect(move).not.toHaveBeenCalled();
+    for (const write of writes) expect(write).not.toHaveBeenCalled();
     const ids = await here.by.store.openIds();
     for (const request of await here.by.store.getMany(ids)) {
-      const { lastLook, sameSince } = request.progress;
-      expect([lastLook?.at, sameSince]).toEqual([sameSince, lastLook?.at]);
+      const { last, sameSince } = readsOf(request.stage);
+      expect([last?.at, sameSince]).toEqual([sameSince, last?.at]);
     }
   });
 
@@ -118,14 +122,11 @@ describe("the poll that requests of a project share", () => {
     const poison = all.find(isPoison)?.record.id ?? "";
     const others = all.filter((one) => !isPoison(one)).map(({ record }) => record.id);
     await here.edit(poison, (record) => ({ ...record, input: { vms: 7 } }));
-    const mark = { mark: { status: "REBOOTING", at: 1 } };
+    const mark = { status: "REBOOTING", at: 1 };
     for (const id of others) {
-      const request = await here.by.store.get(id);
-      if (request)
-        await here.by.store.move(request, {
-          state: "accepted",
-          progress: { ...request.progress, ...mark },
-        });
+      const request = await acceptedOf(id, here);
+      const call = { ...request.stage.call, mark };
+      await here.by.store.saveFacts(request, { ...request.stage, call });
     }
     const states = async () => {
       await poll(here);
@@ -149,14 +150,16 @@ describe("the poll that requests of a project share", () => {
       return (await store.get(id))?.revision !== before;
     };
     expect(await isMoved()).toBe(false);
-    const request = await store.get(id);
-    if (!request) throw new Error("it is gone");
-    const { progress, state } = request;
+    const request = await acceptedOf(id, here);
+    const { stage } = request;
     expect(cardVersion(request)).toBe("running");
     // Since its last look it stands as it was
-    const lastLook = { ...lookAt(undefined, 0), ...progress.lastLook, at: await store.now() };
-    const sentAt = lastLook.at - 2990;
-    await store.move(request, { state, progress: { ...progress, lastLook, sentAt } });
+    const last = { ...lookAt(undefined, 0), ...stage.reads.last, at: await store.now() };
+    await store.saveFacts(request, {
+      ...stage,
+      call: { ...stage.call, sentAt: last.at - 2990 },
+      reads: { ...stage.reads, last },
+    });
     await store.outbox.remove(id);
     await sleep(20);
     expect(await isMoved()).toBe(true);
@@ -168,11 +171,11 @@ describe("the poll that requests of a project share", () => {
     expect(await isMoved()).toBe(false);
   });
 
-  it("reads past a record that is broken", async () => {
+  it.each(["{", "{}"])("reads past a record that is broken: its stage is %s", async (stage) => {
     await using here = await workerHere();
     await accepted(here, 2);
     const [broken = ""] = await here.by.store.openIds();
-    await here.redis.hset(here.requestKey(broken), "progress", "{");
+    await here.redis.hset(here.requestKey(broken), "stage", stage);
     await poll(here);
     expect(reads(here)).toBe(1);
   });
@@ -190,7 +193,7 @@ describe("the poll that requests of a project share", () => {
     here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
     await poll(here);
     expect(await revision()).toBe(before + 1);
-    expect((await here.by.store.get(id))?.progress.mark?.status).toBe("REBOOTING");
+    expect((await acceptedOf(id, here)).stage.call.mark?.status).toBe("REBOOTING");
     // Its card says nothing else by it, so nobody looks whether it does
     expect(await here.by.store.outbox.among([id])).toEqual(new Set());
   });
@@ -201,16 +204,15 @@ describe("the poll that requests of a project share", () => {
     const { store, policy } = here.by;
     const [id = ""] = await store.openIds();
     await poll(here);
-    const request = await store.get(id);
-    if (!request) throw new Error("it is gone");
-    const { progress, state } = request;
+    const request = await acceptedOf(id, here);
     const sentAt = (await store.now()) - policy.timing.quiesceMs;
-    await store.move(request, { state, progress: { ...progress, sentAt, mark: undefined } });
+    const { mark: _none, ...call } = request.stage.call;
+    await store.saveFacts(request, { ...request.stage, call: { ...call, sentAt } });
     await poll(here);
-    const before = await store.get(id);
-    expect(before?.progress.quietSince).toBeDefined();
+    const before = await acceptedOf(id, here);
+    expect(before.stage.reads.quietSince).toBeDefined();
     for (let polls = 0; polls < 3; polls++) await poll(here);
-    expect((await store.get(id))?.revision).toBe(before?.revision);
+    expect((await store.get(id))?.revision).toBe(before.revision);
   });
 
   it("counts what was sent and read before Redis's clock was set back from then on", async () => {
@@ -222,20 +224,19 @@ describe("the poll that requests of a project share", () => {
     await poll(here);
     here.compute.edit.setStatus({ vm: "payments/web-1", status: "RUNNING" });
     await poll(here);
-    const request = await store.get(id);
-    if (!request) throw new Error("it is gone");
-    const { progress, state } = request;
+    const request = await acceptedOf(id, here);
+    const { stage } = request;
     const ahead = (await store.now()) + 3_600_000;
-    const times = {
-      sentAt: ahead,
-      sameSince: ahead,
-      lastLook: { ...progress.lastLook, at: ahead },
-    };
-    await store.move(request, { state, progress: { ...progress, ...times } as Progress });
+    const last = { ...lookAt(undefined, 0), ...stage.reads.last, at: ahead };
+    await store.saveFacts(request, {
+      ...stage,
+      call: { ...stage.call, sentAt: ahead },
+      reads: { ...stage.reads, last, sameSince: ahead },
+    });
     await vi.waitUntil(async () => (await poll(here)) === undefined, 5_000);
-    const done = await store.get(id);
-    expect([done?.state, done?.progress.why]).toEqual(["done", "read RUNNING"]);
-    expect(done?.progress.sentAt).toBeLessThanOrEqual(await store.now());
+    const done = requestIn(await store.get(id), "done");
+    expect(done.stage.why).toBe("read RUNNING");
+    expect(callOf(done.stage)?.sentAt).toBeLessThanOrEqual(await store.now());
   });
 
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {
@@ -260,39 +261,37 @@ describe("the next poll of a request", () => {
   const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
   const rebooting = { ...vm, status: "REBOOTING" };
   const mark = { status: "REBOOTING", at: 10_050 };
-  const sent = { sentAt: 10_000, mark };
+  const sent = called({ sentAt: 10_000, mark });
+  const running = stageOf("accepted", sent);
 
-  it.each([
-    ["soon, right after the send", "sending", sent, vm, 10_010, 323],
-    ["soon, while it is young and not settled", "accepted", sent, rebooting, 10_400, 266],
-    ["when it will have stood for long enough", "accepted", sent, vm, 10_400, 500],
+  it.each<[when: string, stage: PolledStage, seen: Vm, at: number, inMs: number]>([
+    ["soon, right after the send", stageOf("sending", sent), vm, 10_010, 323],
+    ["soon, while it is young and not settled", running, rebooting, 10_400, 266],
+    ["when it will have stood for long enough", running, vm, 10_400, 500],
     [
       "later where a newer timestamp is the only sign",
-      "accepted",
-      { sentAt: 10_000, mark: { status: "RUNNING", at: 10_050 } },
+      stageOf("accepted", called({ sentAt: 10_000, mark: { status: "RUNNING", at: 10_050 } })),
       vm,
       10_400,
       2_000,
     ],
     [
       "counted from the first of equal reads",
-      "accepted",
-      { ...sent, lastLook: lookAt(vm, 10_700), sameSince: 10_400 },
+      { ...running, reads: { last: lookAt(vm, 10_700), sameSince: 10_400 } },
       vm,
       10_700,
       200,
     ],
     [
       "at the usual pace without a sign that it began",
-      "accepted",
-      { sentAt: 10_000 },
+      stageOf("accepted", called({ sentAt: 10_000 })),
       vm,
       12_000,
       delay,
     ],
-    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, delay],
-    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, delay],
-  ] as const)("comes %s", (_when, state, progress, seen, at, inMs) => {
-    expect(soonest({ state, progress, changedAt: 10_000 }, seen, at, timing)).toBe(inMs);
+    ["at the usual pace once it is old", running, rebooting, 12_000, delay],
+    ["at the usual pace where the outcome is unclear", stageOf("unclear", sent), vm, 12_000, delay],
+  ])("comes %s", (_when, stage, seen, at, inMs) => {
+    expect(soonest(stage, seen, at, timing)).toBe(inMs);
   });
 });

@@ -5,7 +5,7 @@ import { startWork } from "../../support/start-delivery.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { poll, pollWork } from "../../../src/requests/perform/poll.ts";
 import { stopwatch } from "../../../src/requests/perform/send.ts";
-import { claimedRestart } from "../asking.ts";
+import { claimedRestart, movedBy, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
@@ -29,13 +29,10 @@ async function workers(here: WorkerHere) {
     },
     /** The only request is done. */
     async settle() {
-      const request = await store.get(sent.record.id);
-      if (!request) throw new Error("it is gone");
-      const { progress } = request;
-      await store.move(request, { state: "unclear", progress, why: "no answer" });
-      const unclear = await store.get(sent.record.id);
-      if (!unclear) throw new Error("it is gone");
-      await store.move(unclear, { state: "done", progress, why: "proven" });
+      const request = requestIn(await store.get(sent.record.id), "sending");
+      const to = { ...request.stage, state: "unclear" } as const;
+      const unclear = await movedBy(store.move(request, { to, why: "no answer" }));
+      await store.move(unclear, { to: stageOf("done"), why: "proven" });
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(opened.map((worker) => worker.close(1000)));

@@ -1,8 +1,22 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
 import type { Effect } from "../../../src/registry/define.ts";
-import { type JudgedRead, judge } from "../../../src/requests/perform/poll.ts";
-import type { Progress } from "../../../src/requests/journal/record.ts";
+import {
+  type Call,
+  type PolledStage,
+  type Stage,
+  callOf,
+  isPolled,
+  readsOf,
+} from "../../../src/requests/journal/stage.ts";
+import {
+  type Judged,
+  type Read,
+  judgeAccepted,
+  judgeSending,
+  judgeUnclear,
+} from "../../../src/requests/perform/judge.ts";
+import { called, stageOf } from "../asking.ts";
 
 const timing = {
   quiesceMs: 1000,
@@ -33,44 +47,53 @@ const restart: Effect<Vm, never> = {
   needsMark: true,
 };
 
-/** Feeds reads, each `[at, status]`, and returns the verdict of the last, or of the first that moves. */
+function judge(stage: PolledStage, read: Read): Judged {
+  switch (stage.state) {
+    case "sending":
+      return judgeSending(stage, read);
+    case "accepted":
+      return judgeAccepted(stage, read).to;
+    default:
+      return judgeUnclear(stage, read).to;
+  }
+}
+
+const isPolledStage = (stage: Stage): stage is PolledStage => isPolled(stage.state);
+
+/** Feeds reads, each `[at, status]`, and returns the stage after the last, or after the first that moves it. */
 function judgeAll(
   effect: Effect<Vm, never>,
-  state: "sending" | "accepted" | "unclear",
-  progress: Progress,
+  from: PolledStage,
   reads: readonly (readonly [at: number, seen: Vm | undefined])[],
-): JudgedRead & { at: number } {
-  let result: JudgedRead & { at: number } = { state, progress, at: 0 };
+): Judged & { at: number } {
+  let stage = from;
+  let judgedAt = 0;
   for (const [at, seen] of reads) {
-    result = {
-      ...judge({
-        state,
-        progress: result.progress,
-        effect: effect as never,
-        args: {},
-        seen,
-        at,
-        timing,
-      }),
-      at,
-    };
-    if (result.state !== state) return result;
+    const to = judge(stage, { effect: effect as never, args: {}, seen, at, timing });
+    if (!isPolledStage(to) || to.state !== from.state) return { ...to, at };
+    stage = to;
+    judgedAt = at;
   }
-  return result;
+  return { ...stage, at: judgedAt };
 }
+
+const accepted = (before: Vm) =>
+  stageOf("accepted", called({ before, sentAt: 0, answer: { class: "accepted" } }));
+const unclear = (before: Vm, over: Partial<Call> = {}) =>
+  stageOf("unclear", called({ before, sentAt: 0, ...over }));
 
 describe("judging what became of a request", () => {
   it("says done only after two equal reads apart in time", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, answer: { class: "accepted" } };
-    expect(judgeAll(stop, "accepted", progress, [[10, vm("STOPPED")]]).state).toBe("accepted");
+    const sent = accepted(vm("RUNNING"));
+    expect(judgeAll(stop, sent, [[10, vm("STOPPED")]]).state).toBe("accepted");
     expect(
-      judgeAll(stop, "accepted", progress, [
+      judgeAll(stop, sent, [
         [10, vm("STOPPED")],
         [60, vm("STOPPED")],
       ]).state,
     ).toBe("accepted");
     expect(
-      judgeAll(stop, "accepted", progress, [
+      judgeAll(stop, sent, [
         [10, vm("STOPPED")],
         [120, vm("STOPPED")],
       ]).state,
@@ -78,13 +101,13 @@ describe("judging what became of a request", () => {
   });
 
   it("doesn't take RUNNING for a restart that nobody saw", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, answer: { class: "accepted" } };
-    const seen = judgeAll(restart, "accepted", progress, [
+    const sent = accepted(vm("RUNNING"));
+    const seen = judgeAll(restart, sent, [
       [100, vm("RUNNING")],
       [2900, vm("RUNNING")],
     ]);
     expect(seen.state).toBe("accepted");
-    const late = judgeAll(restart, "accepted", progress, [
+    const late = judgeAll(restart, sent, [
       [100, vm("RUNNING")],
       [3100, vm("RUNNING")],
     ]);
@@ -92,11 +115,11 @@ describe("judging what became of a request", () => {
   });
 
   it("takes a REBOOTING seen while the call was still on the wire as the proof of a restart", () => {
-    const during = judgeAll(restart, "sending", { before: vm("RUNNING"), sentAt: 0 }, [
-      [50, vm("REBOOTING")],
-    ]);
-    expect(during.progress.mark).toEqual({ status: "REBOOTING", at: 50 });
-    const after = judgeAll(restart, "unclear", during.progress, [
+    const sending = stageOf("sending", called({ before: vm("RUNNING") }));
+    const during = judgeAll(restart, sending, [[50, vm("REBOOTING")]]);
+    expect(callOf(during)?.mark).toEqual({ status: "REBOOTING", at: 50 });
+    const seen = stageOf("unclear", called(callOf(during), readsOf(during)));
+    const after = judgeAll(restart, seen, [
       [200, vm("RUNNING")],
       [350, vm("RUNNING")],
     ]);
@@ -104,7 +127,7 @@ describe("judging what became of a request", () => {
   });
 
   it("needs less time between two equal reads after REBOOTING was read, and starts anew when it flaps", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, answer: { class: "accepted" } };
+    const sent = accepted(vm("RUNNING"));
     const flaps = [
       [10, vm("REBOOTING")],
       [20, vm("RUNNING")],
@@ -113,16 +136,16 @@ describe("judging what became of a request", () => {
       [50, vm("RUNNING")],
       [70, vm("RUNNING")],
     ] as const;
-    expect(judgeAll(restart, "accepted", progress, flaps).state).toBe("accepted");
-    const stands = judgeAll(restart, "accepted", progress, [...flaps, [76, vm("RUNNING")]]);
+    expect(judgeAll(restart, sent, flaps).state).toBe("accepted");
+    const stands = judgeAll(restart, sent, [...flaps, [76, vm("RUNNING")]]);
     expect([stands.state, stands.at]).toEqual(["done", 76]);
   });
 
   it("takes a moved updated_at for a mark where the service gives one", () => {
-    const progress = { before: vm("RUNNING", { updatedAt: "1" }), sentAt: 0 };
+    const sent = unclear(vm("RUNNING", { updatedAt: "1" }));
     const moved = vm("RUNNING", { updatedAt: "2" });
     expect(
-      judgeAll(restart, "unclear", progress, [
+      judgeAll(restart, sent, [
         [10, moved],
         [200, moved],
       ]).state,
@@ -130,34 +153,35 @@ describe("judging what became of a request", () => {
   });
 
   it("proves that nothing happened only with two reads after the time of quiet", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, endedAt: 500 };
+    const sent = unclear(vm("RUNNING"), { endedAt: 500 });
     const early = [
       [600, vm("RUNNING")],
       [900, vm("RUNNING")],
       [1050, vm("RUNNING")],
     ] as const;
-    expect(judgeAll(stop, "unclear", progress, early).state).toBe("unclear");
-    const quiet = judgeAll(stop, "unclear", progress, [...early, [1200, vm("RUNNING")]]);
+    expect(judgeAll(stop, sent, early).state).toBe("unclear");
+    const quiet = judgeAll(stop, sent, [...early, [1200, vm("RUNNING")]]);
     expect(quiet.state).toBe("not-applied");
   });
 
   it("calls a restart without a mark unknown after the time of quiet", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0 };
+    const sent = unclear(vm("RUNNING"));
     const reads = [
       [1050, vm("RUNNING")],
       [1200, vm("RUNNING")],
     ] as const;
-    expect(judgeAll(restart, "unclear", progress, reads).state).toBe("unknown");
+    expect(judgeAll(restart, sent, reads).state).toBe("unknown");
   });
 
   it("never takes an accepted change for one that didn't happen", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0, answer: { class: "accepted" } };
-    const late = judgeAll(stop, "accepted", progress, [
+    const sent = accepted(vm("RUNNING"));
+    const late = judgeAll(stop, sent, [
       [5000, vm("RUNNING")],
       [10_001, vm("RUNNING")],
     ]);
     expect(late.state).toBe("unclear");
-    const looked = judgeAll(stop, "unclear", late.progress, [
+    const seen = stageOf("unclear", called(callOf(late), readsOf(late)));
+    const looked = judgeAll(stop, seen, [
       [10_100, vm("RUNNING")],
       [10_300, vm("RUNNING")],
     ]);
@@ -165,41 +189,38 @@ describe("judging what became of a request", () => {
   });
 
   it("finds no stable read while the state flaps, and gives up at the deadline", () => {
-    const progress = { before: vm("STOPPED"), sentAt: 0 };
+    const sent = unclear(vm("STOPPED"));
     const flaps = Array.from(
       { length: 40 },
       (_, n) => [n * 300, vm(n % 2 ? "RUNNING" : "STOPPED")] as const,
     );
-    const given = judgeAll(stop, "unclear", progress, flaps);
+    const given = judgeAll(stop, sent, flaps);
     expect(given).toMatchObject({ state: "unknown", at: 10_200 });
   });
 
   it("reports ERROR as failed once it stands, unless it stood before", () => {
-    const accepted = { class: "accepted" };
     const error = [
       [10, vm("ERROR")],
       [200, vm("ERROR")],
     ] as const;
-    const fine = { before: vm("RUNNING"), sentAt: 0, answer: accepted };
-    expect(judgeAll(restart, "accepted", fine, error).state).toBe("failed");
-    const broken = { before: vm("ERROR"), sentAt: 0, answer: accepted };
-    expect(judgeAll(restart, "accepted", broken, error).state).toBe("accepted");
+    expect(judgeAll(restart, accepted(vm("RUNNING")), error).state).toBe("failed");
+    expect(judgeAll(restart, accepted(vm("ERROR")), error).state).toBe("accepted");
   });
 
   it("concludes nothing from a status it doesn't know", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0 };
+    const sent = unclear(vm("RUNNING"));
     const odd = [
       [1050, vm("MIGRATING")],
       [1200, vm("MIGRATING")],
     ] as const;
-    expect(judgeAll(stop, "unclear", progress, odd).state).toBe("unclear");
+    expect(judgeAll(stop, sent, odd).state).toBe("unclear");
   });
 
   it("sees that the VM under this id is another one", () => {
-    const progress = { before: vm("RUNNING"), sentAt: 0 };
+    const sent = unclear(vm("RUNNING"));
     const other = vm("STOPPED", { createdAt: "2026-02-02T00:00:00Z" });
     expect(
-      judgeAll(stop, "unclear", progress, [
+      judgeAll(stop, sent, [
         [10, other],
         [200, other],
       ]).state,

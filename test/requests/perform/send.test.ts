@@ -6,20 +6,20 @@ import { restart } from "../../../src/commands/vm/restart.ts";
 import { advance } from "../../../src/requests/perform/perform.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { claimedBy, failover, interaction, restartOf } from "../asking.ts";
+import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
+import { claimedBy, failover, interaction, requestIn, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
-async function asked(here: WorkerHere): Promise<StoredRequest> {
+async function asked(here: WorkerHere): Promise<RequestIn<"authorized">> {
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
   return interaction(here.by.store, plain);
 }
 
-const send = (request: StoredRequest, here: WorkerHere) =>
+const send = (request: RequestIn<"authorized">, here: WorkerHere) =>
   claimAndSend(
     request,
     asChange(restart, { vms: [request.record.target.id] }),
-    { before: undefined, vmIds: [] },
+    { before: undefined, vmIds: [], safety: undefined },
     here.by,
   );
 
@@ -46,7 +46,7 @@ describe("between claim and send", () => {
       expect(here.compute.writes()).toEqual([]);
       expect(await here.by.store.get(request.record.id)).toMatchObject({
         state: "authorized",
-        progress: { why: "too long between claim and send; nothing was sent" },
+        stage: { why: "too long between claim and send; nothing was sent" },
       });
     },
   );
@@ -72,14 +72,14 @@ describe("between claim and send", () => {
     const request = await asked(here);
     here.by.durable = async () => "no replica has it; nothing was sent";
     await send(request, here);
-    const returned = await here.by.store.get(request.record.id);
-    expect(returned).toMatchObject({
-      state: "authorized",
-      progress: { why: "no replica has it; nothing was sent", returned: 1 },
+    const returned = requestIn(await here.by.store.get(request.record.id), "authorized");
+    expect(returned.stage).toMatchObject({
+      why: "no replica has it; nothing was sent",
+      setbacks: { returned: 1 },
     });
     expect(here.by.ledger.entries()).toEqual([]);
     here.by.durable = async () => undefined;
-    if (returned) await send(returned, here);
+    await send(returned, here);
     expect(here.compute.writes()).toHaveLength(1);
   });
 
@@ -91,10 +91,9 @@ describe("between claim and send", () => {
       await advance(id, here.by);
       return here.compute.writes().length;
     };
-    const request = await store.get(id);
-    if (!request) throw new Error("it is gone");
+    const request = requestIn(await store.get(id), "authorized");
     const notBefore = (await store.now()) + 3_600_000;
-    await store.move(request, { state: "authorized", progress: { notBefore }, why: "given back" });
+    await store.move(request, { to: { ...request.stage, notBefore }, why: "given back" });
     expect(await step()).toBe(0);
     await redis.hincrby(here.requestKey(id), "changedAt", 3_595_000);
     expect(await step()).toBe(1);
@@ -123,9 +122,9 @@ describe("between claim and send", () => {
       const broken = { ...store, move: () => Promise.reject(new Error("Connection is closed.")) };
       await expect(send(request, { ...here, by: { ...here.by, store: broken } })).rejects.toThrow();
       when(here, "answer", async () => {
-        const claimed = await store.get(request.record.id);
-        if (state === "unclear" && claimed)
-          await store.move(claimed, { state, progress: claimed.progress, why: "no clear answer" });
+        const claimed = requestIn(await store.get(request.record.id), "sending");
+        if (state === "unclear")
+          await store.move(claimed, { to: { ...claimed.stage, state }, why: "no clear answer" });
         await sweep(here.by);
         expect((await store.get(request.record.id))?.state).toBe(state);
         throw new Error("Connection is closed.");
@@ -157,7 +156,7 @@ describe("polls of a restart", () => {
     await sleep(0.2 * here.by.policy.timing.pollFirstMs);
     expect(soon.mock.calls).toEqual([["vms/prj-payments"]]);
     const after = await here.by.store.get(request.record.id);
-    expect(after).toMatchObject({ state: "accepted", progress: { mark: {} } });
+    expect(after).toMatchObject({ state: "accepted", stage: { call: { mark: {} } } });
   });
 
   it("begin while its call is under way, when that takes long; should its worker die, within a second of the claim", async () => {

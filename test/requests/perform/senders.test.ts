@@ -12,8 +12,8 @@ async function sendingElsewhere(here: WorkerHere, steppedMs: number): Promise<st
   const { store } = here.by;
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
   const claimed = await claimedBy("w-other", await interaction(store, plain), store);
-  const progress = { ...claimed.progress, sentAt: (await store.now()) - steppedMs };
-  await store.move(claimed, { state: "sending", progress });
+  const call = { ...claimed.stage.call, sentAt: (await store.now()) - steppedMs };
+  await store.saveFacts(claimed, { ...claimed.stage, call });
   return claimed.record.id;
 }
 
@@ -34,7 +34,7 @@ describe("a sender, judged by another worker", () => {
     await advance(id, here.by);
     expect(await here.by.store.get(id)).toMatchObject({
       state: "unclear",
-      progress: { endedAt: expect.any(Number) as number },
+      stage: { call: { endedAt: expect.any(Number) as number } },
     });
     await sweep(here.by);
     expect([...here.by.sendingSince.keys()]).toEqual([]);

@@ -14,7 +14,7 @@ it("a worker without the current policy claims nothing, says what a request wait
   expect(waiting).toMatchObject({
     state: "authorized",
     attempt: 0,
-    progress: { why: "it waits for a worker that has the current policy" },
+    stage: { why: "it waits for a worker that has the current policy" },
   });
   const history = await here.by.store.history(record.id);
   expect(history.filter(({ why }) => why.includes("current policy"))).toHaveLength(1);

@@ -7,12 +7,21 @@ import { start } from "../../../src/commands/vm/start.ts";
 import { restore } from "../../../src/commands/vm/restore.ts";
 import { snapshot } from "../../../src/commands/vm/snapshot.ts";
 import type { Vote } from "../../../src/approvals/votes.ts";
-import type { RequestRecord, StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { RequestRecord } from "../../../src/requests/journal/record.ts";
+import {
+  type Call,
+  type Look,
+  type Stage,
+  type StageIn,
+  noReads,
+  noSetbacks,
+} from "../../../src/requests/journal/stage.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { when } from "../../../src/messages/message.ts";
 import { renderCard, withResult } from "../../../src/requests/render/render-card.ts";
 import { renderNotice, renderResult } from "../../../src/requests/render/render-result.ts";
 import { buttonsOf, shownText } from "../../commands/shown-text.ts";
-import { vmTarget } from "../asking.ts";
+import { type Rest, called, stageOf, storedIn, vmTarget } from "../asking.ts";
 
 const digest = "0123456789abcdef".repeat(4);
 const at = Date.parse("2026-11-20T12:00:00Z");
@@ -49,19 +58,8 @@ const vote = (name: string, how: Vote["vote"] = "approve"): Vote => ({
   digest,
 });
 
-const stored = (over: Partial<StoredRequest> = {}): StoredRequest => ({
-  record,
-  state: "draft",
-  final: false,
-  attempt: 0,
-  owner: undefined,
-  revision: 1,
-  changedAt: at,
-  progress: {},
-  votes: [],
-  delivered: { said: {} },
-  ...over,
-});
+const stored = (over: Partial<Rest> = {}, stage: Stage = stageOf("draft")): StoredRequest =>
+  storedIn(stage, { record, changedAt: at, ...over });
 
 const words = (message: unknown) => JSON.stringify(message);
 /** Without what Slack shows as it is written. */
@@ -209,11 +207,8 @@ const below = (
 
 describe("the card and the result of a request that was decided", () => {
   it("say who denied it and why, and offer only to request it again", () => {
-    const denied = stored({
-      state: "denied",
-      final: true,
-      votes: [vote("amir"), { ...vote("ada", "deny"), reason: "not tonight" }],
-    });
+    const votes = [vote("amir"), { ...vote("ada", "deny"), reason: "not tonight" }];
+    const denied = stored({ votes }, stageOf("denied"));
     const card = renderCard(denied, restore);
     const said = "Restore of `db-1` from snap-42 was denied by ada: “not tonight”.";
     expect(words(card)).toContain(`❌ ${said}`);
@@ -226,11 +221,7 @@ describe("the card and the result of a request that was decided", () => {
   });
 
   it("offer to ask again when it expired", () => {
-    const expired = stored({
-      state: "expired",
-      final: true,
-      progress: { why: "nobody approved it in time" },
-    });
+    const expired = stored({}, stageOf("expired", { why: "nobody approved it in time" }));
     const card = words(renderCard(expired, restore));
     expect(card).toContain("nobody approved it in time");
     expect(card).toContain('"Request again"');
@@ -240,26 +231,33 @@ describe("the card and the result of a request that was decided", () => {
     const one = { ...expired, record: needsTwo, votes: [vote("amir")] };
     expect(below(one, restore)).toMatch(/^❌ <@U0OLIVIA> too few approved it in time/);
     const { approval: _none, ...free } = expired.record;
-    const late = { ...expired, record: free, progress: { why: "it waited for too long" } };
+    const late = stored({ record: free }, stageOf("expired", { why: "it waited for too long" }));
     expect(below(late, restore)).toBe(
       "❌ <@U0OLIVIA> it expired before it started: it waited for too long",
     );
   });
 
   it("name who decided it below the card, where the requester is mentioned, in every way in which a request can end", () => {
-    const ends = (state: StoredRequest["state"], progress: StoredRequest["progress"] = {}) =>
-      below(stored({ state, final: true, progress }), restore);
+    const sent = called({ sentAt: at });
+    const ends = (stage: Stage) => below(stored({}, stage), restore);
     const ada = { id: "U0ADA", name: "ada" };
     expect(
       [
-        ends("cancelled", { decidedBy: ada }),
-        ends("cancelled", { wasFrozen: true, why: "all changes are frozen by ada: storage fails" }),
-        ends("rejected", { why: "the compute service refused it (409)" }),
-        ends("failed"),
-        ends("not-applied", { decidedBy: { ...ada, reason: "seen in the console" } }),
-        ends("not-applied"),
-        ends("done", { decidedBy: { ...ada, reason: "seen in the console" } }),
-      ].map((said) => said.split("\n")[0]),
+        ends(stageOf("cancelled", { decidedBy: ada })),
+        ends(
+          stageOf("cancelled", {
+            wasFrozen: true,
+            why: "all changes are frozen by ada: storage fails",
+          }),
+        ),
+        ends(stageOf("rejected", { ...sent, why: "the compute service refused it (409)" })),
+        ends(stageOf("failed", sent)),
+        ends(
+          stageOf("not-applied", { ...sent, decidedBy: { ...ada, reason: "seen in the console" } }),
+        ),
+        ends(stageOf("not-applied", sent)),
+        ends(stageOf("done", { ...sent, decidedBy: { ...ada, reason: "seen in the console" } })),
+      ].map((said) => said.split(/\n| · sent /)[0]),
     ).toEqual([
       "⚪ <@U0OLIVIA> ada canceled it",
       "❌ <@U0OLIVIA> it was canceled: all changes are frozen by ada: storage fails",
@@ -272,12 +270,8 @@ describe("the card and the result of a request that was decided", () => {
   });
 
   it("say who approved it when it was done", () => {
-    const done = stored({
-      state: "done",
-      final: true,
-      votes: [vote("amir"), vote("ada")],
-      progress: { sentAt: at, before: undefined, after: undefined } as never,
-    });
+    const votes = [vote("amir"), vote("ada")];
+    const done = stored({ votes }, stageOf("done", called({ sentAt: at })));
     expect(words(renderResult(done, restore))).toContain("Approved by amir, ada.");
     expect(words(renderCard(done, restore))).not.toContain("Approved by");
   });
@@ -291,32 +285,36 @@ describe("a result says what changed", () => {
     status,
     specs: { cpu, memory },
   });
-  const ended = (progress: object, over: Partial<StoredRequest> = {}) =>
-    stored({
-      state: "done",
-      final: true,
-      changedAt: at + 5_000,
-      ...over,
-      progress: { sentAt: at, ...progress },
+  const ended = (stage: Stage, over: Partial<Rest> = {}) =>
+    stored({ changedAt: at + 5_000, ...over }, stage);
+  /** Sent when it was requested. */
+  const done = (after: ReturnType<typeof vm> | undefined, call: Partial<Call> = {}, last?: Look) =>
+    stageOf("done", {
+      ...called({ sentAt: at, ...call }, last ? { last } : {}),
+      ...(after ? { after } : {}),
     });
+  const sent = called({ sentAt: at });
+  const idleStage = stageOf("done", { after: vm("STOPPED", 2, 8), already: true });
   const first = (request: StoredRequest, command: Parameters<typeof renderResult>[1]) =>
     shownText(renderResult(request, command)).split("\n")[0];
 
   it("of a restart in how long, and of what else its status became", () => {
-    const both = { before: vm("RUNNING", 2, 8), after: vm("RUNNING", 2, 8) };
-    expect(first(ended(both), restart)).toBe("✅ <@U0OLIVIA> Restarted `db-1` in 5 s.");
-    expect(first(ended({ ...both, after: vm("STOPPED", 2, 8) }), restore)).toBe(
+    const before = vm("RUNNING", 2, 8);
+    expect(first(ended(done(before, { before })), restart)).toBe(
+      "✅ <@U0OLIVIA> Restarted `db-1` in 5 s.",
+    );
+    expect(first(ended(done(vm("STOPPED", 2, 8), { before })), restore)).toBe(
       "✅ <@U0OLIVIA> Restored `db-1` from snap-42 in 5 s; it is STOPPED now.",
     );
   });
 
   it("of a resize by its steps, and that the VM still is stopped", () => {
     const record4 = { ...record, input: { vms: ["db-1"], cpu: "4", memory: "16" } };
-    const steps = { before: vm("STOPPED", 2, 8), after: vm("STOPPED", 4, 16) };
+    const steps = done(vm("STOPPED", 4, 16), { before: vm("STOPPED", 2, 8) });
     expect(first(ended(steps, { record: record4 }), resize)).toBe(
       "✅ <@U0OLIVIA> Resized `db-1`: CPU 2 → 4, memory 8 → 16; still stopped.",
     );
-    const one = { before: vm("RUNNING", 4, 8), after: vm("RUNNING", 4, 16) };
+    const one = done(vm("RUNNING", 4, 16), { before: vm("RUNNING", 4, 8) });
     expect(first(ended(one, { record: record4 }), resize)).toBe(
       "✅ <@U0OLIVIA> Resized `db-1`: memory 8 → 16.",
     );
@@ -329,27 +327,26 @@ describe("a result says what changed", () => {
       input: { project: "prj-1", name: "payments" },
       target: { kind: "project", id: "prj-1", name: "pay", projectId: "prj-1", status: "ACTIVE" },
     };
-    expect(
-      first(
-        ended({ before: project("pay"), after: project("payments") }, { record: renamed }),
-        update,
-      ),
-    ).toBe("✅ <@U0OLIVIA> Renamed `pay` to `payments`.");
+    const call = called({ sentAt: at, before: project("pay") });
+    const stage = stageOf("done", { ...call, after: project("payments") });
+    expect(first(ended(stage, { record: renamed }), update)).toBe(
+      "✅ <@U0OLIVIA> Renamed `pay` to `payments`.",
+    );
   });
 
   it("has one sign each for done, for failed or refused, and for nothing to do", () => {
     const instead = { label: "Start", command: "vm.start" };
-    const idle = ended({ why: "db-1 is stopped.", instead }, { state: "cancelled" });
+    const idle = ended(stageOf("cancelled", { why: "db-1 is stopped.", instead }));
     expect(first(idle, restart)).toBe("⚪ <@U0OLIVIA> Not restarted: db-1 is stopped.");
     expect(buttonsOf(renderCard(idle, restart)).map(({ label }) => label)).toEqual(["Start"]);
     const signs = [
-      ended({ after: vm("STOPPED", 2, 8), already: true }),
-      ended({ decidedBy: { id: "U0OLIVIA", name: "olivia" } }, { state: "cancelled" }),
-      ended({ wasFrozen: true }, { state: "cancelled" }),
+      idleStage,
+      stageOf("cancelled", { decidedBy: { id: "U0OLIVIA", name: "olivia" } }),
+      stageOf("cancelled", { wasFrozen: true }),
       ...(["failed", "rejected", "denied", "expired", "not-applied"] as const).map((state) =>
-        ended({}, { state }),
+        stageOf(state),
       ),
-    ].map((request) => first(request, restart)?.split(" ")[0]);
+    ].map((stage) => first(ended(stage), restart)?.split(" ")[0]);
     expect(signs).toEqual(["⚪", "⚪", "❌", "❌", "❌", "❌", "❌", "❌"]);
   });
 
@@ -357,7 +354,7 @@ describe("a result says what changed", () => {
     const asks = (confirm: string[], status = "RUNNING") => {
       const plain = { ...record, target: vmTarget("db-1", { status }) };
       delete plain.approval;
-      const failed = ended({}, { state: "failed", record: plain });
+      const failed = ended(stageOf("failed", sent), { record: plain });
       return buttonsOf(renderCard(failed, restart, [], { policy: { confirm } }))[0]?.asks;
     };
     expect(asks(["web-*"])).toBe("Restart db-1 in payments? What runs there is interrupted.");
@@ -367,9 +364,9 @@ describe("a result says what changed", () => {
 
   it("is one sentence on the card, and below it only what that doesn't say", () => {
     const mark = { status: "REBOOTING", at: at + 1_000 };
-    const lastLook = { status: "RUNNING", at: at + 5_000, print: "" };
+    const last = { status: "RUNNING", at: at + 5_000, print: "" };
     const safety = { request: "r-safe", snapshotId: "snap-7" };
-    const both = { before: vm("RUNNING", 2, 8), after: vm("RUNNING", 2, 8) };
+    const before = vm("RUNNING", 2, 8);
     const { approval: _none, ...free } = record;
     const origin = {
       kind: "request",
@@ -378,39 +375,44 @@ describe("a result says what changed", () => {
       undoes: "r-first",
     } as const;
     const undo = { ...free, origin };
-    const done = ended({ ...both, mark, lastLook, safety }, { record: undo });
+    const stage = done(before, { before, mark, safety }, last);
+    const restored = ended(stage, { record: undo });
     const time = (ms: number) => when(at + ms).value;
-    expect(shownText(renderCard(done, restore)).split("\n").slice(0, 2)).toEqual([
+    expect(shownText(renderCard(restored, restore)).split("\n").slice(0, 2)).toEqual([
       "✅ Restored `db-1` from snap-42 in 5 s.",
       `in payments · undo of \`r-first\` · requested by olivia at ${time(0)} · \`${record.id}\` · “corrupt index”`,
     ]);
     const proof = `sent ${time(0)} · REBOOTING seen ${time(1_000)} · RUNNING read ${time(5_000)}`;
     const undoes =
       "The snapshot's ID is `snap-42`.\nUndo restores the safety snapshot `snap-7`, taken right before.";
-    expect(below(done, restore)).toBe(`✅ <@U0OLIVIA> ${proof}\n${undoes}`);
-    expect(below(done, restore, "several")).toBe(`✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`);
-    expect(renderNotice("result", done, restore, undefined, "card").text).toBe(
+    expect(below(restored, restore)).toBe(`✅ <@U0OLIVIA> ${proof}\n${undoes}`);
+    expect(below(restored, restore, "several")).toBe(
+      `✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`,
+    );
+    expect(renderNotice("result", restored, restore, undefined, "card").text).toBe(
       "✅ Restored db-1 from snap-42 in 5 s.",
     );
-    const whole = withResult(renderResult(done, restore), renderCard(done, restore));
+    const whole = withResult(renderResult(restored, restore), renderCard(restored, restore));
     expect(shownText(whole).match(/Restored/g)).toHaveLength(1);
   });
 
   it("says below its card in a word that nothing came of it, and what comes next", () => {
-    const idle = ended({ after: vm("STOPPED", 2, 8), already: true });
+    const idle = ended(idleStage);
     expect(below(idle, restart)).toBe("⚪ <@U0OLIVIA> nothing to do");
     const hint = "Nothing was sent. Request again after the thaw.";
-    const frozen = ended({ wasFrozen: true, sentAt: undefined, hint }, { state: "cancelled" });
-    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> it was canceled\n${hint}`);
-    const failed = ended({}, { state: "failed" });
+    const why = "all changes are frozen by ada";
+    const frozen = ended(stageOf("cancelled", { wasFrozen: true, why, hint }));
+    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> it was canceled: ${why}\n${hint}`);
+    const failed = ended(stageOf("failed", sent));
     expect(below(failed, restart)).toBe(
       `❌ <@U0OLIVIA> it failed: the compute service reports gone · sent ${when(at).value}`,
     );
   });
 
   it("of what didn't happen by what was read, and that another try is safe", () => {
-    const lastLook = { at, status: "STOPPED", print: "" };
-    const not = ended({ lastLook, why: "read STOPPED twice: no effect" }, { state: "not-applied" });
+    const last = { at, status: "STOPPED", print: "" };
+    const why = "read STOPPED twice: no effect";
+    const not = ended(stageOf("not-applied", { ...called({ sentAt: at }, { last }), why }));
     expect(first(not, start)).toBe(
       "❌ <@U0OLIVIA> `db-1` didn't start; two readings say STOPPED. Safe to try again.",
     );
@@ -419,29 +421,25 @@ describe("a result says what changed", () => {
 
 describe("a result that sent nothing, or can't be confirmed", () => {
   const stopped = { id: "vm-1", name: "db-1", projectId: "p", status: "STOPPED" };
-  const already = (progress: StoredRequest["progress"]) =>
-    words(
-      renderResult(
-        stored({
-          state: "done",
-          final: true,
-          progress: { after: stopped, already: true, ...progress },
-        }),
-        restart,
-      ),
-    );
+  const already = (facts: Partial<StageIn<"done">>) => {
+    const idle = { state: "done", reads: noReads, setbacks: noSetbacks } as const;
+    const stage = { ...idle, after: stopped, already: true, ...facts } as const;
+    return words(renderResult(stored({}, stage), restart));
+  };
 
   it("says that nothing was sent only where no call left", () => {
     expect(already({})).toContain("is already STOPPED; nothing was sent.");
-    expect(already({ answer: { class: "conflict", status: 409 } })).toContain(
+    expect(already(called({ answer: { class: "conflict", status: 409 } }))).toContain(
       "is already STOPPED; the compute service refused the call (409).",
     );
-    expect(already({ throttled: 1 })).toContain("the earlier call was not applied.");
+    expect(already({ setbacks: { ...noSetbacks, throttled: 1 } })).toContain(
+      "the earlier call was not applied.",
+    );
   });
 
   it("marks a snapshot without an ID as unconfirmed, and one with an ID as done", () => {
     const taken = (answer: { class: string; snapshotId?: string }) =>
-      words(renderCard(stored({ state: "done", final: true, progress: { answer } }), snapshot));
+      words(renderCard(stored({}, stageOf("done", called({ answer }))), snapshot));
     expect(taken({ class: "accepted" })).toMatch(/⚠️ .*nothing more can be confirmed/);
     expect(taken({ class: "accepted" })).not.toContain("✅");
     expect(taken({ class: "accepted", snapshotId: "snap-1" })).toContain("✅");
@@ -462,19 +460,19 @@ describe("a card with hostile words in it", () => {
         RequestRecord["approval"]
       >,
     };
-    const shown = stored({
-      record: hostile,
-      votes: [{ ...vote("amir"), name: evil }],
-      progress: { why: evil, hint: evil },
-    });
-    const states = ["draft", "authorized", "unknown", "denied", "expired", "rejected"] as const;
-    for (const state of states) {
-      const final = !["draft", "authorized", "unknown"].includes(state);
+    const stages: Stage[] = [
+      stageOf("draft"),
+      stageOf("authorized", { why: evil }),
+      stageOf("unknown", { why: evil }),
+      stageOf("denied"),
+      stageOf("expired", { why: evil, hint: evil }),
+      stageOf("rejected", { why: evil }),
+      stageOf("cancelled", { why: evil, hint: evil }),
+    ];
+    for (const stage of stages) {
+      const shown = stored({ record: hostile, votes: [{ ...vote("amir"), name: evil }] }, stage);
       for (const command of [restart, restore, deleteProject]) {
-        const all = markupOf([
-          renderCard({ ...shown, state, final }, command),
-          renderResult({ ...shown, state, final }, command),
-        ]);
+        const all = markupOf([renderCard(shown, command), renderResult(shown, command)]);
         expect(all).not.toMatch(/<!channel|<https|<@U0ADA/);
       }
     }

@@ -1,19 +1,21 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { md } from "../../../src/messages/message.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { Stage } from "../../../src/requests/journal/stage.ts";
 import {
   type Member,
   renderSharedCard,
   renderSharedResult,
 } from "../../../src/requests/render/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { vmTarget } from "../asking.ts";
+import { called, stageOf, storedIn, vmTarget } from "../asking.ts";
 
 const at = Date.parse("2026-11-20T12:00:00Z");
 
-function member(n: number, over: Partial<StoredRequest> = {}, note?: Member["note"]): Member {
-  const request: StoredRequest = {
+const done = stageOf("done", called({ sentAt: at }));
+
+function member(n: number, stage: Stage = done, note?: Member["note"]): Member {
+  const request = storedIn(stage, {
     record: {
       id: `r-${n}`,
       command: "vm restart",
@@ -26,25 +28,19 @@ function member(n: number, over: Partial<StoredRequest> = {}, note?: Member["not
       createdAt: at,
       runsUntil: at + 600_000,
     },
-    state: "done",
-    final: true,
-    attempt: 1,
     owner: "w-1",
     revision: 3,
     changedAt: at + 4000,
-    progress: { sentAt: at },
-    votes: [],
     delivered: { said: { card: "shared s-1" } },
-    ...over,
-  };
+  });
   return { request, command: restart, note };
 }
 
 const some = (count: number, note?: Member["note"]) =>
-  Array.from({ length: count }, (_, n) => member(n, {}, note));
+  Array.from({ length: count }, (_, n) => member(n, done, note));
 
 it("a shared card has a line for each request, and a menu that names each", () => {
-  const running = member(9, { state: "accepted", final: false });
+  const running = member(9, stageOf("accepted", called({ sentAt: at })));
   const shown = renderSharedCard([member(1), running]);
   expect(shown.text).toBe("2 requests: 1 done, 1 running");
   expect(shownText(shown)).toMatch(/✅ Restarted `web-1`.*\(olivia\)/);
@@ -78,7 +74,7 @@ it("a requester's only one is said by its line, and in words where the message i
 it("a note that holds for several is said once, with their names", () => {
   const theirs = [
     ...some(7, { line: md`Attested again: ✅ verified` }),
-    member(8, {}, { line: md`🔴 *no pin*` }),
+    member(8, done, { line: md`🔴 *no pin*` }),
   ];
   const shown = shownText(renderSharedResult([theirs]));
   expect(shown.match(/Attested again/g)).toHaveLength(1);
@@ -87,7 +83,7 @@ it("a note that holds for several is said once, with their names", () => {
 });
 
 it("what was done and fails attestation by now is red in the sum, the line, and the menu", () => {
-  const bad = member(8, {}, { line: md`🔴 no pin`, but: "its attestation failed" });
+  const bad = member(8, done, { line: md`🔴 no pin`, but: "its attestation failed" });
   const shown = renderSharedCard([member(1), bad], [[member(1), bad]]);
   expect(shown.text).toBe("🔴 All 2 are done, but 1 of them fails attestation.");
   expect(shownText(shown)).toMatch(/🔴 Restarted `web-8`.* in 4 s, but its attestation failed\./);
@@ -97,12 +93,12 @@ it("what was done and fails attestation by now is red in the sum, the line, and 
 
 it("results of several people are one message, with a mention of each", () => {
   const { requester } = member(1).request.record;
-  const hers = (n: number, over = {}) => {
-    const { request, ...rest } = member(n, over);
+  const hers = (n: number, stage: Stage = done) => {
+    const { request, ...rest } = member(n, stage);
     const record = { ...request.record, requester: { ...requester, id: "U0ADA", name: "ada" } };
     return { ...rest, request: { ...request, record } };
   };
-  const failed = hers(3, { state: "failed", progress: { why: "it did not start" } });
+  const failed = hers(3, stageOf("failed", { why: "it did not start" }));
   const shown = renderSharedResult([
     [member(1), member(2)],
     [hers(4), failed],
@@ -114,7 +110,7 @@ it("results of several people are one message, with a mention of each", () => {
 });
 
 it("a result names what was not done, and a single one has its own words", () => {
-  const failed = member(3, { state: "rejected", progress: { why: "the compute service refused" } });
+  const failed = member(3, stageOf("rejected", { why: "the compute service refused" }));
   const shown = renderSharedResult([[member(1), failed]]);
   expect(shown.text).toBe("❌ 1 of 2 done, 1 not.");
   expect(shownText(shown)).toBe("❌ <@U0OLIVIA> 1 of 2 done, 1 not.\nNot done: `web-3`.");

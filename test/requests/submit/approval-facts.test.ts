@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { gatherApprovalFacts } from "../../../src/requests/submit/approval-facts.ts";
+import { called } from "../asking.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const minute = 60_000;
@@ -28,7 +29,7 @@ const past = (over: {
     },
     state: over.state ?? "done",
     changedAt: now - over.agoMs + (over.tookMs ?? 0),
-    progress: { sentAt: now - over.agoMs },
+    stage: called({ sentAt: now - over.agoMs }),
   }) as unknown as StoredRequest;
 
 describe("what an approver sees", () => {

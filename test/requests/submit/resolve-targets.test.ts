@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { show } from "../../../src/commands/vm/show.ts";
 import { createCompute } from "../../../src/compute/create-compute.ts";
 import { UserError } from "../../../src/errors.ts";
 import {
@@ -7,6 +8,8 @@ import {
   targetOfVm,
 } from "../../../src/requests/submit/resolve-targets.ts";
 import { type Reading, startReading } from "../../commands/reading.ts";
+import { askingFor } from "../../support/permits.ts";
+import { member } from "../asking.ts";
 
 let at: Reading;
 beforeAll(async () => {
@@ -15,8 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-const vm = (words: string) => resolveTarget("vm", words, at.inventory);
-const project = (words: string) => resolveTarget("project", words, at.inventory);
+const asking = askingFor(show, member("U0OLIVIA"));
+const vm = (words: string) => resolveTarget(asking, "vm", words, at.inventory);
+const project = (words: string) => resolveTarget(asking, "project", words, at.inventory);
 const failure = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,

@@ -6,13 +6,21 @@ import { createOutbox } from "../../../src/redis/outbox.ts";
 import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
 import { type Source, deliveryWork } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt } from "../../../src/slack/json.ts";
 import type { Web } from "../../../src/slack/web.ts";
-import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
+import {
+  claimedBy,
+  interaction,
+  movedBy,
+  policy,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../../requests/asking.ts";
 import { dueInMs } from "../../support/pending.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
@@ -111,14 +119,14 @@ const delivering = (
   });
 
 /** As its worker would. */
-async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRequest> {
-  let now = await claimedBy("w-1", request, store);
-  for (const state of ["accepted", "done"] as const) {
-    const moved = await store.move(now, { state, progress: {}, why: state });
-    if (moved.is !== "moved") throw new Error(moved.is);
-    now = moved.request;
-  }
-  return now;
+async function endedOf(
+  store: Journal,
+  request: RequestIn<"authorized">,
+): Promise<RequestIn<"done">> {
+  const claimed = await claimedBy("w-1", request, store);
+  const to = { ...claimed.stage, state: "accepted" } as const;
+  const accepted = await movedBy(store.move(claimed, { to, why: "accepted" }));
+  return movedBy(store.move(accepted, { to: { ...to, state: "done" }, why: "done" }));
 }
 
 const named = (name: string) => restartOf(vmTarget(name));
@@ -159,7 +167,7 @@ describe("the delivery of messages", () => {
     await using here = await deliveringWith(() => slow.promise);
     const request = await interaction(here.store, named("moved"));
     await expect.poll(() => here.begun).toEqual(["moved"]);
-    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     // As another deliverer would, had this one taken longer than it may
     await here.store.outbox.later(request.record.id, 0);
     await interaction(here.store, named("other"));
@@ -174,7 +182,7 @@ describe("the delivery of messages", () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
     const request = await interaction(here.store, named("told"));
-    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     await expect.poll(() => here.begun.length).toBeGreaterThan(0);
     await here.store.outbox.remember(request.record.id, { "said:result": "1763600000.000100" });
     slow.resolve();
@@ -203,15 +211,13 @@ describe("the delivery of messages", () => {
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
     const claimed = await claimedBy("w-1", request, store);
-    const unclear = { state: "unclear", progress: {}, why: "unclear" } as const;
-    const moved = await store.move(claimed, unclear);
-    if (moved.is !== "moved") throw new Error(moved.is);
+    const to = { ...claimed.stage, state: "unclear" } as const;
+    const unclear = await movedBy(store.move(claimed, { to, why: "unclear" }));
     const isPutOff = async () =>
       Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))) >
       (await store.now()) + 5_000;
     await expect.poll(isPutOff).toBe(true);
-    const done = { state: "done", progress: {}, why: "done" } as const;
-    expect((await store.move(moved.request, done)).is).toBe("moved");
+    await movedBy(store.move(unclear, { to: { ...to, state: "done" }, why: "done" }));
     await expect
       .poll(() => redis.hget(requestKey(id), "said:result"), { timeout: 3_000 })
       .toMatch(/^\d+\.\d+$/);

@@ -5,7 +5,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { boardOf } from "../../../src/redis/board.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import type { RequestIn, StoredRequest } from "../../../src/requests/journal/stored-request.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
@@ -16,8 +16,11 @@ import {
   claimedBy,
   interaction,
   member,
+  movedBy,
   policy,
+  requestIn,
   restartOf,
+  stageOf,
   vmTarget,
 } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
@@ -115,13 +118,13 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
     async stop(): Promise<void> {
       for (const one of started.splice(0)) await one.close(2000);
     },
-    async asks(vm: string, who = "U0OLIVIA"): Promise<StoredRequest> {
+    async asks(vm: string, who = "U0OLIVIA"): Promise<RequestIn<"authorized">> {
       const { approval: _none, ...plain } = restartOf(vmTarget(vm), { person: member(who) });
       return interaction(store, plain);
     },
-    async ends(request: StoredRequest, state: "cancelled" | "unclear" = "cancelled") {
-      const now = (await store.get(request.record.id)) ?? request;
-      await store.move(now, { state, progress: { why: "a test" }, why: "a test" });
+    async ends({ record }: RequestIn<"authorized">) {
+      const now = requestIn(await store.get(record.id), "authorized");
+      await store.move(now, { to: stageOf("cancelled", { why: "a test" }), why: "a test" });
     },
     said: () => posted.map(({ said, covers }) => (covers ? `${said} (${covers})` : said)),
     async [Symbol.asyncDispose]() {
@@ -212,9 +215,9 @@ describe.concurrent("a shared card", () => {
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
     const claimed = await claimedBy("w-1", lost, at.store);
-    await at.ends(claimed, "unclear");
-    const unclear = (await at.store.get(lost.record.id)) ?? lost;
-    await at.store.move(unclear, { state: "unknown", progress: {}, why: "nobody knows" });
+    const unclear = { to: stageOf("unclear"), why: "no answer" };
+    const checked = await movedBy(at.store.move(claimed, unclear));
+    await at.store.move(checked, { to: stageOf("unknown"), why: "nobody knows" });
     await expect.poll(() => at.said(), within).toEqual(["card", "card", "unknown"]);
     await at.ends(fine);
     await expect.poll(() => at.said().at(-1), within).toBe("ended:U0OLIVIA:1");

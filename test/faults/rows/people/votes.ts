@@ -69,7 +69,7 @@ export const peopleRows: Row[] = [
       const [request] = await stage.quiet();
       return [
         [
-          `not executed: ${request?.state} (${request?.progress.why})`,
+          `not executed: ${request?.state} (${request?.stage.why})`,
           (await stage.service.vm(vm)).stops === 0,
         ],
       ];
@@ -257,7 +257,7 @@ export const peopleRows: Row[] = [
       await stage.quiet();
       return [
         [
-          `refused by the gate (${request.state}: ${request.progress.why})`,
+          `refused by the gate (${request.state}: ${request.stage.why})`,
           effects === 0 && request.state === "cancelled",
         ],
       ];

@@ -92,7 +92,7 @@ export const policyRows: Row[] = [
           const meddled = (await sentBy(stage, "stale")).filter((id) => ofNew.has(id));
           // A machine that is slow lets some expire unsent, which the checker judges
           const odd = journal.filter(
-            ({ state, progress }) => state === "cancelled" && !/policy/.test(progress.why ?? ""),
+            ({ state, stage: facts }) => state === "cancelled" && !/policy/.test(facts.why ?? ""),
           );
           const done = journal.filter(({ state }) => state === "done").length;
 
@@ -115,7 +115,7 @@ export const policyRows: Row[] = [
             [`the new one had some (${ofNew.size})`, ofNew.size >= requests / 4],
             [`who lacks it sent none of them (${meddled.length})`, meddled.length === 0],
             [
-              `most ran (${done}), and none was canceled for anything but the policy (${odd.map(({ progress }) => progress.why).join("; ")})`,
+              `most ran (${done}), and none was canceled for anything but the policy (${odd.map((one) => one.stage.why).join("; ")})`,
               done > requests / 3 && odd.length === 0,
             ],
             [`it goes on with the current one (${after.state})`, after.state === "done"],
@@ -176,7 +176,7 @@ export const policyRows: Row[] = [
         );
         const journal = await stage.quiet(60_000);
         const odd = journal.filter(
-          ({ state, progress }) => state === "cancelled" && !/policy/.test(progress.why ?? ""),
+          ({ state, stage: facts }) => state === "cancelled" && !/policy/.test(facts.why ?? ""),
         );
         const told = (await notices(stage)).toSorted();
         const records = (await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+")).filter(
@@ -185,7 +185,7 @@ export const policyRows: Row[] = [
         return judged(await stage.check(), [
           ["the policy that was loaded last is in force", isBack],
           [
-            `none was canceled for anything but the policy (${odd.map(({ progress }) => progress.why).join("; ")})`,
+            `none was canceled for anything but the policy (${odd.map((one) => one.stage.why).join("; ")})`,
             odd.length === 0,
           ],
           [`it goes on with the one that came back (${after.state})`, after.state === "done"],

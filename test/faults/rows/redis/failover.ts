@@ -78,7 +78,7 @@ function failedOver(
     const isOver = async () =>
       replicas === "0"
         ? (await stage.service.writes()).length >= operations
-        : (await stage.journal()).every(({ progress }) => /replica/.test(progress.why ?? ""));
+        : (await stage.journal()).every(({ stage: facts }) => /replica/.test(facts.why ?? ""));
     await until(isOver);
     const before = (await stage.service.writes()).length;
     await first.kill();

@@ -57,8 +57,7 @@ export const serviceDeleteRows: Row[] = [
         // It is really deleted meanwhile, but for some time nothing can prove it
         const all = await acceptedThenBlind(stage, "prj-0000", "reads");
         const blind = await stage.until(
-          ({ target, fields }) =>
-            target === "prj-0000" && fields["progress"]?.includes("blindSince") === true,
+          (one) => one.target === "prj-0000" && one.stage.reads?.blindSince !== undefined,
         );
         await stage.service.settled();
         // Reads find nothing for a while after it is gone
@@ -103,7 +102,7 @@ export const serviceDeleteRows: Row[] = [
             ],
           ],
           {
-            notes: [contradicted.progress.why ?? "", unproven.progress.why ?? ""],
+            notes: [contradicted.stage.why ?? "", unproven.stage.why ?? ""],
           },
         );
       }),
@@ -129,8 +128,8 @@ export const serviceDeleteRows: Row[] = [
         const told = await toldAbout(stage, request);
         return judged(await stage.check(), [
           [
-            `cancelled with what came (${request.state}: ${request.progress.why})`,
-            request.state === "cancelled" && /late-arrival added/.test(request.progress.why ?? ""),
+            `cancelled with what came (${request.state}: ${request.stage.why})`,
+            request.state === "cancelled" && /late-arrival added/.test(request.stage.why ?? ""),
           ],
           ["the people in the channel read it", /late-arrival/.test(told)],
           [`nothing was sent (${writes.length})`, writes.length === 0],

@@ -77,7 +77,7 @@ export const serviceStateRows: Row[] = [
           [`only calls in flight were refused, not ${refused}`, refused <= 20],
           [
             "nobody tried again",
-            journal.every((one) => one.attempt - (one.progress.returned ?? 0) <= 1),
+            journal.every((one) => one.attempt - (one.stage.setbacks?.returned ?? 0) <= 1),
           ],
           [`what was asked afterwards was not sent (${last?.state})`, last?.state === "cancelled"],
         ]);
@@ -193,8 +193,8 @@ export const serviceStateRows: Row[] = [
         const [request] = await stage.quiet();
         return judged(await stage.check(), [
           [
-            `cancelled with what changed (${request?.state}: ${request?.progress.why})`,
-            request?.state === "cancelled" && /cpu/.test(request.progress.why ?? ""),
+            `cancelled with what changed (${request?.state}: ${request?.stage.why})`,
+            request?.state === "cancelled" && /cpu/.test(request.stage.why ?? ""),
           ],
         ]);
       }),

@@ -32,7 +32,7 @@ export function underWeather({
           return judged(
             await stage.check(),
             wrong.map((one) => [
-              `${one.command} does not end as ${one.state} (${one.progress.why ?? ""}) [${one.history.join(" ")}]`,
+              `${one.command} does not end as ${one.state} (${one.stage.why ?? ""}) [${one.history.join(" ")}]`,
               false,
             ]),
           );

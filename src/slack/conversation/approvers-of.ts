@@ -1,28 +1,15 @@
 import { isFullMember, whoAre } from "../../policy/access.ts";
-import {
-  type NeededApprovals,
-  approvalRule,
-  approversRefusal,
-  calledIn,
-  isSamePerson,
-  isUsual,
-  oneMore,
-  rollbackReason,
-  totalOf,
-} from "../../policy/approval-rule.ts";
-import { type ChangeCommand, type DialogFacts, restoresSnapshot } from "../../registry/define.ts";
-import { chosenSnapshot } from "./dialog-facts.ts";
+import { approversRefusal, calledIn, isSamePerson, isUsual } from "../../policy/approval-rule.ts";
+import type { Permit } from "../../policy/permit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** More are only counted. */
 const maxNamed = 20;
 
-/** Who could approve what this person requests; `refused`: why nobody could, known before anything is typed. */
-export async function approversOf(
-  { votes, raised }: Needed,
-  requesterId: string,
-  gateway: GatewayContext,
-) {
+/** Who could approve what this permit is for; `refused`: why nobody could, known before anything is typed. */
+export async function approversOf({ approvals, person }: Permit, gateway: GatewayContext) {
+  const { votes, raised } = approvals;
+  const requesterId = person.id;
   if (votes.length === 0) return {};
   const { nameOf, ourTeamId, policy } = gateway;
   const entries = votes.flatMap(({ from }) => from);
@@ -53,28 +40,4 @@ export async function approversOf(
   if (raised === undefined) return { refused };
   const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
-}
-
-type Needed = NeededApprovals & { raised?: string };
-
-/** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
-export function neededApprovals(
-  command: ChangeCommand,
-  facts: DialogFacts,
-  gateway: Pick<GatewayContext, "policy" | "now">,
-): Needed {
-  const { target, seen, input } = facts;
-  const vmNames = facts.vms.map((vm) => vm.name);
-  const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
-  if (!restoresSnapshot(command) || needed.required === 0 || input["snapshot"] === undefined)
-    return needed;
-  const raised = rollbackReason({
-    snapshot: chosenSnapshot(facts),
-    measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
-    maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
-    now: gateway.now(),
-  });
-  if (!raised) return needed;
-  const votes = oneMore(needed.votes);
-  return { ...needed, votes, required: totalOf(votes), raised };
 }

@@ -1,0 +1,283 @@
+import type { Refusal, Seen } from "../../registry/define.ts";
+
+/**
+ * The life of a request. Each move is one compare-and-set in Redis, with its audit record and its outbox entry.
+ *
+ *     draft ──► authorized ──► sending ──► accepted ──► done | failed | unclear
+ *       │            ▲             │  ├──► rejected
+ *       │            └─────────────┘  └──► unclear ──► done | not-applied | unknown
+ *       └──► denied | expired | cancelled                    unknown ──► done | not-applied, by a named person
+ *
+ * - `draft`        waits for approvals
+ * - `authorized`   may be sent once
+ * - `sending`      claimed: the call may have left; only the owner may send, once
+ * - `accepted`     the service said 2xx: the change is running, not done
+ * - `unclear`      it may have happened; reads decide, after a quiet period
+ * - `not-applied`  two stable reads show no effect; one late look may find it after all
+ * - `unknown`      a person must check; the target stays locked for changes
+ *
+ * A vote moves `draft` to `authorized`, and to `denied` both of them; its script does that by itself (`ballot.ts`).
+ */
+const moves = {
+  draft: ["expired", "cancelled"],
+  authorized: ["sending", "expired", "cancelled", "done"],
+  sending: ["accepted", "rejected", "unclear", "authorized", "done"],
+  accepted: ["done", "failed", "unclear"],
+  unclear: ["done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
+  "not-applied": ["done"],
+  unknown: ["done", "not-applied"],
+  done: [],
+  failed: [],
+  rejected: [],
+  denied: [],
+  expired: [],
+  cancelled: [],
+} as const;
+
+export type State = keyof typeof moves;
+
+/** The states from which a request may move to each of these. A move to the same state saves what was learned. */
+export type MayBecome<To extends State> = {
+  [From in State]: [To] extends [From | (typeof moves)[From][number]] ? From : never;
+}[State];
+
+/** One read of the target. */
+export interface Look {
+  at: number;
+  /** "RUNNING", or "gone". */
+  status: string;
+  /** Equal prints are equal reads. */
+  print: string;
+}
+
+/** What the compute service answered. */
+export interface Answer {
+  class: string;
+  status?: number;
+  message?: string;
+  snapshotId?: string;
+  /** The ID that somebody who doesn't see every VM named: it counts once someone who does has confirmed it. */
+  claimed?: { id: string; by: string };
+}
+
+/** The snapshot that is taken right before data is replaced: restoring it undoes the change. */
+export interface SafetySnapshot {
+  /** The request that takes it. */
+  request: string;
+  snapshotId: string;
+}
+
+/** The one call of a claim, which may have left. All times are Redis time (ms). */
+export interface Call {
+  /** When it was claimed, right before its send. */
+  sentAt: number;
+  /** The target as read right before; undefined where there was none. */
+  before?: Seen;
+  /** It has ended: nothing more of it can leave. */
+  endedAt?: number;
+  answer?: Answer;
+  /** Proof that it began, and when that was seen. */
+  mark?: { status: string; at: number };
+  safety?: SafetySnapshot;
+}
+
+/** What reads of the target have shown since the call. All times are Redis time (ms). */
+export interface Reads {
+  last?: Look;
+  /** All reads since then were equal. */
+  sameSince?: number;
+  /** The same, counting only reads after the quiet period. */
+  quietSince?: number;
+  /** Number of reads after the quiet period. */
+  quietLooks?: number;
+  /** No read has succeeded since then. */
+  blindSince?: number;
+}
+
+export const noReads: Reads = {};
+
+/** How often it couldn't go on, over all its attempts. */
+export interface Setbacks {
+  /** Claims returned before their call left. */
+  returned: number;
+  /** Calls that couldn't reach the compute service. */
+  unreachable: number;
+  /** Calls answered with a 429. */
+  throttled: number;
+  /** Steps and judgments that threw. */
+  errors: number;
+}
+
+export const noSetbacks: Setbacks = { returned: 0, unreachable: 0, throttled: 0, errors: 0 };
+
+/** The request that holds the target of another one. */
+export interface Holder {
+  request: string;
+  requesterName?: string;
+  command?: string;
+  /** Its outcome is unknown, so a person must say what became of it. */
+  unknown?: { noun: string; sentAt: number };
+}
+
+/** Who resolved an unknown outcome, or canceled. */
+export interface Decider {
+  id: string;
+  name: string;
+  reason?: string;
+}
+
+interface Called {
+  call: Call;
+  reads: Reads;
+  setbacks: Setbacks;
+}
+
+/** The facts of each state; `why` is for people. */
+interface Facts {
+  draft: {
+    /** Half of the time for approvals has passed. */
+    isHalfWay?: true;
+  };
+  authorized: {
+    setbacks: Setbacks;
+    /** What it waits for. */
+    why?: string;
+    /** Not before this time (Redis, ms). */
+    notBefore?: number;
+    waitsFor?: Holder;
+    /** How often in a row it was put off. */
+    holds?: number;
+    /** ID of the request that takes its safety snapshot. */
+    safetyRequest?: string;
+  };
+  sending: Called;
+  accepted: Called;
+  unclear: Called & { why?: string };
+  unknown: Called & {
+    why?: string;
+    since: number;
+    /** Reminders due so far. */
+    reminders: number;
+    /** Of `timing.reminders`, those that came or were put off. */
+    remindersOver: number;
+    /** Someone can't tell yet: the next reminder is due then (Redis, ms), and none before. */
+    asksAgainAt?: number;
+  };
+  done: {
+    why?: string;
+    setbacks: Setbacks;
+    /** Undefined where there was nothing to send. */
+    call?: Call;
+    reads: Reads;
+    /** The target as it is by then; undefined for one that is gone. */
+    after?: Seen;
+    /** The target was already in the wanted state, found by the preflight check or after a 409. */
+    already?: true;
+    decidedBy?: Decider;
+  };
+  failed: { why: string; call: Call; reads: Reads; after?: Seen };
+  rejected: { why: string; call: Call; reads: Reads; setbacks: Setbacks };
+  "not-applied": { why?: string; call: Call; reads: Reads; decidedBy?: Decider };
+  denied: object;
+  expired: { why: string; hint?: string; setbacks: Setbacks };
+  cancelled: {
+    why: string;
+    hint?: string;
+    setbacks: Setbacks;
+    /** What is offered where there was nothing to do. */
+    instead?: Refusal["instead"];
+    /** A freeze turned it away. */
+    wasFrozen?: true;
+    decidedBy?: Decider;
+  };
+}
+
+export type StageIn<S extends State> = { [In in S]: { state: In } & Facts[In] }[S];
+
+/** How far a request is, with the facts of its state. */
+export type Stage = StageIn<State>;
+
+/** The stages that reads decide about. */
+export type PolledStage = StageIn<"sending" | "accepted" | "unclear">;
+
+/** Its state when it is made. */
+export const firstStage = (state: "draft" | "authorized"): StageIn<"draft" | "authorized"> =>
+  state === "draft" ? { state } : { state, setbacks: noSetbacks };
+
+/** The call that may have left; undefined before the claim, and where nothing had to be sent. */
+export const callOf = (stage: Stage): Call | undefined =>
+  "call" in stage ? stage.call : undefined;
+
+export const readsOf = (stage: Stage): Reads => ("reads" in stage ? stage.reads : noReads);
+
+/** The target as it was before the request; where nothing was sent, as it is. */
+export function beforeOf(stage: Stage): Seen | undefined {
+  const call = callOf(stage);
+  return call ? call.before : afterOf(stage);
+}
+
+/** The target as it was when the request ended. */
+export const afterOf = (stage: Stage): Seen | undefined =>
+  "after" in stage ? stage.after : undefined;
+
+/** The request that holds its target. */
+export const holderOf = (stage: Stage): Holder | undefined =>
+  stage.state === "authorized" ? stage.waitsFor : undefined;
+
+/** The reason for its state, for people. */
+export const whyOf = (stage: Stage): string | undefined => ("why" in stage ? stage.why : undefined);
+
+export const deciderOf = (stage: Stage): Decider | undefined =>
+  "decidedBy" in stage ? stage.decidedBy : undefined;
+
+export const isAlready = (stage: Stage): boolean => stage.state === "done" && !!stage.already;
+
+const finalStates: readonly State[] = [
+  "done",
+  "failed",
+  "rejected",
+  "not-applied",
+  "denied",
+  "expired",
+  "cancelled",
+];
+
+export const isFinal = (state: State): boolean => finalStates.includes(state);
+
+/** Reads decide its outcome. */
+export const isPolled = (state: State): state is PolledStage["state"] =>
+  state === "sending" || state === "accepted" || state === "unclear";
+
+export function isKnownState(state: string): state is State {
+  return Object.hasOwn(moves, state);
+}
+
+const words: Readonly<Record<string, string>> = {
+  draft: "waiting for approval",
+  authorized: "waiting to start",
+  sending: "being sent",
+  accepted: "running",
+  unclear: "being checked",
+  "not-applied": "did not happen",
+  unknown: "outcome unknown",
+  cancelled: "canceled",
+};
+
+/** A state in words; one that this version doesn't know is shown as it is. */
+export function stateWords(state: string): string {
+  return (Object.hasOwn(words, state) && words[state]) || state;
+}
+
+/** The promise for a request that ends before its next call: only a 429 precedes that one. */
+export function sentWords({ throttled }: Setbacks): string {
+  return throttled > 0 ? "the earlier call was not applied" : "nothing was sent";
+}
+
+const lastsMs = 3000;
+
+/** Whether it was still under way a few seconds after its send: then its card says what it waits for. */
+export function lasts(stage: Stage): boolean {
+  const call = callOf(stage);
+  const { last } = readsOf(stage);
+  return call !== undefined && last !== undefined && last.at - call.sentAt >= lastsMs;
+}
