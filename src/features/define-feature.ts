@@ -13,16 +13,19 @@ import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
+import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
 import type {
   Contributions,
   FormHandler,
   PressHandler,
+  SeveralHandler,
 } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
@@ -51,10 +54,14 @@ export interface RunningFeature {
   presses?: Readonly<Record<string, PressHandler>>;
   /** What its forms do, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
+  /** What becomes of a command that names several VMs. One feature at most has this. */
+  several?: SeveralHandler;
   /** What it owes to Slack. Each process delivers. */
   messages?: readonly Source[];
   /** What else it does with pending IDs, in each process. */
   pending?: readonly PendingWork[];
+  /** What workers do with pending IDs, beside the steps of requests. */
+  steps?: readonly WorkerSteps[];
   /** What one worker does for the installation, again and again. */
   schedules?: readonly Schedule[];
   /** What it shows on the Home tab. */
@@ -79,6 +86,15 @@ export interface RunningFeature {
   paths?: OpenApiPaths;
   /** What agents can call. */
   tools?: readonly AgentTool[];
+}
+
+/** Steps of what is pending, which any worker takes and any process wakes. */
+export interface WorkerSteps {
+  pending: Pending;
+  /** As `PendingWork` does, with the rules of the moment. */
+  handle(id: string, mark: string, by: WorkerContext): Promise<unknown>;
+  /** Whatever still has steps: each sweep puts what fell off the list on it again. */
+  openIds(): Promise<readonly string[]>;
 }
 
 /** A line of `/gatehouse status`. */

@@ -7,9 +7,10 @@ import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
+import { rollouts } from "./rollouts/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
-export const features: readonly Feature[] = [alerts, proposals, reads, mcp, outages];
+export const features: readonly Feature[] = [rollouts, alerts, proposals, reads, mcp, outages];
 
 /** Those of features, too, in the order of help. */
 export const commands = commandsWith(features);

@@ -24,13 +24,11 @@ import {
   askingAbout as askingAboutTarget,
   changesSince,
 } from "../requests/render/since-request.ts";
-import { createRollouts } from "../rollouts/rollouts.ts";
 import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
-import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
@@ -112,7 +110,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
   const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
-  const rollouts = createRollouts(redis, key);
 
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
@@ -185,7 +182,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const sources = [
     requests,
     sharedCardSource(posting),
-    rolloutSource({ ...posting, rollouts }),
     ...running.messages,
     notices.source,
     feeds.source,
@@ -202,7 +198,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     connected,
     queues,
     messages: [...delivery, ...running.pending],
-    steps: [store.steps, rollouts.steps],
+    steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });
@@ -243,7 +239,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     queues,
     store,
     polls,
-    rollouts,
     sources,
     features: running,
     subscriptions,

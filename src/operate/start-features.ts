@@ -11,9 +11,12 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const [several, another] = all((feature) => feature.several && [feature.several]);
+  if (another) throw new Error("two features handle commands that name several VMs");
   const contributed: Contributions = {
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
+    several,
     home: all(({ home }) => home && [home]),
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
@@ -25,6 +28,7 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     services: all(({ services }) => services),
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
+    steps: all(({ steps }) => steps),
     schedules: all(({ schedules }) => schedules),
     status: all(({ status }) => status),
     digestParts: all(({ digest }) => digest && [digest]),

@@ -15,7 +15,8 @@ import {
 } from "../../src/registry/define.ts";
 import { type Person, isRollable } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/requests/submit/resolve-targets.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
@@ -337,8 +338,9 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     policyVersion: policyVersion(policy),
     standstill: () => undefined,
     store: journal,
-    rollouts: createRollouts(redis, key),
+    sees: async () => true,
     contributed: {
+      several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
       presses: {},
       forms: {},

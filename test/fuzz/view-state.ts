@@ -6,7 +6,7 @@ import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { View } from "../../sandbox/slack/state/records.ts";
 import type { SeenState } from "../../sandbox/slack/seen.ts";
 import { topModal } from "../../sandbox/slack/state/views.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import {
   createTally,
   type Fuzzed,

@@ -23,8 +23,8 @@ import {
   renderUnknownElsewhere,
 } from "../../src/requests/render/render-card.ts";
 import { renderNotice, renderResult } from "../../src/requests/render/render-result.ts";
-import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
-import type { StoredRollout } from "../../src/rollouts/rollout.ts";
+import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
+import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { consoleOpened } from "../../src/slack/conversation/consoles.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
 import { lostReply } from "../../src/slack/receive/lost-replies.ts";

@@ -40,7 +40,6 @@ import {
   outdated,
   personOf,
 } from "./gateway-context.ts";
-import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
@@ -70,13 +69,6 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "digest:changes": showChanges,
   "digest:snooze": onDigest(snoozing, snooze),
   "digest:unsnooze": onDigest(unsnoozing, unsnooze),
-  "roll:open": onRollout(openPlanned),
-  "roll:rest": onRollout(goOnWithRest),
-  "roll:again": onRollout(goOnWithRest),
-  "roll:list": onRollout(listOutcomes),
-  "roll:pause": onRollout(steer("pause")),
-  "roll:resume": onRollout(steer("resume")),
-  "roll:stop": onRollout(steer("stop")),
   "request:show": onRequest(showRequest),
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRightToStop(cancel)),

@@ -10,6 +10,7 @@ import {
   Markdown,
   type Message,
   buttons,
+  firstFew,
   hintOf,
   limits,
   lines,
@@ -62,8 +63,8 @@ import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
 import { confirmFirst } from "./consoles.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
-import { openForm, proposeRollout } from "./form.ts";
-import { type Act, personOf } from "./gateway-context.ts";
+import { openForm } from "./form.ts";
+import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
@@ -140,7 +141,7 @@ export async function run(
 }
 
 /**
- * Several VMs become a rollout, one target a request; what interrupts or destroys is confirmed first, in a form or by a press.
+ * What several VMs become is contributed by a feature. What interrupts or destroys is confirmed first, in a form or by a press.
  * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
  */
 async function change(
@@ -152,7 +153,8 @@ async function change(
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
-  if (several) return proposeRollout(invocation, several, asking, act);
+  if (several)
+    return (gateway.contributed.several ?? refuseSeveral)(invocation, several, asking, act);
   const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
@@ -183,6 +185,14 @@ async function change(
   const warning = md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`;
   await reply.privately(say(warning));
 }
+
+/** Where no feature takes several VMs. */
+const refuseSeveral: SeveralHandler = async ({ command }, { targets }) => {
+  throw new UserError(
+    `Here /${command.name} takes one VM, not a list or a glob. Nothing was done.`,
+    `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
+  );
+};
 
 /** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {

@@ -1,11 +1,11 @@
 import type { ChangeCommand } from "../../registry/define.ts";
-import { renderRollout, renderRolloutEnd } from "../../rollouts/render-rollout.ts";
-import type { StoredRollout } from "../../rollouts/rollout.ts";
-import { parseRollout, type Rollouts } from "../../rollouts/rollouts.ts";
+import { renderRollout, renderRolloutEnd } from "./render-rollout.ts";
+import type { StoredRollout } from "./rollout.ts";
+import { parseRollout, type Rollouts } from "./rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { Place } from "../web.ts";
-import type { Owes, Source } from "./deliver.ts";
-import { type Owed, paced } from "./post-once.ts";
+import type { Place } from "../../slack/web.ts";
+import type { Owes, Source } from "../../slack/deliver/deliver.ts";
+import { type Owed, paced } from "../../slack/deliver/post-once.ts";
 
 /**
  * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its

@@ -1,9 +1,9 @@
-import type { PersonActions } from "../../sandbox/slack/actions.ts";
-import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
-import type { StoredRollout } from "../../src/rollouts/rollout.ts";
-import type { TestWorld } from "../support/start-world.ts";
-import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
+import type { PersonActions } from "../../../sandbox/slack/actions.ts";
+import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
+import { createRollouts } from "../../../src/features/rollouts/rollouts.ts";
+import type { StoredRollout } from "../../../src/features/rollouts/rollout.ts";
+import type { TestWorld } from "../../support/start-world.ts";
+import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 
 /** `vm-0000-000` and so on, in one project `team-0000`; every fiftieth is stopped. */
 export function fleetOf(vms: number, transitionMs = 40) {

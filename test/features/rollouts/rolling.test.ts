@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
-import { parseCommand } from "../../src/registry/parse.ts";
-import { isRollable, rollingOf, withoutRolling } from "../../src/registry/invocation.ts";
-import { csv } from "../../src/messages/message.ts";
+import { commands } from "../../../src/commands/index.ts";
+import { parseCommand } from "../../../src/registry/parse.ts";
+import { isRollable, rollingOf, withoutRolling } from "../../../src/registry/invocation.ts";
+import { csv } from "../../../src/messages/message.ts";
 
 function read(words: string) {
   const parsed = parseCommand(words, commands);

@@ -8,8 +8,8 @@ import {
   steered,
   type RolloutProgress,
   type StoredRollout,
-} from "../../src/rollouts/rollout.ts";
-import { vmTarget } from "../requests/asking.ts";
+} from "../../../src/features/rollouts/rollout.ts";
+import { vmTarget } from "../../requests/asking.ts";
 
 const fresh: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
 

@@ -1,4 +1,4 @@
-import { usualPace } from "../../src/config/policy-schema.ts";
+import { usualPace } from "../../../src/config/policy-schema.ts";
 import { describe, expect, it } from "vitest";
 import {
   cardOf,
@@ -8,9 +8,9 @@ import {
   rollouts,
   theRollout,
   touched,
-} from "../rollouts/rollout-world.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
-import { hears, wordsOf } from "./words.ts";
+} from "./rollout-world.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 
 const ended = /(Restart|Stop|Start|Resize|Snapshot) of \d+ VMs? (has ended|was stopped)/;
 

@@ -17,10 +17,11 @@ import {
   withoutRolling,
 } from "../../registry/invocation.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve-targets.ts";
-import { type RolloutRecord, newRolloutId } from "../../rollouts/rollout.ts";
-import { authorizeEach } from "./authorize.ts";
-import type { BeforeAck, GatewayContext } from "./gateway-context.ts";
-import { placeOf } from "./submit-change.ts";
+import { type RolloutRecord, newRolloutId } from "./rollout.ts";
+import type { Rollouts } from "./rollouts.ts";
+import { authorizeEach } from "../../slack/conversation/authorize.ts";
+import type { BeforeAck, GatewayContext } from "../../slack/conversation/gateway-context.ts";
+import { placeOf } from "../../slack/conversation/submit-change.ts";
 
 /**
  * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.
@@ -31,6 +32,7 @@ export async function planRollout(
   several: Several,
   asking: Asking<ChangeCommand>,
   { interaction, gateway }: BeforeAck,
+  rollouts: Rollouts,
 ): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
   const { command, input } = invocation;
   const { channelId, threadTs } = interaction;
@@ -76,7 +78,7 @@ export async function planRollout(
     leftOut: skipped,
     createdAt: gateway.now(),
   };
-  await gateway.rollouts.plan(record, targets);
+  await rollouts.plan(record, targets);
   return { record, targets };
 }
 

@@ -2,9 +2,8 @@ import { UserError } from "../../errors.ts";
 import { md, name } from "../../messages/message.ts";
 import { type Permit, needingApproval, permitEach } from "../../policy/permit.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Input } from "../../registry/invocation.ts";
-import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
-import { rolloutList } from "../../rollouts/render-rollout.ts";
+import { cancelUnsentOpen } from "./advance-rollout.ts";
+import { rolloutList } from "./render-rollout.ts";
 import {
   type RolloutControl,
   type RolloutRecord,
@@ -12,32 +11,45 @@ import {
   mayTryAgain,
   restIdOf,
   restOf,
-} from "../../rollouts/rollout.ts";
-import { controlRollout } from "../../rollouts/rollouts.ts";
-import { say } from "../error-reply.ts";
-import type { Interaction, Press } from "../receive/interaction.ts";
-import { sendFile, unsent } from "./answer.ts";
-import { authorize, authorizeStop, authorizeTargets, frozenLine } from "./authorize.ts";
-import { pinnedAmong } from "./dialog-facts.ts";
-import { formOfMany } from "./form-view.ts";
+} from "./rollout.ts";
+import { type Rollouts, controlRollout } from "./rollouts.ts";
+import { say } from "../../slack/error-reply.ts";
+import type { Interaction, Press } from "../../slack/receive/interaction.ts";
+import { sendFile, unsent } from "../../slack/conversation/answer.ts";
+import {
+  authorize,
+  authorizeStop,
+  authorizeTargets,
+  frozenLine,
+} from "../../slack/conversation/authorize.ts";
+import { pinnedAmong } from "../../slack/conversation/dialog-facts.ts";
 import {
   type Act,
   type BeforeAck,
-  type GatewayContext,
+  type PressHandler,
   changeNamed,
   personOf,
-} from "./gateway-context.ts";
-import { openOr } from "./reply-with-error.ts";
+} from "../../slack/conversation/gateway-context.ts";
+import { openOr } from "../../slack/conversation/reply-with-error.ts";
+import { formOfMany } from "./form-of-many.ts";
 
 export interface Planned {
   rollout: StoredRollout;
   command: ChangeCommand;
 }
 
-export async function findPlanned(id: string, gateway: GatewayContext) {
-  const rollout = await gateway.rollouts.get(id);
+/** One that this person asked for, or whose every VM they see: what is hidden is answered like what doesn't exist. */
+export async function findPlanned(
+  id: string,
+  { interaction, gateway }: BeforeAck<Pick<Interaction, "userId">>,
+  rollouts: Rollouts,
+): Promise<Planned | undefined> {
+  const rollout = await rollouts.get(id);
   const command = changeNamed(rollout?.record.command, gateway);
-  return rollout && command && { rollout, command };
+  if (!rollout || !command) return undefined;
+  const { record, targets } = rollout;
+  const isSeen = record.requester.id === interaction.userId || (await gateway.sees(targets));
+  return isSeen ? { rollout, command } : undefined;
 }
 
 export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction, "userId">): void {
@@ -69,7 +81,7 @@ export async function begin(
   rollout: StoredRollout,
   record: RolloutRecord,
   why: string,
-  { rollouts }: GatewayContext,
+  rollouts: Rollouts,
 ): Promise<boolean> {
   const permitted = new Set(permit.targets.map(({ id }) => id));
   if (!rollout.targets.every(({ id }) => permitted.has(id)))
@@ -87,16 +99,32 @@ async function authorizeHold({ rollout, command }: Planned, act: Act<Press>): Pr
   await authorizeStop({ ...asked, targets }, act.gateway);
 }
 
-type OnRollout = (planned: Planned | undefined, act: Act<Press>) => Promise<void>;
+type OnRollout = (
+  planned: Planned | undefined,
+  act: Act<Press>,
+  rollouts: Rollouts,
+) => Promise<void>;
 
-/** For a button of a rollout. */
-export function onRollout(handle: OnRollout): (act: Act<Press>, value: Input) => Promise<void> {
-  return async (act, { roll }) => handle(await findPlanned(String(roll), act.gateway), act);
+/** The buttons of a rollout. */
+export function rolloutPresses(rollouts: Rollouts): Readonly<Record<string, PressHandler>> {
+  const onRollout =
+    (handle: OnRollout): PressHandler =>
+    async (act, { roll }) =>
+      handle(await findPlanned(String(roll), act, rollouts), act, rollouts);
+  return {
+    "roll:open": onRollout(openPlanned),
+    "roll:rest": onRollout(goOnWithRest),
+    "roll:again": onRollout(goOnWithRest),
+    "roll:list": onRollout(listOutcomes),
+    "roll:pause": onRollout(steer("pause")),
+    "roll:resume": onRollout(steer("resume")),
+    "roll:stop": onRollout(steer("stop")),
+  };
 }
 
 /** Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
-export function steer(control: RolloutControl): OnRollout {
-  return async (planned, act) => {
+function steer(control: RolloutControl): OnRollout {
+  return async (planned, act, rollouts) => {
     if (!planned)
       throw new UserError("This button no longer works.", "Its rollout no longer exists.");
     const { interaction, gateway } = act;
@@ -108,14 +136,13 @@ export function steer(control: RolloutControl): OnRollout {
     const person = await personOf(act);
     if (control === "resume") await authorizePlan(planned, act, "It stays paused.");
     else await authorizeHold(planned, act);
-    const { policyVersion, rollouts } = gateway;
-    const changed = await controlRollout(id, control, person, policyVersion, rollouts);
+    const changed = await controlRollout(id, control, person, gateway.policyVersion, rollouts);
     if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
   };
 }
 
 /** The outcome of each of its VMs, for whoever may run its command on them. */
-export async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (!planned?.rollout.final)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
   await authorizeHold(planned, act);
@@ -131,12 +158,16 @@ const keptMs = 90 * 24 * 3600_000;
  * Starts what a stopped rollout left, once, with the rights of who presses: without the VM that stopped it, or with that one
  * first. Its VMs and options were confirmed before.
  */
-export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+async function goOnWithRest(
+  planned: Planned | undefined,
+  act: Act<Press>,
+  rollouts: Rollouts,
+): Promise<void> {
   const again = act.interaction.action === "roll:again";
   if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
     throw new UserError("This rollout isn't paused.");
   const { reply, gateway } = act;
-  const { rollouts, store, policy, policyVersion } = gateway;
+  const { store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;
   const permit = await authorizePlan(planned, act, "It stays stopped.");
   if (again && !mayTryAgain(planned.rollout))
@@ -159,11 +190,11 @@ export async function goOnWithRest(planned: Planned | undefined, act: Act<Press>
   };
   await rollouts.plan(rest, targets);
   const made = await rollouts.get(id);
-  if (made) await begin(permit, made, rest, `the rest of ${record.id}`, gateway);
+  if (made) await begin(permit, made, rest, `the rest of ${record.id}`, rollouts);
 }
 
 /** The form from a button: for mentions, and triggers that were too old. */
-export async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (planned?.rollout.state !== "planned")
     throw new UserError(
       "This is too old, or was already started.",

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { restart } from "../../src/commands/vm/restart.ts";
-import { type StoredRollout, newRolloutId, requestIdOf } from "../../src/rollouts/rollout.ts";
-import { submitTarget } from "../../src/rollouts/advance-rollout.ts";
-import { requestIn, stageOf, vmTarget } from "../requests/asking.ts";
-import { workerHere } from "../requests/perform/worker-here.ts";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import {
+  type StoredRollout,
+  newRolloutId,
+  requestIdOf,
+} from "../../../src/features/rollouts/rollout.ts";
+import { submitTarget } from "../../../src/features/rollouts/advance-rollout.ts";
+import { requestIn, stageOf, vmTarget } from "../../requests/asking.ts";
+import { workerHere } from "../../requests/perform/worker-here.ts";
 
 function rollout(id: string): StoredRollout {
   return {

@@ -18,10 +18,10 @@ import {
   when,
   csv,
   mention,
-} from "../messages/message.ts";
-import { calledName, type ChangeCommand } from "../registry/define.ts";
-import type { Rolling } from "../registry/invocation.ts";
-import { signs } from "../requests/render/render-result.ts";
+} from "../../messages/message.ts";
+import { calledName, type ChangeCommand } from "../../registry/define.ts";
+import type { Rolling } from "../../registry/invocation.ts";
+import { signs } from "../../requests/render/render-result.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */

@@ -1,22 +1,21 @@
-import { gateRefusal } from "../attestation/appraise.ts";
-import { statusFacts } from "../compute/compute.ts";
-import { messageOf } from "../errors.ts";
-import { duration } from "../messages/message.ts";
-import { permitInRollout } from "../policy/permit.ts";
-import type { PendingWork } from "../queue/pending-work.ts";
-import type { Pending } from "../redis/pending.ts";
-import type { ChangeCommand, Target } from "../registry/define.ts";
-import { withTarget } from "../registry/invocation.ts";
-import { appraisalAfter, isAttestedAfter } from "../requests/after-result.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
-import { endUnsent } from "../requests/perform/perform.ts";
-import { type Next, ended as over, waitFor } from "../requests/perform/step.ts";
-import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import { submit } from "../requests/submit/submit.ts";
+import { gateRefusal } from "../../attestation/appraise.ts";
+import { statusFacts } from "../../compute/compute.ts";
+import { messageOf } from "../../errors.ts";
+import { duration } from "../../messages/message.ts";
+import { permitInRollout } from "../../policy/permit.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { withTarget } from "../../registry/invocation.ts";
+import { appraisalAfter, isAttestedAfter } from "../../requests/after-result.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { endUnsent } from "../../requests/perform/perform.ts";
+import { type Next, ended as over, waitFor } from "../../requests/perform/step.ts";
+import type { WorkerContext } from "../../requests/perform/worker-context.ts";
+import { submit } from "../../requests/submit/submit.ts";
+import type { WorkerSteps } from "../define-feature.ts";
 import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import { whyOf } from "../requests/journal/stage.ts";
+import { whyOf } from "../../requests/journal/stage.ts";
 
 export interface RolloutContext {
   rollouts: Rollouts;
@@ -31,13 +30,15 @@ const maxSteps = 5;
 const messageWithinMs = 5000;
 
 /** Takes the steps of rollouts. */
-export function rolloutWork(steps: Pending, contextNow: () => RolloutContext): PendingWork {
+export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerContext">): WorkerSteps {
+  const { steps, openIds } = rollouts;
   return {
     pending: steps,
-    async handle(id, mark) {
-      const next = await advanceRollout(id, contextNow());
+    async handle(id, mark, workerContext) {
+      const next = await advanceRollout(id, { rollouts, at, workerContext });
       await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
     },
+    openIds,
   };
 }
 

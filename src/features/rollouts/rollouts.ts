@@ -1,11 +1,17 @@
-import { UserError } from "../errors.ts";
-import { createOutbox } from "../redis/outbox.ts";
-import { createPending } from "../redis/pending.ts";
-import { createRecords } from "../redis/record.ts";
-import { type Fields, type Keys, type RedisClient, fieldsNamed, redisNow } from "../redis/redis.ts";
-import { shownIn } from "../redis/shown.ts";
-import type { Target } from "../registry/define.ts";
-import { keepFinalMs } from "../requests/journal/record.ts";
+import { UserError } from "../../errors.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { createPending } from "../../redis/pending.ts";
+import { createRecords } from "../../redis/record.ts";
+import {
+  type Fields,
+  type Keys,
+  type RedisClient,
+  fieldsNamed,
+  redisNow,
+} from "../../redis/redis.ts";
+import { shownIn } from "../../redis/shown.ts";
+import type { Target } from "../../registry/define.ts";
+import { keepFinalMs } from "../../requests/journal/record.ts";
 import {
   type Outcome,
   type RolloutControl,
