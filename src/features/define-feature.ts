@@ -24,11 +24,16 @@ import type { HomePart, MadeRequest } from "../slack/conversation/contributions.
 import type {
   Contributions,
   FormHandler,
+  Picker,
   PressHandler,
   SeveralHandler,
 } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
+import type { Message } from "../messages/message.ts";
 
 /**
  * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
@@ -54,6 +59,8 @@ export interface RunningFeature {
   presses?: Readonly<Record<string, PressHandler>>;
   /** What its forms do, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
+  /** What its pickers offer, by the name that arguments call them by. */
+  pickers?: Readonly<Record<string, Picker>>;
   /** What becomes of a command that names several VMs. One feature at most has this. */
   several?: SeveralHandler;
   /** What it owes to Slack. Each process delivers. */
@@ -78,6 +85,8 @@ export interface RunningFeature {
   beforeRequest?: Contributions["beforeRequest"];
   /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
   afterRequest?(request: MadeRequest): Promise<unknown>;
+  /** A request has ended: keeps what outlives it, before its result is posted. At least once for each; idempotent. */
+  afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
@@ -124,8 +133,12 @@ export interface Layers {
   /** Those that make requests. */
   changes: readonly ChangeCommand[];
   store: Journal;
+  snapshots: Snapshots;
+  appraiser: Appraiser;
   web: Web;
   announce: Announce;
+  /** To the audit channel, once per ID. */
+  tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;
   /** What this process sees of Slack, Redis, and the compute service. */
   watch: DependencyProbe;

@@ -1,4 +1,3 @@
-import { attestationInWords } from "../attestation/appraiser.ts";
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAlarms } from "../digests/alarms.ts";
@@ -45,6 +44,7 @@ import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
+import type { Message } from "../messages/message.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -108,6 +108,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { announce } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const tellAudit = (id: string, message: Message) => tell("audit", id, message);
   const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
 
@@ -133,8 +134,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     changes,
     store,
+    snapshots,
+    appraiser,
     web,
     announce,
+    tellAudit,
     attestationNote,
     watch,
     redisProblem: () => redisProblem(redis, key),
@@ -170,12 +174,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         follow,
       }),
     recordResults: async (request, command) => {
-      await recordResults(request, command, {
-        snapshots,
-        inventory,
-        tellAudit: (id, message) => tell("audit", id, message),
-        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
-      });
+      await recordResults(request, command, { inventory, tellAudit });
+      await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },
   });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -343,6 +343,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
       several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
       presses: {},
+      pickers: {},
       forms: {},
       home: [],
       requestMade: async () => undefined,

@@ -1,4 +1,4 @@
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { checkInput } from "../../src/registry/parse.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { renderHead } from "../../src/audit/render.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { restore } from "../../src/commands/vm/restore.ts";
-import { snapshot } from "../../src/commands/vm/snapshot.ts";
+import { restore } from "../../src/features/snapshots/restore.ts";
+import { snapshot } from "../../src/features/snapshots/snapshot.ts";
 import { renderDrift } from "../../src/monitor/drift-probe.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
 import { renderFeed } from "../../src/digests/render-feed.ts";
@@ -25,7 +25,7 @@ import {
 import { renderNotice, renderResult } from "../../src/requests/render/render-result.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
-import { consoleOpened } from "../../src/slack/conversation/consoles.ts";
+import { consoleOpened } from "../../src/features/consoles/open-console.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
 import { lostReply } from "../../src/slack/receive/lost-replies.ts";
 import { shownText } from "../commands/shown-text.ts";

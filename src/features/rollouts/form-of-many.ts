@@ -52,7 +52,7 @@ export function formOfMany(
     section(said),
     ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
     ...skippedBlocks(record.leftOut),
-    ...shownOf(command, input).map((argument) => inputBlock(argument, command, input, [])),
+    ...shownOf(command, input).map((argument) => inputBlock(argument, command, input)),
     ...rollingInputs(record),
     ...(asksNumber(record) ? [numberInput(targets.length)] : []),
   ];

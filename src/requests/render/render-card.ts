@@ -250,7 +250,9 @@ export function cardButtons(
       return [cancel, whyButton(request)];
     case "waiting":
       return [
-        ...(command.class === "secret" ? [button("Open console", "request:open")] : []),
+        ...(command.on === "vm" && command.openedBy !== undefined
+          ? [button(command.openedBy, "request:open")]
+          : []),
         ...(holderOf(request.stage)?.unknown ? [button("Record it", "request:record")] : []),
         cancel,
       ];

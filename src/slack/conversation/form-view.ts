@@ -1,6 +1,5 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
-import { snapshotName } from "../../inventory/snapshots.ts";
 import { Markdown, lines, md, name, plainText, section, when } from "../../messages/message.ts";
 import {
   type Argument,
@@ -8,12 +7,14 @@ import {
   type DialogFacts,
   argumentsOf,
   calledName,
+  type Labels,
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { type StoredRequest, sentAtOf } from "../../requests/journal/stored-request.ts";
 import { targetName } from "../../requests/render/asking.ts";
 import { buttonOrigin } from "../../requests/journal/origin.ts";
 import { callOf } from "../../requests/journal/stage.ts";
+import { labelsOf } from "./dialog-facts.ts";
 
 export const dialogCallback = "dialog";
 
@@ -52,6 +53,7 @@ export function formOfOne(form: {
   const { command, facts, meta, approvals, undone, frozen, now } = form;
   const { input, target } = facts;
   const { verb } = command.say;
+  const { labels } = labelsOf(facts);
   const shown = undone ? [] : shownOf(command, input);
   const filled = { ...command.dialog?.fill?.(facts), ...input };
   const isEmergency = meta.breakGlass !== undefined;
@@ -67,7 +69,7 @@ export function formOfOne(form: {
   );
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
-    ...shown.map((argument) => inputBlock(argument, command, filled, facts.snapshots)),
+    ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
     ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
@@ -133,12 +135,12 @@ export function inputBlock(
   argument: Argument,
   command: ChangeCommand,
   input: Input,
-  snapshots: DialogFacts["snapshots"],
+  labels: Labels = {},
 ): KnownBlock {
   const { key, label, description, isSwitch } = argument;
   const { showWhen = {}, watches = [] } = command.dialog ?? {};
   const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
-  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, snapshots), {
+  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, labels[key]), {
     hint: isSwitch ? undefined : description,
     optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
     dispatch_action: steers,
@@ -161,7 +163,7 @@ function elementFor(
   { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
   value: unknown,
   steers: boolean,
-  snapshots: DialogFacts["snapshots"],
+  called: string | undefined,
 ): InputBlock["element"] {
   const text = typeof value === "string" ? value : undefined;
   if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
@@ -176,9 +178,6 @@ function elementFor(
     };
   }
   if (picker) {
-    // As it is called, not its ID, which is what was looked up
-    const chosen = snapshots.find(({ id }) => picker === "snapshot" && id === text);
-    const called = chosen && snapshotName(chosen, snapshots);
     return {
       type: "external_select",
       action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
@@ -186,7 +185,8 @@ function elementFor(
       placeholder: plainText(placeholder ?? "Type to search"),
       ...(text === undefined
         ? {}
-        : { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
+        : // As it is called, not its ID, which is what was looked up
+          { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
     };
   }
   return {

@@ -11,13 +11,12 @@ import {
   flagName,
   isChange,
 } from "../../registry/define.ts";
-import { type Input, withTarget } from "../../registry/invocation.ts";
+import { type Input, withIds, withTarget } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import { savedBy } from "../../requests/journal/saved-by.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
-import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { resolveOne } from "../../requests/submit/resolve-targets.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Press, ViewSubmission, SubmissionResult } from "../receive/interaction.ts";
@@ -189,7 +188,7 @@ async function readForm(
   const { channelId } = meta;
   const asking = await authorize({ command, input: named, person, channelId, basis }, gateway);
   const target = await resolveOne(asking, { command, input: named }, gateway);
-  const exact = await withSnapshotId(command, input, target, gateway);
+  const exact = await withIds(command, input, target, gateway);
   return { asking, command, meta, target, input: withTarget(command, exact, target), undone };
 }
 

@@ -20,6 +20,8 @@ import type {
   Press,
   Reply,
   SubmissionResult,
+  SuggestRequest,
+  Suggestion,
   ViewSubmission,
 } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
@@ -76,6 +78,12 @@ export interface FormHandler {
   submit?(act: Act<ViewSubmission>): Promise<void>;
 }
 
+/** Options of a select that loads while someone types; asked by those alone who may see names. */
+export type Picker = (
+  request: SuggestRequest,
+  gateway: GatewayContext,
+) => Promise<readonly Suggestion[]>;
+
 /** What becomes of a command that names several VMs, where its asker may ask for it: nobody is permitted to run it on them yet. */
 export type SeveralHandler = (
   invocation: ChangeInvocation,
@@ -90,6 +98,8 @@ export interface Contributions {
   presses: Readonly<Record<string, PressHandler>>;
   /** By callback. */
   forms: Readonly<Record<string, FormHandler>>;
+  /** By the name that arguments call them by (`picker`). */
+  pickers: Readonly<Record<string, Picker>>;
   /** Without one, a command takes one VM. */
   several?: SeveralHandler | undefined;
   home: readonly HomePart[];

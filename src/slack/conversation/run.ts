@@ -4,7 +4,6 @@ import { restart } from "../../commands/vm/restart.ts";
 import { statusFacts } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { takenAt } from "../../inventory/snapshots.ts";
 import {
   type ButtonSpec,
   Markdown,
@@ -41,9 +40,11 @@ import {
   type ChangeInvocation,
   type Input,
   type Invocation,
+  PickValue,
   asksForChange,
   hasForm,
   targetWords,
+  withIds,
   withTarget,
 } from "../../registry/invocation.ts";
 import {
@@ -53,7 +54,6 @@ import {
   parseCommand,
   parseInvocation,
 } from "../../registry/parse.ts";
-import { PickSnapshot, withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
@@ -61,7 +61,7 @@ import { parseJson } from "../../text/parse-json.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
-import { confirmFirst } from "./consoles.ts";
+import { confirmFirst } from "./confirm-first.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm } from "./form.ts";
 import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
@@ -132,8 +132,8 @@ export async function run(
     if (asksForChange(invocation)) await change(invocation, forChange(asking), act);
     else if (!isRequested) await answer(invocation, asking, act);
   } catch (error) {
-    if (error instanceof PickSnapshot && !isEmergency)
-      return await reply.privately(snapshotList(command, error));
+    if (error instanceof PickValue && !isEmergency)
+      return await reply.privately(valueList(command, error));
     if (!(error instanceof PickOne)) throw error;
     const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
     await reply.privately(isEmergency ? say(exactly) : pickList(invocation, error, act));
@@ -164,26 +164,24 @@ async function change(
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
-  const takes = command.on === "vm" && command.snapshot === "takes";
+  const cautionNow = async () =>
+    command.on === "vm" ? command.caution?.(input, target, gateway) : undefined;
   // A press says of a pin which VM it is for: why, its form asks
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
-    const exact = await withSnapshotId(command, input, target, gateway);
+    const exact = await withIds(command, input, target, gateway);
     if (await openForm(specify(permit, exact), act, isEmergency ? { breakGlass } : {})) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
-  const taken = takes ? await gateway.snapshots.of(target.id) : [];
+  const caution = await cautionNow();
   const submitted = await submitChange(permit, { ...place, origin: originOf(act) }, act);
   if (!submitted.isNew) return;
   // In place of the message that only its reader saw: its buttons are used
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
   if (interaction.kind === "button") await reply.replace(say(requested));
-  const twin = taken.find((one) => one.name === input["name"]);
-  if (!twin) return;
-  const warning = md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`;
-  await reply.privately(say(warning));
+  if (caution) await reply.privately(say(caution));
 }
 
 /** Where no feature takes several VMs. */
@@ -245,8 +243,8 @@ function pickList({ command, input }: NamedCommand, pick: PickOne, { gateway }: 
   return message(pick.message, section(text), buttons(specs));
 }
 
-/** The newest snapshots of one name; the form opens next. */
-function snapshotList(command: Command, { message: text, choices }: PickSnapshot): Message {
+/** The newest things of one name; the form opens next. */
+function valueList(command: Command, { message: text, choices }: PickValue): Message {
   const shown = choices
     .slice(0, 5)
     .map(([label, input], index) => runButton(label, `${dottedName(command)}:${index}`, input));

@@ -5,7 +5,7 @@ import { workOnRequest } from "../../log/traces.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import { type BoardPlace, boardOf } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { type ChangeCommand, type Target, isOpenedByRequester } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
 import { type Journal, redraw } from "../../requests/journal/journal.ts";
@@ -416,5 +416,5 @@ function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
   const { closedBy, isAlone } = delivered;
   if (closedBy !== undefined || isAlone || record.breakGlass) return false;
   if (isDecidedElsewhere(request)) return false;
-  return state !== "draft" && state !== "unknown" && command.class !== "secret";
+  return state !== "draft" && state !== "unknown" && !isOpenedByRequester(command);
 }

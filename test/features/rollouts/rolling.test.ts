@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../../src/features/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { isRollable, rollingOf, withoutRolling } from "../../../src/registry/invocation.ts";
 import { csv } from "../../../src/messages/message.ts";

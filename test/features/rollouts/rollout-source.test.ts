@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../../src/features/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { newRolloutId, type RolloutState } from "../../../src/features/rollouts/rollout.ts";

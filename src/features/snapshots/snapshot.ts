@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { takenAt } from "../../inventory/snapshots.ts";
 import { md, name as code } from "../../messages/message.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
-import { unknownStatus } from "../effects.ts";
+import { unknownStatus } from "../../commands/effects.ts";
 
 export const snapshot = defineCommand({
   on: "vm",
@@ -43,6 +44,14 @@ export const snapshot = defineCommand({
     if (claimed)
       return md`Its ID is ${code(claimed.id)}, says ${claimed.by}. It can be restored by its name${called} once someone who sees every VM has confirmed that.`;
     return md`The compute service returned no ID, so it can't be restored by its name${called}.`;
+  },
+  async caution({ name: called }, vm, { snapshots }) {
+    if (typeof called !== "string") return undefined;
+    const twin = (await snapshots.of(vm.id)).find((one) => one.name === called);
+    return (
+      twin &&
+      md`⚠️ ${code(vm.name)} already has a snapshot called ${called}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`
+    );
   },
   fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),
   perform: (vm, { name }, { compute }) =>

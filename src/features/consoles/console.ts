@@ -5,7 +5,7 @@ import { UserError } from "../../errors.ts";
 import { md, name, buttons, context, message, section } from "../../messages/message.ts";
 import { isListed } from "../../policy/permit.ts";
 import { target, defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import type { ReadContext } from "../../commands/context.ts";
 
 /** How long the button works (ms): later the measurement or the policy could differ. */
 const offeredForMs = 60_000;
@@ -31,6 +31,7 @@ const asRequest = defineCommand({
   on: "vm",
   protect: false,
   attestAfter: false,
+  openedBy: "Open console",
   say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
   risk: ({ target: vm }) => [md`⚠️ *Anyone with this console controls ${vm.name}.*`],
   // Only the answer tells: after a lost one, a person does
@@ -40,6 +41,7 @@ const asRequest = defineCommand({
 
 export const console = defineCommand({
   ...words,
+  onCard: "Console",
   asRequest,
   async answer(
     { vm: called, insist },

@@ -11,18 +11,30 @@ import {
   table,
 } from "../../messages/message.ts";
 import { defineCommand, target } from "../../registry/define.ts";
-import { type ReadContext, isKept } from "../context.ts";
-import { withNames } from "../known-people.ts";
-import { isoTime, snapshotShape } from "../shapes.ts";
-import { specsWords } from "../specs-words.ts";
+import { type ReadContext, isKept } from "../../commands/context.ts";
+import { withNames } from "../../commands/known-people.ts";
+import { isoTime, time } from "../../commands/shapes.ts";
+import { vmFields } from "../../compute/compute.ts";
+import { specsWords } from "../../commands/specs-words.ts";
 
 const maxRows = 50;
+
+const snapshotShape = z.object({
+  id: z.string().describe("empty where the service gave none: then it can't be restored"),
+  name: z.string(),
+  takenAt: time,
+  takenBy: z.string().describe("a Slack user ID; empty where it isn't known"),
+  isSafety: z.boolean().optional().describe("taken right before a restore"),
+  measurement: z.string().optional(),
+  specs: vmFields.specs,
+});
 
 export const snapshots = defineCommand({
   name: "vm snapshots",
   summary: "List the snapshots of a VM that Gatehouse knows of",
   example: "/vm snapshots db-1",
   class: "read",
+  onCard: "Snapshots",
   args: z.object({ vm: target("vm").describe("the VM") }),
   async answer({ vm: words }, reading: ReadContext) {
     const { snapshots: known, resolve, now, nameOf, learnNames } = reading;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { auditOf } from "../requests/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
-import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
-import { hears } from "./words.ts";
+import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { auditOf } from "../../requests/asking.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
+import { hears } from "../../stories/words.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.console"], required: 1, expires: 1m }]\n`;
 

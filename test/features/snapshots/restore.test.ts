@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { sentAtOf } from "../../src/requests/journal/stored-request.ts";
-import { snapshotIdOf } from "../requests/asking.ts";
-import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
-import { hears, wordsOf } from "./words.ts";
+import { sentAtOf } from "../../../src/requests/journal/stored-request.ts";
+import { snapshotIdOf } from "../../requests/asking.ts";
+import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 
 describe("restoring a snapshot with approval", () => {
   it("asks for the name and a reason, waits for somebody else, and restores once", async () => {

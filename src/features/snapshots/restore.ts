@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { counted, type Markdown, md, name, utc, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
-import { onlyIn } from "../effects.ts";
+import { onlyIn } from "../../commands/effects.ts";
+import { withSnapshotId } from "./resolve-snapshot.ts";
 
 export const restore = defineCommand({
   on: "vm",
@@ -46,6 +47,7 @@ export const restore = defineCommand({
       : [md`⚠️ ${what} Undo: safety snapshot.`];
   },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
+  exact: withSnapshotId,
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
     warn: ({ snapshots, foreignSnapshotOf }) => [

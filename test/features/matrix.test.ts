@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
-import { permissionMatrix, roles } from "./permission-matrix.ts";
-import { policyOf } from "./sample.ts";
+import { permissionMatrix, roles } from "../policy/permission-matrix.ts";
+import { policyOf } from "../policy/sample.ts";
 import { mayWith, type Place, teamLists } from "../../scripts/rights-table.ts";
 import { targetArgument, isChange } from "../../src/registry/define.ts";
 

@@ -1,4 +1,4 @@
-import { console } from "../../commands/vm/console.ts";
+import { console } from "./console.ts";
 import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import {
@@ -13,25 +13,30 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { type Asking, type Permit, permitAsRequest } from "../../policy/permit.ts";
+import { type Permit, permitAsRequest } from "../../policy/permit.ts";
 import type { Command, Seen, Target } from "../../registry/define.ts";
-import { type Input, type Invocation, type Person, withTarget } from "../../registry/invocation.ts";
+import { type Input, type Person } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
 import { stateWords, type Call, noReads } from "../../requests/journal/stage.ts";
 import { approvalProblem } from "../../requests/perform/approvals-now.ts";
 import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
 import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
-import { resolveOne, resolveTarget } from "../../requests/submit/resolve-targets.ts";
+import { resolveTarget } from "../../requests/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
-import { say } from "../error-reply.ts";
-import type { Press } from "../receive/interaction.ts";
-import { answerOf, postIn } from "./answer.ts";
-import { authorize, authorizeTargets, refuse } from "./authorize.ts";
-import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
-import { placeOf, submitChange, countAgainstLimits } from "./submit-change.ts";
-import { orJustChanged } from "./vote.ts";
-import { originOf } from "./act-origin.ts";
+import { say } from "../../slack/error-reply.ts";
+import type { Press } from "../../slack/receive/interaction.ts";
+import { answerOf, postIn } from "../../slack/conversation/answer.ts";
+import { authorize, authorizeTargets, refuse } from "../../slack/conversation/authorize.ts";
+import {
+  type Act,
+  type GatewayContext,
+  personOf,
+} from "../../slack/conversation/gateway-context.ts";
+import { countAgainstLimits } from "../../slack/conversation/submit-change.ts";
+import { orJustChanged } from "../../slack/conversation/vote.ts";
+import { originOf } from "../../slack/conversation/act-origin.ts";
+import type { Pressed } from "../../slack/conversation/press.ts";
 
 /** When the compute service names no expiry. */
 const shownForMs = 60_000;
@@ -103,28 +108,6 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   }
 }
 
-/**
- * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
- * requester. False where none are needed, and for every other command. Throws where this person may not open it on this VM.
- */
-export async function confirmFirst(
-  { command, input, args }: Invocation,
-  asking: Asking,
-  act: Act,
-): Promise<boolean> {
-  if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
-  const { interaction, gateway } = act;
-  const { asRequest } = command;
-  const target = await resolveOne(asking, { command: asRequest, input }, gateway);
-  const about = { targets: [target], input: withTarget(asRequest, input, target) };
-  const permit = permitAsRequest(await authorizeTargets(asking, about, gateway));
-  if (interaction.kind === "mention" || !permit || permit.approvals.required === 0) return false;
-  // What the command itself refuses needs nobody's approval
-  await answerOf({ command, args }, asking, act);
-  await submitChange(permit, { ...placeOf(interaction), origin: originOf(act) }, act);
-  return true;
-}
-
 /** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
 async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
   const { id, projectId } = await gateway.compute.vms.get(known.id);
@@ -138,7 +121,7 @@ async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target
 
 /** The button for the requester of an approved console, shown to nobody else. */
 export async function offerApproved(
-  { request, act }: { request: StoredRequest; act: Act },
+  { request, act }: Pressed,
   { asking, person }: Permit,
 ): Promise<void> {
   const { reply } = act;
