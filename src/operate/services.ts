@@ -165,6 +165,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
   const requests = requestSource({
     ...posting,
+    offered: commands,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: (request, command) =>
       tellElsewhere(request, command, {

@@ -64,6 +64,8 @@ interface Words<Schema extends ArgsSchema> {
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
+  /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
+  helpsInError?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;
 }
@@ -353,6 +355,10 @@ export const restoresSnapshot = (command: ChangeCommand) =>
 /** Its approved request waits for its requester, and no worker sends it. */
 export const isOpenedByRequester = (command: ChangeCommand) =>
   command.on === "vm" && command.openedBy !== undefined;
+
+/** The label of its button on a card that is about a VM. */
+export const labelOnCard = (command: Command): string =>
+  isChange(command) ? command.say.verb : (command.onCard ?? "Show");
 
 /** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;

@@ -37,6 +37,7 @@ export const restore = defineCommand({
   summary: "Restore a VM from a snapshot; later data is lost",
   example: "/vm restore db-1 snap-42",
   class: "destroy",
+  helpsInError: true,
   protect: true,
   attestAfter: true,
   snapshot: "restores",
@@ -76,6 +77,8 @@ const opening = {
 
 export const console = defineCommand({
   ...opening,
+  onCard: "Console",
+  helpsInError: true,
   asRequest: defineCommand({
     ...opening,
     on: "vm",

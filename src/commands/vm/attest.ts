@@ -48,6 +48,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   onCard: "Attest",
+  helpsInError: true,
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),

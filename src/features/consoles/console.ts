@@ -42,6 +42,7 @@ const asRequest = defineCommand({
 export const console = defineCommand({
   ...words,
   onCard: "Console",
+  helpsInError: true,
   asRequest,
   async answer(
     { vm: called, insist },

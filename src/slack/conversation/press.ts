@@ -278,9 +278,9 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   await authorize({ command: why, person, channelId }, act.gateway);
-  const { policy, attestationNote } = act.gateway;
+  const { policy, commands, attestationNote } = act.gateway;
   const after = request.final ? await attestationNote(request, command) : undefined;
-  const card = renderCard(request, command, [], { policy, after });
+  const card = renderCard(request, command, [], { policy, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }

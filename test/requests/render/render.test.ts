@@ -4,7 +4,8 @@ import { update } from "../../../src/commands/project/update.ts";
 import { resize } from "../../../src/commands/vm/resize.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { start } from "../../../src/commands/vm/start.ts";
-import { restore, snapshot } from "../../support/commands.ts";
+import type { Command } from "../../../src/registry/define.ts";
+import { commands, restore, snapshot } from "../../support/commands.ts";
 import type { Vote } from "../../../src/approvals/votes.ts";
 import type { RequestRecord } from "../../../src/requests/journal/record.ts";
 import {
@@ -265,6 +266,17 @@ describe("the card and the result of a request that was decided", () => {
       "❌ <@U0OLIVIA> it did not happen",
       "✅ <@U0OLIVIA> ada recorded that it happened: “seen in the console”",
     ]);
+  });
+
+  it("offer what may help where the service refuses a change for an ERROR, what only looks last", () => {
+    const before = { id: "vm-1", projectId: "p-1", name: "db-1", status: "ERROR" };
+    const refused = called({ sentAt: at, before, answer: { class: "conflict", status: 409 } });
+    const { approval: _none, ...asked } = record;
+    const request = stored({ record: asked }, stageOf("rejected", refused));
+    const offered = (known: readonly Command[]) =>
+      buttonsOf(renderCard(request, restart, [], { commands: known })).map(({ label }) => label);
+    expect(offered(commands)).toEqual(["Restore", "Console", "Attest"]);
+    expect(offered([restart])).toEqual([]);
   });
 
   it("say who approved it when it was done", () => {
