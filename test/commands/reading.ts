@@ -106,7 +106,6 @@ export async function startReading(
       key,
       config: { policy },
       inventory,
-      snapshots,
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,

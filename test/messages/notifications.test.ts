@@ -166,10 +166,8 @@ const digestOf = (about: About) =>
       open: [],
       ended: [],
       reviews: [],
-      newestSnapshots: new Map(),
       unread: [],
       stuckAfterMs: 1,
-      snapshotOldMs: 1,
     },
     { title: "Digest, Fri 20 Nov, 09:00", snoozed: new Set() },
   );
@@ -370,7 +368,7 @@ const kinds: readonly [
       renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
     "✅ Restarted db-1. In payments, requested by olivia.",
   ],
-  ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
+  ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR"],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 request ran"],
   [
     "the head of the audit trail",

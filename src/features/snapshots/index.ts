@@ -4,6 +4,7 @@ import { keepSnapshots } from "./keep-snapshots.ts";
 import { snapshots as listSnapshots } from "./list-snapshots.ts";
 import { pickSnapshot } from "./pick-snapshot.ts";
 import { restore } from "./restore.ts";
+import { snapshotsInDigests } from "./tell-snapshots.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** Takes snapshots, remembers them, and restores a VM from one. */
@@ -16,6 +17,7 @@ export const snapshots = defineFeature({
     const attestation = (vm: Parameters<typeof attestationInWords>[1]) =>
       attestationInWords(on.appraiser, vm, httpTimeoutMs);
     return {
+      digest: snapshotsInDigests(on),
       pickers: { snapshot: pickSnapshot },
       afterResult: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
     };
