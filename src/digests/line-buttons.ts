@@ -24,8 +24,6 @@ export const showOneOf = (vms: readonly { id: string; name: string; projectName?
     ]),
   });
 export const attestVm = (vm: string) => button("Attest", "run:vm.attest", { vm });
-export const showSnapshots = (vm: { id: string; name: string }) =>
-  button(`Snapshots of ${vm.name}`, "run:vm.snapshots", { vm: vm.id });
 export const showRequest = (request: string, label = "Details") =>
   button(label, "run:gatehouse.why", { request });
 const signAction = "review:sign";

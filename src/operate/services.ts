@@ -1,4 +1,3 @@
-import { attestationInWords } from "../attestation/appraiser.ts";
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAlarms } from "../digests/alarms.ts";
@@ -24,13 +23,11 @@ import {
   askingAbout as askingAboutTarget,
   changesSince,
 } from "../requests/render/since-request.ts";
-import { createRollouts } from "../rollouts/rollouts.ts";
 import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
-import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
@@ -47,6 +44,7 @@ import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
+import type { Message } from "../messages/message.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -110,9 +108,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { announce } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const tellAudit = (id: string, message: Message) => tell("audit", id, message);
   const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
-  const rollouts = createRollouts(redis, key);
 
   const feeds = createFeeds({ ...on, render: renderFeed });
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
@@ -136,8 +134,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     changes,
     store,
+    snapshots,
+    appraiser,
     web,
     announce,
+    tellAudit,
     attestationNote,
     watch,
     redisProblem: () => redisProblem(redis, key),
@@ -164,6 +165,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
   const requests = requestSource({
     ...posting,
+    offered: commands,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: (request, command) =>
       tellElsewhere(request, command, {
@@ -173,19 +175,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         follow,
       }),
     recordResults: async (request, command) => {
-      await recordResults(request, command, {
-        snapshots,
-        inventory,
-        tellAudit: (id, message) => tell("audit", id, message),
-        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
-      });
+      await recordResults(request, command, { inventory, tellAudit });
+      await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },
   });
   const sources = [
     requests,
     sharedCardSource(posting),
-    rolloutSource({ ...posting, rollouts }),
     ...running.messages,
     notices.source,
     feeds.source,
@@ -202,7 +199,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     connected,
     queues,
     messages: [...delivery, ...running.pending],
-    steps: [store.steps, rollouts.steps],
+    steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });
@@ -243,7 +240,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     queues,
     store,
     polls,
-    rollouts,
     sources,
     features: running,
     subscriptions,

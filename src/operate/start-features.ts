@@ -1,6 +1,8 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
 import type { Contributions } from "../slack/conversation/gateway-context.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { ChangeCommand } from "../registry/define.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
@@ -11,9 +13,13 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const [several, another] = all((feature) => feature.several && [feature.several]);
+  if (another) throw new Error("two features handle commands that name several VMs");
   const contributed: Contributions = {
+    pickers: merged(running.map(({ pickers = {} }) => pickers)),
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
+    several,
     home: all(({ home }) => home && [home]),
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
@@ -25,10 +31,14 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     services: all(({ services }) => services),
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
+    steps: all(({ steps }) => steps),
     schedules: all(({ schedules }) => schedules),
     status: all(({ status }) => status),
     digestParts: all(({ digest }) => digest && [digest]),
     afterRequest,
+    async afterResult(request: StoredRequest, command: ChangeCommand) {
+      await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
+    },
     afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
     untold: async (): Promise<readonly Untold[]> =>
       (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),

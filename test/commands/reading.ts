@@ -6,7 +6,7 @@ import {
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { help } from "../../src/commands/gatehouse/help.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
 import { requestsForDigest } from "../../src/digests/request-facts.ts";
@@ -106,7 +106,6 @@ export async function startReading(
       key,
       config: { policy },
       inventory,
-      snapshots,
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,

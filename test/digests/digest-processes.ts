@@ -125,7 +125,6 @@ export async function startScene(scene: Partial<Scene> = {}) {
       key,
       config: { policy: { ...set.policy, digests: set.rules } },
       inventory: inventoryOf(set),
-      snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
       requests: set.requests,
       log,
       now,

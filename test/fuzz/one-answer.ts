@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -15,7 +15,8 @@ import {
 } from "../../src/registry/define.ts";
 import { type Person, isRollable } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/requests/submit/resolve-targets.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
@@ -337,10 +338,12 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     policyVersion: policyVersion(policy),
     standstill: () => undefined,
     store: journal,
-    rollouts: createRollouts(redis, key),
+    sees: async () => true,
     contributed: {
+      several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
       presses: {},
+      pickers: {},
       forms: {},
       home: [],
       requestMade: async () => undefined,

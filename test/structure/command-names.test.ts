@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { dottedName } from "../../src/registry/define.ts";
 import { readSources } from "./sources.ts";
 
@@ -10,7 +10,10 @@ const sources = [...readSources(["src"])];
 /** Where a text asks for a command by its name: what depends on a command is a field of its definition. */
 function askedByName(text: string): string[] {
   const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, "");
-  const literals = [...code.matchAll(/"([a-z]+ [a-z-]+)"/g)].map(([, literal = ""]) => literal);
+  const elsewhere = code.replaceAll(/\bname: "[^"]*"/g, "");
+  const literals = [...elsewhere.matchAll(/"([a-z]+ [a-z-]+)"/g)].map(
+    ([, literal = ""]) => literal,
+  );
   const roots = [...code.matchAll(/name\.startsWith\(["'`](\w+)/g)].map(([found]) => found);
   return [...literals.filter((literal) => names.some((name) => name === literal)), ...roots];
 }

@@ -33,7 +33,6 @@ const layers = [
   "requests",
   "digests",
   "monitor",
-  "rollouts",
   "commands",
   "slack/json.ts",
   "slack/web-answer.ts",
