@@ -4,7 +4,6 @@ import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
 import { canI } from "./gatehouse/can-i.ts";
 import { digest } from "./gatehouse/digest.ts";
-import { freeze } from "./gatehouse/freeze.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
 import { pinsDrop } from "./gatehouse/pins-drop.ts";
@@ -12,7 +11,6 @@ import { pinsPropose } from "./gatehouse/pins-propose.ts";
 import { pins } from "./gatehouse/pins.ts";
 import { status } from "./gatehouse/status.ts";
 import { subscribe } from "./gatehouse/subscribe.ts";
-import { thaw } from "./gatehouse/thaw.ts";
 import { unsubscribe } from "./gatehouse/unsubscribe.ts";
 import { why } from "./gatehouse/why.ts";
 import { create } from "./project/create.ts";
@@ -57,6 +55,4 @@ export const commands: readonly Command<ReadContext>[] = [
   digest,
   subscribe,
   unsubscribe,
-  freeze,
-  thaw,
 ];

@@ -4,6 +4,7 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
+import { freezes } from "./freeze/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
@@ -21,6 +22,7 @@ export const features: readonly Feature[] = [
   reads,
   mcp,
   outages,
+  freezes,
 ];
 
 /** Those of features, too, in the order of help. */

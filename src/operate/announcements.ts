@@ -1,6 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { Message } from "../messages/message.ts";
 import { busyChannels, freezeNews } from "../requests/after-result.ts";
+import { type Command, freezeEnder } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { Announce } from "../slack/deliver/deliver.ts";
 
@@ -30,14 +31,22 @@ export function createAnnouncements(on: {
 /** The journal, whose freezes are announced where people wait. `changed` is called when a freeze begins or ends. */
 export function withFreezesAnnounced(
   journal: Journal,
-  tellBusy: (id: string, message: Message) => Promise<void>,
-  changed: () => Promise<unknown>,
+  {
+    commands,
+    tellBusy,
+    changed,
+  }: {
+    commands: readonly Command[];
+    tellBusy: (id: string, message: Message) => Promise<void>;
+    changed: () => Promise<unknown>;
+  },
 ): Journal {
   return {
     ...journal,
     async freeze(freeze) {
       const isNew = await journal.freeze(freeze);
-      if (isNew) await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze));
+      if (isNew)
+        await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze, freezeEnder(commands)));
       if (isNew) await changed();
       return isNew;
     },

@@ -109,7 +109,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
-  const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
+  const store = withFreezesAnnounced(journal, {
+    commands,
+    tellBusy,
+    changed: () => running.afterFreeze(),
+  });
   const polls = createPolls(redis, key, journal.latest);
 
   const feeds = createFeeds({ ...on, render: renderFeed });

@@ -90,6 +90,8 @@ export interface ReadCommand<
   onCard?: string;
   /** The request that waits where policy wants approvals first. Its requester ends it with a button; no worker sends it. */
   asRequest?: VmCommand;
+  /** It allows changes again: news of a freeze name it. */
+  endsFreeze?: true;
   /** Runs for `--help` and for a slash command alone. Its argument is the topic. */
   isHelp?: true;
   answer(args: z.output<Schema>, context: Context): Promise<Message | Answer>;
@@ -359,6 +361,10 @@ export const isOpenedByRequester = (command: ChangeCommand) =>
 /** The label of its button on a card that is about a VM. */
 export const labelOnCard = (command: Command): string =>
   isChange(command) ? command.say.verb : (command.onCard ?? "Show");
+
+/** The command that allows changes again. */
+export const freezeEnder = (commands: readonly Command[]): Command | undefined =>
+  commands.find((command) => command.kind === "read" && command.endsFreeze);
 
 /** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;

@@ -1,6 +1,6 @@
 import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
-import type { ChangeCommand, Target } from "../registry/define.ts";
+import type { ChangeCommand, Command, Target } from "../registry/define.ts";
 import { isList } from "./journal/seen.ts";
 import { isReviewed } from "./journal/record.ts";
 import { type StoredRequest, sentAtOf } from "./journal/stored-request.ts";
@@ -179,15 +179,13 @@ export async function busyChannels(store: Journal): Promise<string[]> {
   return [...new Set(channels)].filter(isChannel);
 }
 
-/** For channels where people wait for something. */
-export function freezeNews({ by, reason }: { by: string; reason: string }): Message {
+/** For channels where people wait for something. `end`: the command that ends it, where there is one. */
+export function freezeNews(
+  { by, reason }: { by: string; reason: string },
+  end: Pick<Command, "name"> | undefined,
+): Message {
+  const way = end && md` ${name(`/${end.name}`)} ends it.`;
   return notice(
-    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work. ${name("/gatehouse thaw")} ends it.`,
-  );
-}
-
-export function thawNews(by: string): Message {
-  return notice(
-    md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,
+    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work.${way ?? ""}`,
   );
 }

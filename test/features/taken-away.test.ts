@@ -20,4 +20,12 @@ describe("what people read where a feature was taken away", () => {
     await world.olivia.types("ops", "/vm restart payments/web-1");
     await hears(world.olivia, "ops", /Restarted/);
   });
+
+  it("is without freeze that Gatehouse stopped all changes, and no command that isn't there", async () => {
+    await using world = await startWorld({ features: without("freeze") });
+    world.compute.weather({ match: "POST /v1/*", status: 401, message: "key revoked" });
+    await world.olivia.types("ops", "/vm restart payments/web-1");
+    const told = await hears(world.olivia, "ops", /Gatehouse froze all changes: /);
+    expect(told.text).toMatch(/reads still work\.$/);
+  });
 });

@@ -11,7 +11,7 @@ import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { freezeNews, recordResults, thawNews } from "../../src/requests/after-result.ts";
+import { freezeNews, recordResults } from "../../src/requests/after-result.ts";
 import type { RequestRecord } from "../../src/requests/journal/record.ts";
 import type { Stage } from "../../src/requests/journal/stage.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
@@ -31,6 +31,7 @@ import { lostReply } from "../../src/slack/receive/lost-replies.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { running } from "../digests/digest-processes.ts";
 import { type Rest, called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
+import { thaw, thawNews } from "../../src/features/freeze/thaw.ts";
 
 const at = Date.parse("2026-11-20T03:12:00Z");
 
@@ -310,7 +311,7 @@ const kinds: readonly [
   [
     "a freeze",
     "channels that wait",
-    ({ who, why }) => freezeNews({ by: who, reason: why }),
+    ({ who, why }) => freezeNews({ by: who, reason: why }, thaw),
     "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. /gatehouse thaw ends it.",
   ],
   [

@@ -4,12 +4,13 @@ import { commandsWith } from "../../src/features/define-feature.ts";
 import { policyTerms } from "../../src/features/index.ts";
 import { md, name as quoted, sentence } from "../../src/messages/message.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { defineCommand, target, targetOrSeveral } from "../../src/registry/define.ts";
+import { defineCommand, rest, target, targetOrSeveral } from "../../src/registry/define.ts";
 import { rollingArgs } from "../../src/registry/invocation.ts";
 
 /**
  * What the core asks of commands that features bring: that one takes a snapshot, which alone proves it; that one replaces data, behind an
- * approval and a safety snapshot; that one shows a secret, and may wait as a request for approval. Tests of the core go by these, so that they hold whichever features there are.
+ * approval and a safety snapshot; that one shows a secret, and may wait as a request for approval; that
+ * one ends a freeze. Tests of the core go by these, so that they hold whichever features there are.
  */
 export const snapshot = defineCommand({
   on: "vm",
@@ -92,9 +93,29 @@ export const console = defineCommand({
   answer: async () => sentence(md`A console.`),
 });
 
+export const freeze = defineCommand({
+  name: "gatehouse freeze",
+  summary: "Stop every change that was not sent yet",
+  example: "/gatehouse freeze storage is failing",
+  class: "administer",
+  approversToo: true,
+  args: z.object({ reason: rest(300, "why").optional() }),
+  answer: async () => sentence(md`Frozen.`),
+});
+
+export const thaw = defineCommand({
+  name: "gatehouse thaw",
+  summary: "Allow changes again",
+  example: "/gatehouse thaw",
+  class: "administer",
+  endsFreeze: true,
+  args: z.object({}),
+  answer: async () => sentence(md`Allowed.`),
+});
+
 /** Those of the core, and these. */
 export const commands = commandsWith([
-  { name: "stand-ins", commands: [snapshot, restore, console] },
+  { name: "stand-ins", commands: [snapshot, restore, console, freeze, thaw] },
 ]);
 
 /** What gatehouse.yml can speak about in these tests. */

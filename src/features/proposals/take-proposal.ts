@@ -4,7 +4,12 @@ import { type ProposalRecord, decidedRefusal, proposalRefusal, proposalsOf } fro
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
 import type { Permit } from "../../policy/permit.ts";
-import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Target,
+  restoresSnapshot,
+  freezeEnder,
+} from "../../registry/define.ts";
 import { mayPropose } from "../../policy/service-rights.ts";
 import { asNamedNow } from "../../requests/perform/read-target.ts";
 import { frozenLine } from "../../slack/conversation/authorize.ts";
@@ -133,8 +138,11 @@ export async function takeProposal(
 ): Promise<void> {
   if (origin.kind !== "proposal") return;
   const frozen = await frozenLine(gateway);
-  if (frozen)
-    throw new UserError(plainWords(frozen), "It stays open: press Run after `/gatehouse thaw`.");
+  if (frozen) {
+    const ender = freezeEnder(gateway.commands);
+    const end = ender ? `\`/${ender.name}\`` : "the freeze ends";
+    throw new UserError(plainWords(frozen), `It stays open: press Run after ${end}.`);
+  }
   for (let tries = 0; tries < mostTries; tries++) {
     const { proposal, today } = await findProposal(origin.proposal, person.id, gateway);
     const { record } = proposal;

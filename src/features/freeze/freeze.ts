@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { md, name, sentence } from "../../messages/message.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import type { ReadContext } from "../../commands/context.ts";
 
 export const freeze = defineCommand({
   name: "gatehouse freeze",

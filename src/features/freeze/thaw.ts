@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { md, sentence } from "../../messages/message.ts";
+import { type Message, md, notice, sentence } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { thawNews } from "../../requests/after-result.ts";
-import type { ReadContext } from "../context.ts";
+import type { ReadContext } from "../../commands/context.ts";
 
 export const thaw = defineCommand({
   name: "gatehouse thaw",
   summary: "Allow changes again",
   example: "/gatehouse thaw",
   class: "administer",
+  endsFreeze: true,
   args: z.object({}),
   async answer(_args, { journal, person, tellBusy }: ReadContext) {
     if (!(await journal.thaw(person.id))) return sentence(md`Changes were not frozen.`);
@@ -18,3 +18,10 @@ export const thaw = defineCommand({
     );
   },
 });
+
+/** For channels where people wait for something. */
+export function thawNews(by: string): Message {
+  return notice(
+    md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,
+  );
+}
