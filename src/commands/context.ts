@@ -11,6 +11,7 @@ import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import type { EmergencyWords } from "../registry/emergency.ts";
 
 /** What read commands answer from, whoever asks. */
 export interface Surroundings extends WithServices {
@@ -24,6 +25,8 @@ export interface Surroundings extends WithServices {
   digests: Digests;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
+  /** Of changes that skip approvals; without it none can. */
+  emergency: EmergencyWords | undefined;
   /** The name of a person or group, only for display. */
   nameOf(id: string): string | undefined;
   /** Looks up people by their user IDs, so that `nameOf` knows them. */

@@ -34,6 +34,7 @@ import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/message.ts";
+import type { EmergencyWords } from "../registry/emergency.ts";
 
 /**
  * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
@@ -63,6 +64,8 @@ export interface RunningFeature {
   pickers?: Readonly<Record<string, Picker>>;
   /** What becomes of a command that names several VMs. One feature at most has this. */
   several?: SeveralHandler;
+  /** What is said of changes that skip approvals. One feature at most has this; without one, none can. */
+  emergency?: EmergencyWords;
   /** What it owes to Slack. Each process delivers. */
   messages?: readonly Source[];
   /** What else it does with pending IDs, in each process. */

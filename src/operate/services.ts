@@ -15,7 +15,7 @@ import { rememberVerdicts } from "../monitor/drift-probe.ts";
 import { createQueues } from "../queue/queues.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
-import { createAttestationNote, recordResults } from "../requests/after-result.ts";
+import { createAttestationNote, noteOutcome } from "../requests/after-result.ts";
 import { createJournal } from "../requests/journal/journal.ts";
 import { observeTold, observed } from "../requests/journal/observe-journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
@@ -170,6 +170,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const requests = requestSource({
     ...posting,
     offered: commands,
+    emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: (request, command) =>
       tellElsewhere(request, command, {
@@ -179,7 +180,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         follow,
       }),
     recordResults: async (request, command) => {
-      await recordResults(request, command, { inventory, tellAudit });
+      await noteOutcome(request, command, inventory);
       await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },

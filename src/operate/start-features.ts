@@ -15,6 +15,8 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
   const [several, another] = all((feature) => feature.several && [feature.several]);
   if (another) throw new Error("two features handle commands that name several VMs");
+  const [emergency, other] = all((feature) => feature.emergency && [feature.emergency]);
+  if (other) throw new Error("two features let changes skip approvals");
   const contributed: Contributions = {
     pickers: merged(running.map(({ pickers = {} }) => pickers)),
     presses: merged(running.map(({ presses = {} }) => presses)),
@@ -28,6 +30,7 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
   };
   return {
     contributed,
+    emergency,
     services: all(({ services }) => services),
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),

@@ -134,6 +134,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         await startGateway({
           ...on,
           contributed: on.features.contributed,
+          emergency: on.features.emergency,
           digestParts: on.features.digestParts,
           identity,
           receive,

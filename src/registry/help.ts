@@ -49,14 +49,14 @@ export function renderHelp(
   commands: readonly Command[],
   topic = "",
   exampleOf: ExampleOf = ({ example }) => example,
-  hasBreakGlass = false,
+  inEmergency?: Markdown,
   inEmergencies: readonly Command[] = [],
 ): Message {
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
   const urgent = inEmergencies.find((command) => namesOf(command).includes(wanted));
-  if (urgent) return renderOne(urgent, exampleOf(urgent), breakGlassLine);
+  if (urgent) return renderOne(urgent, exampleOf(urgent), inEmergency);
   const isTopic = wanted !== "" && wanted !== all;
   const isMeant = (command: Command) =>
     [command.name, ...verbsOf(command)].some((words) => `${words} `.startsWith(`${wanted} `));
@@ -70,7 +70,7 @@ export function renderHelp(
     "What you can run with Gatehouse",
     header("What you can run"),
     ...(isFirst ? everyday(commands, help, exampleOf) : inFull(shown, help)),
-    section(lines(namingLine(commands, exampleOf), hasBreakGlass && breakGlassLine)),
+    section(lines(namingLine(commands, exampleOf), inEmergency)),
   );
 }
 
@@ -102,9 +102,6 @@ function inFull(shown: readonly Command[], help: Command | undefined): (List | B
     );
   return [...byRoot, ...buttons(more), divider];
 }
-
-/** For those whom `access.breakGlass` lists. */
-const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to a command that interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
 
 type ExampleOf = (command: Command) => string;
 

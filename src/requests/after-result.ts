@@ -2,50 +2,19 @@ import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { ChangeCommand, Command, Target } from "../registry/define.ts";
 import { isList } from "./journal/seen.ts";
-import { isReviewed } from "./journal/record.ts";
 import { type StoredRequest, sentAtOf } from "./journal/stored-request.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import {
-  context,
-  type Message,
-  message,
-  news,
-  section,
-  notice,
-  lines,
-  Markdown,
-  md,
-  name,
-  when,
-} from "../messages/message.ts";
+import { type Message, notice, lines, Markdown, md, name } from "../messages/message.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { ownerOf } from "../policy/refusal.ts";
 import { rightsOver } from "../policy/access.ts";
-import { mentions, headline, symbolOf, isChannel } from "./render/render-result.ts";
+import { mentions, isChannel } from "./render/render-result.ts";
 import type { Journal } from "./journal/journal.ts";
 import { afterOf, beforeOf, callOf, isAlready, deciderOf } from "./journal/stage.ts";
-
-interface Keeping {
-  inventory: Inventory;
-  /** To the audit channel, once per ID. */
-  tellAudit(id: string, message: Message): Promise<void>;
-}
-
-/** Keeps what outlives a finished request: news for the inventory. At least once for each request; idempotent. */
-export async function recordResults(
-  request: StoredRequest,
-  command: ChangeCommand,
-  to: Keeping,
-): Promise<void> {
-  const { record } = request;
-  await noteOutcome(request, command, to.inventory);
-  if (isReviewed(record))
-    await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
-}
 
 /** What its end showed is known from here on, before the service is read again. Idempotent, and only for one that has just ended. */
 export async function noteOutcome(
@@ -63,17 +32,6 @@ export async function noteOutcome(
   }
   for (const seen of isList(after) ? after : [after])
     await inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
-}
-
-/** What really happened: what was told at the start was only begun. */
-function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
-  const { record, changedAt } = request;
-  const end = md`Break-glass by ${record.requester.name}: ${headline(request, command)}`;
-  return message(
-    news(end),
-    section(md`${symbolOf(request, command)} ${end}`),
-    context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
-  );
 }
 
 /** The VM boots in this change, so its old attestation says nothing. */

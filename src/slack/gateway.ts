@@ -29,7 +29,7 @@ const drainMs = 5000;
 
 type Records = "store" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
-type Words = "status" | "standstill" | "attestationNote";
+type Words = "emergency" | "status" | "standstill" | "attestationNote";
 type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
 
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */

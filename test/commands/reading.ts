@@ -6,6 +6,7 @@ import {
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { help } from "../../src/commands/gatehouse/help.ts";
+import { emergencyWords } from "../../src/features/break-glass/emergency-words.ts";
 import { commands } from "../../src/features/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
@@ -110,6 +111,7 @@ export async function startReading(
       log: silentLog(),
       now: Date.now,
     }),
+    emergency: emergencyWords,
     services: new Map([
       subscriptionsOf.providedBy(
         createSubscriptions({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { features } from "../../src/features/index.ts";
-import { hears } from "../stories/words.ts";
+import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld } from "../support/start-world.ts";
 
 const without = (feature: string) => features.filter(({ name }) => name !== feature);
@@ -27,5 +27,25 @@ describe("what people read where a feature was taken away", () => {
     await world.olivia.types("ops", "/vm restart payments/web-1");
     const told = await hears(world.olivia, "ops", /Gatehouse froze all changes: /);
     expect(told.text).toMatch(/reads still work\.$/);
+  });
+
+  it("is without break-glass that nothing was done, and no word of it elsewhere", async () => {
+    const policy = `access:
+  { view: ["*"], operate: ["S01ONCALL"], approve: ["S02LEADS"], breakGlass: ["U0ADA"], administer: ["U0ADA"] }`;
+    await using world = await startWorld({ features: without("break-glass"), policy });
+    const { ada } = world;
+    await ada.types("ops", '/vm stop payments/web-1 --break-glass "it leaks"');
+    await hears(
+      ada,
+      "ops",
+      /--break-glass isn't part of this Gatehouse\. Nothing was done\.\nRun the command without it/,
+    );
+    await ada.types("ops", '/gatehouse can-i vm stop payments/web-1 --break-glass "it leaks"');
+    await hears(ada, "ops", /--break-glass isn't part of this Gatehouse/);
+    await ada.types("ops", "/gatehouse can-i vm stop payments/web-1");
+    expect(wordsOf(await hears(ada, "ops", /^No: /))).not.toMatch(/break-glass/);
+    await ada.types("ops", "/gatehouse help all");
+    expect(wordsOf(await hears(ada, "ops", /What you can run/))).not.toMatch(/break-glass/);
+    expect(world.compute.writes()).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { freezeNews, recordResults } from "../../src/requests/after-result.ts";
+import { freezeNews } from "../../src/requests/after-result.ts";
 import type { RequestRecord } from "../../src/requests/journal/record.ts";
 import type { Stage } from "../../src/requests/journal/stage.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
@@ -26,12 +26,13 @@ import { renderNotice, renderResult } from "../../src/requests/render/render-res
 import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { consoleOpened } from "../../src/features/consoles/open-console.ts";
-import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
 import { lostReply } from "../../src/slack/receive/lost-replies.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { running } from "../digests/digest-processes.ts";
 import { type Rest, called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
 import { thaw, thawNews } from "../../src/features/freeze/thaw.ts";
+import { reviewNotice, tellEnd } from "../../src/features/break-glass/tell-audit.ts";
+import { reviewSigned } from "../../src/features/break-glass/sign-review.ts";
 
 const at = Date.parse("2026-11-20T03:12:00Z");
 
@@ -142,12 +143,7 @@ const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout 
 const emergencyEnd = async (about: About): Promise<Message> => {
   const told: Message[] = [];
   const request = { ...done(about), record: recordOf(about, { breakGlass: true }) };
-  const nothing = { note: async () => undefined, remember: async () => undefined };
-  const kept = { snapshots: { ...nothing, ownerOf: async () => "vm" }, inventory: nothing };
-  await recordResults(request, restore, {
-    ...(kept as unknown as Parameters<typeof recordResults>[2]),
-    tellAudit: async (_id, message) => void told.push(message),
-  });
+  await tellEnd(request, restore, async (_id, message) => void told.push(message));
   const [message] = told;
   if (!message) throw new Error("nothing was told");
   return message;

@@ -29,6 +29,7 @@ import { type Invocation, asksForChange, targetWords } from "../../registry/invo
 import { parseCommand } from "../../registry/parse.ts";
 import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import type { ReadContext } from "../context.ts";
+import { noEmergency } from "../../registry/emergency.ts";
 
 export const canI = defineCommand({
   name: "gatehouse can-i",
@@ -49,6 +50,7 @@ export const canI = defineCommand({
       ? await resolveSeveral(asking, parsed, context)
       : undefined;
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
+    if (breakGlass && !context.emergency) throw noEmergency();
     const asked = { person, command, input, channelId };
     const emergency = { ...asked, basis: { kind: "break-glass" } as const };
     // As a rollout does: each is judged alone, and those that are refused are skipped
@@ -63,12 +65,13 @@ export const canI = defineCommand({
       (await oneTarget(parsed, context));
     const about = { targets, vmNames: await namesWithin(targets, context) };
     const { refused, permit } = askAndPermit(breakGlass ? emergency : asked, about, context);
-    const mayBreakGlass =
+    const inEmergency =
       takesBreakGlass(command) &&
       !breakGlass &&
       !several &&
-      askAndPermit(emergency, about, context).permit !== undefined;
-    if (refused) return refusedAs(refused, mayBreakGlass && emergencyLine);
+      askAndPermit(emergency, about, context).permit !== undefined &&
+      context.emergency?.instead;
+    if (refused) return refusedAs(refused, inEmergency);
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
     const { approvals } = permit;
@@ -81,7 +84,7 @@ export const canI = defineCommand({
           ? md`Yes, you can run ${asTyped} without approval.`
           : md`Yes, you can request ${asTyped}; ${await whoMust(approvals, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
-        required > 0 && mayBreakGlass && emergencyLine,
+        required > 0 && inEmergency,
         skipped.length > 0 &&
           md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
@@ -90,10 +93,7 @@ export const canI = defineCommand({
   },
 });
 
-/** For those whom `breakGlass` lists: what the rules for every day refuse or hold up. */
-const emergencyLine = md`🚨 In an emergency you can: add ${name('--break-glass "why"')} to the slash command. It runs at once without approval, the audit channel is told, and someone else signs a review.`;
-
-function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false = false) {
+function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false | undefined = false) {
   const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
   const which = toldAs === "" ? undefined : md`The rule is ${name(toldAs)}.`;
   return sentence(lines(md`No: ${text}`, hintOf(hint), which, also));

@@ -19,11 +19,13 @@ export const help = defineCommand({
   answer: async ({ command }, context: ReadContext) => {
     const { commands, person } = context;
     const exampleOf = await examplesHere(context);
-    const hasBreakGlass = isListed(person, "breakGlass", context);
+    const inEmergency = isListed(person, "breakGlass", context)
+      ? context.emergency?.help
+      : undefined;
     const runnable = commands.filter((one) => context.mayRun(one));
     const inEmergencies = commands.filter(
-      (one) => hasBreakGlass && takesBreakGlass(one) && !runnable.includes(one),
+      (one) => inEmergency && takesBreakGlass(one) && !runnable.includes(one),
     );
-    return renderHelp(runnable, command, exampleOf, hasBreakGlass, inEmergencies);
+    return renderHelp(runnable, command, exampleOf, inEmergency, inEmergencies);
   },
 });

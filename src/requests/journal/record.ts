@@ -35,7 +35,10 @@ export interface RequestRecord extends Traced {
 }
 
 /** Whether someone signs a review of it. A safety snapshot is part of the request that it was taken for. */
-export const isReviewed = ({ breakGlass, origin }: RequestRecord): boolean =>
+export const isReviewed = ({
+  breakGlass,
+  origin,
+}: Pick<RequestRecord, "breakGlass" | "origin">): boolean =>
   breakGlass === true && origin.kind !== "safety";
 
 export interface Approval {

@@ -13,10 +13,11 @@ export interface Review {
 
 export function createReviews(redis: RedisClient, key: Keys) {
   return {
-    /** Idempotent, also after the review was signed. */
-    async openReview(review: Review): Promise<void> {
-      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return;
+    /** False when the review was already signed. Idempotent. */
+    async openReview(review: Review): Promise<boolean> {
+      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return false;
       await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
+      return true;
     },
     /** False when it was already signed. */
     async closeReview(request: string): Promise<boolean> {

@@ -72,6 +72,7 @@ import {
   symbolOf,
 } from "./render-result.ts";
 import { undoneBy } from "../journal/origin.ts";
+import type { EmergencyWords } from "../../registry/emergency.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {
@@ -85,6 +86,8 @@ interface Place {
   after?: AfterNote | undefined;
   /** Says whether a button asks by itself, and whether somebody may skip approvals. */
   policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
+  /** Of changes that skip approvals, where some can. */
+  emergency?: EmergencyWords | undefined;
   /** Those that may be offered instead. */
   commands?: readonly Command[] | undefined;
 }
@@ -94,12 +97,12 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, since = [], after, policy, commands }: Place = {},
+  { from = md``, note, since = [], after, policy, emergency, commands }: Place = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
   if (view === "asking")
-    return askingCard(request, command, approvers, { from, note, policy, since });
+    return askingCard(request, command, approvers, { from, note, policy, emergency, since });
   const { sign, text } = outcomeOf(request, command, after);
   const outcome = final ? md`${sign} ${text}` : undefined;
   const now = stateLine(request, command);
@@ -163,12 +166,12 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note, policy = { confirm: [] }, since = [] }: Place,
+  { from, note, policy = { confirm: [] }, emergency, since = [] }: Place,
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
-  if (canBreakGlass(request, command, policy)) by.push(emergencyWay);
+  if (emergency && canBreakGlass(request, command, policy)) by.push(emergency.onCard);
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
@@ -176,9 +179,6 @@ function askingCard(
     note && context(note),
   );
 }
-
-/** Names no one: a name would notify, and whoever may knows. */
-const emergencyWay = md`🚨 In an emergency, people under ${name("breakGlass")} in gatehouse.yml can skip this: they add ${name('--break-glass "why"')} to the slash command.`;
 
 /** Whether gatehouse.yml lists somebody who may run it without approval. */
 function canBreakGlass(

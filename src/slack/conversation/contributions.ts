@@ -17,4 +17,4 @@ export type HomePart = (seen: {
 }) => Promise<HomeSection>;
 
 /** A request, and what made it. */
-export type MadeRequest = Pick<RequestRecord, "id" | "origin">;
+export type MadeRequest = Pick<RequestRecord, "id" | "origin" | "breakGlass">;

@@ -24,14 +24,7 @@ import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { suggest } from "./suggestions.ts";
 import { seenBy } from "./visible-to.ts";
-import {
-  denialCallback,
-  giveReason,
-  outcomeCallback,
-  recordOutcome,
-  reviewCallback,
-  signReview,
-} from "./vote.ts";
+import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
 import { withoutRedis } from "./without-redis.ts";
 import { originOfInteraction } from "./act-origin.ts";
 
@@ -40,7 +33,6 @@ const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [pickCallback, { submit: targetChosen }],
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],
-  [reviewCallback, { check: signReview }],
 ];
 
 const formsOf = ({ forms }: Pick<Contributions, "forms">) =>

@@ -15,6 +15,7 @@ import { targetName } from "../../requests/render/asking.ts";
 import { buttonOrigin } from "../../requests/journal/origin.ts";
 import { callOf } from "../../requests/journal/stage.ts";
 import { labelsOf } from "./dialog-facts.ts";
+import type { EmergencyWords } from "../../registry/emergency.ts";
 
 export const dialogCallback = "dialog";
 
@@ -47,21 +48,23 @@ export function formOfOne(form: {
   undone?: StoredRequest | undefined;
   /** That changes are frozen. */
   frozen?: Markdown | undefined;
+  /** Of a change that skips approvals. */
+  emergency?: EmergencyWords | undefined;
   /** When the facts were read (ms). */
   now: number;
 }): ModalView {
   const { command, facts, meta, approvals, undone, frozen, now } = form;
+  const emergency = form.meta.breakGlass === undefined ? undefined : form.emergency;
   const { input, target } = facts;
   const { verb } = command.say;
   const { labels } = labelsOf(facts);
   const shown = undone ? [] : shownOf(command, input);
   const filled = { ...command.dialog?.fill?.(facts), ...input };
-  const isEmergency = meta.breakGlass !== undefined;
-  const kind = isEmergency ? "Break-glass" : undone ? "Undo" : undefined;
-  const asksName = command.class === "destroy" || isEmergency;
+  const kind = emergency ? "Break-glass" : undone ? "Undo" : undefined;
+  const asksName = command.class === "destroy" || emergency !== undefined;
   const said = lines(
     frozen,
-    isEmergency && breakGlassLine,
+    emergency?.warning,
     undone && undoLine(undone),
     command.on === "new-project" ? undefined : whatLine(command, facts, now),
     ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
@@ -70,7 +73,7 @@ export function formOfOne(form: {
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
     ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
-    ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
+    ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
   return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
@@ -101,8 +104,6 @@ export function modal(
 export function titleOf(command: ChangeCommand): string {
   return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
 }
-
-const breakGlassLine = md`🚨 *This skips approval.* It runs at once. The audit channel is told who did it, why, and how it ended, and someone else must sign a review.`;
 
 function undoLine(undone: StoredRequest): Markdown {
   const { command, target, requester } = undone.record;
@@ -222,13 +223,10 @@ export function reasonInput(hint: string, initial?: string): KnownBlock {
   return textInput("reason", "Reason", { hint, ...limits, ...given });
 }
 
-function nameInputs(called: string, emergency?: string): KnownBlock[] {
-  const hint =
-    emergency === undefined
-      ? "Shown to approvers and recorded in the audit trail."
-      : "Shown in the audit channel and to who signs the review.";
+function nameInputs(called: string, emergency?: EmergencyWords, why?: string): KnownBlock[] {
+  const hint = emergency?.reasonHint ?? "Shown to approvers and recorded in the audit trail.";
   return [
     textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
-    reasonInput(hint, emergency),
+    reasonInput(hint, why),
   ];
 }

@@ -28,10 +28,10 @@ import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gatew
 import { approversOf } from "./approvers-of.ts";
 import { permitByFacts } from "./permit-by-facts.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
-import { openReview } from "./vote.ts";
 import { undoneBy } from "../../requests/journal/origin.ts";
 import { originOf } from "./act-origin.ts";
 import { callOf } from "../../requests/journal/stage.ts";
+import { noEmergency } from "../../registry/emergency.ts";
 
 /** The form of a permitted change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -92,7 +92,9 @@ async function viewOfOne(
   const more = raised ? ` One more than usual: ${raised}.` : "";
   const approvals = required > 0 ? md`${from}${more}` : undefined;
   const frozen = await frozenLine(gateway);
-  return formOfOne({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
+  const { emergency: said } = gateway;
+  const stands = { approvals, undone, frozen, emergency: said, now: gateway.now() };
+  return formOfOne({ command, facts, meta, ...stands });
 }
 
 /** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
@@ -136,8 +138,7 @@ export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
     ...(reason === "" ? {} : { reason }),
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
   };
-  const { id } = await submitChange(permit, made, act, facts);
-  if (isEmergency) await openReview(id, permit, { reason, facts }, gateway);
+  await submitChange(permit, made, act, facts);
 }
 
 /** A choice changed which inputs the form shows. */
@@ -182,6 +183,7 @@ async function readForm(
   const input = undone ? { snapshot: callOf(undone.stage)?.safety?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
   const isEmergency = meta.breakGlass !== undefined;
+  if (isEmergency && !gateway.emergency) throw noEmergency();
   const saved = undone && savedBy(undone);
   const basis = isEmergency ? emergency : saved ? ({ kind: "undo", saved } as const) : undefined;
   const person = await personOf({ interaction, gateway }, { fresh: isSubmitted && isEmergency });

@@ -46,15 +46,7 @@ import {
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
-import {
-  alreadyResolved,
-  idModal,
-  mayAddId,
-  orJustChanged,
-  reasonModal,
-  reviewModal,
-  vote,
-} from "./vote.ts";
+import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
 import { holderOf, noSetbacks } from "../../requests/journal/stage.ts";
 
 const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
@@ -67,7 +59,6 @@ const unsnoozing = z.object({ line: line.exactOptional() });
 const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
-  "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
   "digest:changes": showChanges,
   "digest:snooze": onDigest(snoozing, snooze),
   "digest:unsnooze": onDigest(unsnoozing, unsnooze),
@@ -278,9 +269,9 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   await authorize({ command: why, person, channelId }, act.gateway);
-  const { policy, commands, attestationNote } = act.gateway;
+  const { policy, commands, attestationNote, emergency } = act.gateway;
   const after = request.final ? await attestationNote(request, command) : undefined;
-  const card = renderCard(request, command, [], { policy, commands, after });
+  const card = renderCard(request, command, [], { policy, emergency, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }

@@ -66,6 +66,7 @@ import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm } from "./form.ts";
 import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
+import { noEmergency } from "../../registry/emergency.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
 export async function runWords(text: string, act: Act): Promise<void> {
@@ -121,6 +122,7 @@ export async function run(
       "--break-glass works only in a slash command: a message doesn't prove who wrote it.",
     );
   }
+  if (isEmergency && !gateway.emergency) throw noEmergency();
   try {
     const person = await personOf(act, { fresh: isEmergency });
     const basis = isEmergency ? emergency : undefined;

@@ -57,9 +57,12 @@ export async function submitChange(
   const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
   const submitted = await submit(permit, origin, details, by);
   if (submitted.isNew) {
-    await gateway.contributed.requestMade({ id: submitted.id, origin });
+    await gateway.contributed.requestMade({ id: submitted.id, origin, breakGlass });
     return submitted;
   }
+  // Whoever stored it may have died before features were told
+  const made = await store.get(submitted.id);
+  if (made) await gateway.contributed.requestMade(made.record);
   if (isWaiting) await store.leaveDraftPlace(person.id, id);
   const already = "Someone already ran this.";
   await reply.privately(

@@ -51,6 +51,7 @@ import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./permalink.ts";
 import { type Owed, isSaid, showOrSay } from "./post-once.ts";
 import { deciderOf, callOf } from "../../requests/journal/stage.ts";
+import type { EmergencyWords } from "../../registry/emergency.ts";
 
 const maxLinks = 1_000;
 
@@ -67,6 +68,8 @@ export function requestSource(options: {
   commands: readonly ChangeCommand[];
   /** All commands, for buttons. */
   offered?: readonly Command[];
+  /** Of changes that skip approvals, where some can. */
+  emergency?: EmergencyWords | undefined;
   web: Web;
   /** Says who may approve where nothing else does, and which buttons ask. Its policy is read at each use. */
   config: { readonly policy: Pick<Policy, "access" | "confirm" | "teams"> };
@@ -185,7 +188,8 @@ export function requestSource(options: {
       async render() {
         const after = await note();
         const { policy } = options.config;
-        const known = { since, after, policy, commands: options.offered };
+        const { emergency, offered } = options;
+        const known = { since, after, policy, emergency, commands: offered };
         const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && holds("card", "result")

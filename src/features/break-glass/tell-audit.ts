@@ -1,0 +1,65 @@
+import { asksForReview, signReviewButton } from "../../digests/line-buttons.ts";
+import {
+  type Message,
+  buttons,
+  context,
+  md,
+  message,
+  name,
+  news,
+  section,
+  when,
+} from "../../messages/message.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { isReviewed } from "../../requests/journal/record.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { deedOf } from "../../requests/render/asking.ts";
+import { headline, symbolOf } from "../../requests/render/render-result.ts";
+
+type TellAudit = (id: string, message: Message) => Promise<void>;
+
+/** The notice of the audit channel that asks for the review of this request. */
+export const noticeOf = (request: string): string => `break-glass-${request}`;
+
+/** A review that someone else must sign, and a notice in the audit channel. Idempotent. */
+export async function openReview(
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  { store, tellAudit }: { store: Pick<Journal, "openReview">; tellAudit: TellAudit },
+): Promise<void> {
+  const { id, target, requester, reason = "", createdAt } = record;
+  const what = { request: id, command: command.name, target: target.name, reason };
+  const isOpen = await store.openReview({ ...what, by: requester.id, at: createdAt });
+  if (isOpen)
+    await tellAudit(noticeOf(id), reviewNotice(what, deedOf(record, command), requester.name));
+}
+
+/** What came of it follows when it has ended: `tellEnd`. */
+export function reviewNotice(
+  { request: id, reason }: { request: string; reason: string },
+  deed: string,
+  who: string,
+): Message {
+  const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
+  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
+  const next = md`${name(id)} · ${asksForReview}`;
+  return message(short, section(text), context(next), buttons([signReviewButton(id)]));
+}
+
+/** Tells what really happened: what was told at the start was only begun. */
+export async function tellEnd(
+  request: StoredRequest,
+  command: ChangeCommand,
+  tellAudit: TellAudit,
+): Promise<void> {
+  const { record, changedAt } = request;
+  if (!isReviewed(record)) return;
+  const end = md`Break-glass by ${record.requester.name}: ${headline(request, command)}`;
+  const told = message(
+    news(end),
+    section(md`${symbolOf(request, command)} ${end}`),
+    context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
+  );
+  await tellAudit(`break-glass-end-${record.id}`, told);
+}

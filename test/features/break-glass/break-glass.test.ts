@@ -1,0 +1,242 @@
+import { describe, expect, it } from "vitest";
+import { callOf } from "../../../src/requests/journal/stage.ts";
+import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { auditOf, snapshotIdOf } from "../../requests/asking.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
+
+const policy = (more: string) => `access:
+  view: ["*"]
+  operate: ["S01ONCALL"]
+  approve: ["S02LEADS"]
+  administer: ["U0ADA", "U0AMIR"]
+  breakGlass: ["U0ADA"]
+audit: { channel: C03AUDIT }
+${more}
+timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
+`;
+
+/** Says what was checked, in the form that the button opens. */
+async function signs(person: TestWorld["amir"], checked: string) {
+  await person.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
+  expect((await person.submits({ Reason: checked })).errors).toBeUndefined();
+}
+
+/** Ada fills in the form that `--break-glass` opens, and confirms it. */
+async function breaksGlass(world: TestWorld, words: string, target: string) {
+  await world.ada.types("ops", words);
+  await world.ada.until(({ modals }) =>
+    modals.some(({ title }) => title.startsWith("Break-glass")),
+  );
+  const form = describeSeen(world.ada.sees());
+  const said = await world.ada.submits({ [`Type ${target} to confirm`]: target });
+  expect(said.errors).toBeUndefined();
+  return form;
+}
+
+describe("breaking the glass", () => {
+  it("is signed by no approver of another team, for whom there is no such review", async () => {
+    const teams = `teams:
+  apps: { projects: [staging], operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }
+  search: { projects: [search], approve: [U0VERA] }`;
+    await using world = await startWorld({
+      policy: policy(teams).replace('["U0ADA", "U0AMIR"]', '["U0ADA"]'),
+    });
+    const { vera, amir } = world;
+    await breaksGlass(world, '/project delete staging --break-glass "now"', "staging");
+    const notice = await hears(vera, "audit", /Break-glass[^]*\[Sign review\]/);
+    await vera.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await hears(vera, "audit", /This review is already signed/);
+    expect(await world.store.openReviews()).toHaveLength(1);
+    await amir.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await signs(amir, "staging was empty");
+    await hears(amir, "audit", /amir signed the review/);
+    expect(await world.store.openReviews()).toEqual([]);
+  });
+
+  it("runs without waiting, tells the audit channel, and stays open until somebody else signs", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
+    await world.ada.until(({ modals }) => modals.some(({ submit }) => submit === "Delete"));
+    const wrong = await world.ada.submits({ "Type staging to confirm": "stagin" });
+    expect(wrong.errors).toEqual({ confirm: "Type staging exactly as shown." });
+    expect(world.compute.writes()).toEqual([]);
+    await world.ada.closes();
+    const form = await breaksGlass(
+      world,
+      '/project delete staging --break-glass "it leaks data right now"',
+      "staging",
+    );
+    expect(form).toMatch(/Everything in staging is lost[^]*This can't be undone/);
+    expect(form).toContain("🚨 *This skips approval.* It runs at once.");
+    const request = await world.ended("project delete");
+    expect(request).toMatchObject({ state: "done", record: { reason: "it leaks data right now" } });
+    expect(world.compute.writes()).toMatchObject([{ method: "DELETE" }]);
+    // What was begun, and then how it really ended
+    await hears(world.ada, "audit", /ada started this without approval: Delete staging, “it leaks/);
+    await hears(world.ada, "audit", /✅ Break-glass by ada: Deleted staging/);
+    const told = await world.amir.until((seen) => describeSeen(seen).includes("[Sign review]"));
+    expect(describeSeen(told)).toContain("it leaks data right now");
+    await world.ada.presses("Sign review");
+    await world.ada.until((seen) => describeSeen(seen).includes("someone else must sign"));
+    expect(await world.store.openReviews()).toHaveLength(1);
+    await world.amir.presses("Sign review");
+    expect(await world.store.openReviews()).toHaveLength(1);
+    await signs(world.amir, "staging held no customer's data");
+    await hears(
+      world.amir,
+      "audit",
+      /✅ amir signed the review of <@U0ADA>'s break-glass, project delete of staging: “staging held no customer's data”/,
+    );
+    expect(await world.store.openReviews()).toEqual([]);
+    const notice = await hears(
+      world.ada,
+      "audit",
+      /ada started this without approval[^]*✅ Signed by amir: “staging held no customer's data”/,
+    );
+    expect(wordsOf(notice)).not.toContain("[Sign review]");
+    // Nothing goes on asking for what is done: who signed, when, and what they checked
+    expect(wordsOf(notice)).toMatch(/Signed by amir: .* · \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
+    expect(wordsOf(notice)).not.toContain("must sign");
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /Break-glass: approval skipped; review signed by amir at \d{4}-\d\d-\d\d \d\d:\d\d UTC: “staging held no customer's data”\./,
+    );
+    expect(wordsOf(card)).toContain("Deleted staging");
+    expect(JSON.stringify(world.olivia.seesChannel("ops"))).not.toContain("review pending");
+    await world.olivia.types("ops", `/gatehouse why ${request.record.id}`);
+    await hears(world.olivia, "ops", /project delete of staging[^]*review signed by amir at/);
+    const trail = await auditOf(world.client, world.key("audit"));
+    expect(trail.find(({ what }) => what === "review-signed")).toMatchObject({
+      who: "U0AMIR",
+      why: "staging held no customer's data",
+    });
+  });
+
+  it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    const { amir, olivia } = world;
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
+    await world.ended("project delete");
+    await olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(amir, "ops", /^Digest[^]*\[Sign review\]/);
+    await olivia.types("ops", "/gatehouse digest handover");
+    const mine = await hears(olivia, "ops", /^Handover[^]*\[Sign review\]/);
+    await olivia.presses("Share in channel", { in: mine.ts });
+    await hears(amir, "ops", /^Handover[^]*\[Sign review\][^]*Shared by olivia/);
+    await amir.presses("Sign review", { in: digest.ts, channel: "ops" });
+    await signs(amir, "staging was empty");
+    const signed = "ran without approval[^\\n]*\\n✅ Signed by amir: “staging was empty”";
+    for (const title of ["Digest", "Handover"]) {
+      const shown = await hears(amir, "ops", new RegExp(`^${title}[^]*${signed}`));
+      expect(wordsOf(shown)).not.toContain("[Sign review]");
+      expect(wordsOf(shown)).not.toContain("must sign");
+    }
+    const posted = amir.seesChannel("ops").messages.map(wordsOf);
+    expect(posted.filter((words) => /^(Digest|Handover)/.test(words))).toHaveLength(2);
+  });
+
+  it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const id = snapshotIdOf(await world.ended("vm snapshot"));
+    await breaksGlass(world, `/vm restore db-1 ${id} --break-glass "the index is corrupt"`, "db-1");
+    const restored = await world.ended("vm restore");
+    expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
+    expect(callOf(restored.stage)?.safety?.snapshotId).toBeTruthy();
+    expect(world.compute.writes()).toHaveLength(3);
+    // The review is the restore's: nobody could ever sign one of the snapshot
+    const all = await world.store.getMany(await world.store.recentIds({}, 10));
+    const safety = all.find(({ record }) => record.origin.kind === "safety");
+    await world.ada.types("ops", `/gatehouse why ${safety?.record.id}`);
+    const why = await hears(world.ada, "ops", /vm snapshot of db-1[^]*State: done/);
+    expect(wordsOf(why)).not.toContain("review pending");
+    await world.ada.types("ops", `/gatehouse why ${restored.record.id}`);
+    await hears(world.ada, "ops", /vm restore of db-1[^]*review pending/);
+  });
+
+  it("is named in the help of those whom policy lists, and in no one else's", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    const helpOf = async (person: TestWorld["ada"]) => {
+      await person.types("ops", "/gatehouse help");
+      return wordsOf(await hears(person, "ops", /What you can run/));
+    };
+    expect(await helpOf(world.ada)).toMatch(
+      /In an emergency you can skip approval: add --break-glass "why"/,
+    );
+    for (const person of [world.olivia, world.amir])
+      expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
+    // Ada isn't in operate, and can restore in an emergency
+    await world.ada.types("ops", "/gatehouse help vm restore");
+    const one = wordsOf(await hears(world.ada, "ops", /Restore a VM from a snapshot/));
+    expect(one).toMatch(/\/vm restore <?.*In an emergency you can skip approval/s);
+    await world.amir.types("ops", "/gatehouse help vm restore");
+    await hears(world.amir, "ops", /There is no help on vm restore/);
+  });
+
+  it("is told where it is needed: on the card that waits, and by can-i, to whoever may use it", async () => {
+    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await world.olivia.types("ops", "/project delete ml");
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    const card = wordsOf(await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/));
+    expect(card).toMatch(
+      /people under breakGlass in gatehouse\.yml can skip this: [^]*--break-glass/,
+    );
+    const asks = async (person: TestWorld["ada"], words: string, said: RegExp) => {
+      await person.types("ops", `/gatehouse can-i ${words}`);
+      return wordsOf(await hears(person, "ops", said));
+    };
+    // Ada isn't in operate: the rules for every day say no, and an emergency isn't every day
+    const forAda =
+      /No: You can't run \/project delete[^]*In an emergency you can: add --break-glass "why"/;
+    await asks(world.ada, "project delete ml", forAda);
+    expect(await asks(world.ada, "vm stop vault-1", /No: [^]*\/vm stop/)).not.toContain(
+      "emergency",
+    );
+    expect(await asks(world.ada, "vm snapshot db-1", /\/vm snapshot/)).not.toContain("emergency");
+    const forOlivia = await asks(world.olivia, "project delete ml", /must approve it within/);
+    expect(forOlivia).not.toContain("emergency");
+    // The request that waits is in nobody's way
+    await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
+    await expect
+      .poll(() => world.compute.writes().map(({ path }) => path))
+      .toContain("/v1/projects/prj-ml");
+  });
+
+  it("is on no card where nobody may use it", async () => {
+    const none = policy("").replace('breakGlass: ["U0ADA"]', "breakGlass: []");
+    await using world = await startWorld({ policy: none });
+    await world.olivia.types("ops", "/project delete ml");
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    const card = wordsOf(await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/));
+    expect(card).not.toMatch(/break-?glass/i);
+  });
+
+  it("is only for those whom policy lists, and never past protection", async () => {
+    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');
+    await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
+    await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
+    await world.ada.until((seen) => describeSeen(seen).includes("is protected"));
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("has a limit of its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {
+    const limits = "limits: { destructivePerHour: 0, breakGlassPerHour: 1 }";
+    await using world = await startWorld({ policy: policy(limits) });
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
+    expect(await world.ended("project delete")).toMatchObject({ state: "done" });
+    await breaksGlass(world, '/project delete ml --break-glass "this one too"', "ml");
+    await hears(world.ada, "ops", /Limit reached: 1 use of break-glass an hour in total/);
+    expect(world.compute.writes()).toHaveLength(1);
+    const noted = await auditOf(world.client, world.key("audit"));
+    expect(noted.filter(({ rule }) => rule === "limits")).toMatchObject([{ who: "U0ADA" }]);
+  });
+});
