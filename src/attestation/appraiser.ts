@@ -56,6 +56,19 @@ interface AppraiserOptions {
   now(): number;
 }
 
+/** An appraiser that tells of each appraisal, whoever asked for it, before it returns that. `tell` must not reject. */
+export const withAppraisalsTold = (
+  appraiser: Appraiser,
+  tell: (vm: NamedVm, appraisal: Appraisal) => Promise<void>,
+): Appraiser => ({
+  ...appraiser,
+  async attest(vm, options = {}) {
+    const attested = await appraiser.attest(vm, options);
+    if (!options.asIfPinned) await tell(vm, attested.appraisal);
+    return attested;
+  },
+});
+
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
 export function createAppraiser(by: AppraiserOptions) {
   const { compute, register, now, roots = vendorRoots } = by;

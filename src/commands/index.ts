@@ -6,9 +6,6 @@ import { canI } from "./gatehouse/can-i.ts";
 import { digest } from "./gatehouse/digest.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
-import { pinsDrop } from "./gatehouse/pins-drop.ts";
-import { pinsPropose } from "./gatehouse/pins-propose.ts";
-import { pins } from "./gatehouse/pins.ts";
 import { status } from "./gatehouse/status.ts";
 import { subscribe } from "./gatehouse/subscribe.ts";
 import { unsubscribe } from "./gatehouse/unsubscribe.ts";
@@ -18,7 +15,6 @@ import { deleteProject } from "./project/delete.ts";
 import { list as listProjects } from "./project/list.ts";
 import { show as showProject } from "./project/show.ts";
 import { update } from "./project/update.ts";
-import { attest } from "./vm/attest.ts";
 import { list as listVms } from "./vm/list.ts";
 import { metrics } from "./vm/metrics.ts";
 import { resize } from "./vm/resize.ts";
@@ -32,7 +28,6 @@ export const commands: readonly Command<ReadContext>[] = [
   listVms,
   showVm,
   metrics,
-  attest,
   start,
   stop,
   restart,
@@ -49,9 +44,6 @@ export const commands: readonly Command<ReadContext>[] = [
   canI,
   why,
   audit,
-  pins,
-  pinsPropose,
-  pinsDrop,
   digest,
   subscribe,
   unsubscribe,

@@ -85,13 +85,9 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, drift, open, ended, reviews, frozen, events] = await Promise.all([
+    const [state, vms, open, ended, reviews, frozen, events] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
-      orUnread(
-        "attestation",
-        sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
-      ),
       orUnread("open requests", sight.only(requests.open(), aboutTarget)),
       orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
       orUnread(
@@ -124,17 +120,12 @@ export function createDigests(options: DigestsOptions) {
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
       gaps: state?.gaps,
-      drift,
       open,
       ended,
       reviews,
       unread,
       stuckAfterMs: timing.settleDeadlineMs,
     };
-  }
-
-  async function driftBySince() {
-    return [...(await driftRecords.readRecords()).values()].toSorted((a, b) => a.since - b.since);
   }
 
   return {

@@ -56,6 +56,8 @@ export interface DigestPart {
 
 export interface ReadPart {
   all: readonly LinesOfKind[];
+  /** VMs that count as failing, whatever their status: by ID, and why. */
+  red?: ReadonlyMap<string, string>;
   /** Behind the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
   counts?: string;
 }

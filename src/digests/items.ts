@@ -3,10 +3,8 @@ import type { KnownVm } from "../inventory/inventory.ts";
 import { counted, type Markdown, md, name, when } from "../messages/message.ts";
 import type { Freeze } from "../requests/journal/freeze.ts";
 import { signs } from "../requests/render/render-result.ts";
-import { dayMs, type DriftRecord, lackingIn, vmNamesIn, vmsOf, warnDays } from "./drift-facts.ts";
 import {
   asksForReview,
-  attestVm,
   listed,
   showChanges,
   showRequest,
@@ -46,7 +44,6 @@ export interface DigestFacts {
   unreadProjects: readonly string[];
   /** What the compute service gave only in part, in words. */
   gaps?: readonly string[] | undefined;
-  drift?: readonly DriftRecord[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
   reviews?: readonly ReviewFact[] | undefined;
@@ -72,16 +69,6 @@ const ownKinds = {
   },
   error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
-  drift: {
-    place: "trouble",
-    words: ["failed attestation", "failed attestations"],
-    lines: driftLines,
-  },
-  unverified: {
-    place: "trouble",
-    words: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
-    lines: unverifiedLines,
-  },
   unknown: {
     place: "decision",
     words: ["unknown outcome", "unknown outcomes"],
@@ -191,33 +178,6 @@ function stuckLines(facts: DigestFacts): Line[] {
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
     const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${atTime(since)}${lastRead(facts, vm)}.`;
     return [{ key: `${vm.id}:${since}`, text, button: showVm(vm.id) }];
-  });
-}
-
-function driftLines(facts: DigestFacts): Line[] {
-  return (facts.drift ?? []).flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
-    const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
-    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm.id) };
-    if (mark !== "")
-      return [{ ...line, text: md`🔴 ${what} has failed since ${atTime(since)}: ${reason}.` }];
-    if (recoveredAt <= facts.since) return [];
-    return [{ ...line, text: md`🟢 ${what} had failed; resolved at ${atTime(recoveredAt)}.` }];
-  });
-}
-
-/** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
-function unverifiedLines(facts: DigestFacts): Line[] {
-  return [...lackingIn(facts.drift ?? []).values()].map((lacking) => {
-    const { what, endsAt, since, isNextLevel, vms } = lacking;
-    const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
-    const stage = warnDays.filter((days) => daysLeft <= days).length;
-    const text = isNextLevel
-      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
-      : endsAt === undefined
-        ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
-        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
-    const key = `${what}:${endsAt ?? since}:${stage}`;
-    return { key, text, button: attestVm(vms[0]?.id ?? "") };
   });
 }
 

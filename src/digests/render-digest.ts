@@ -141,8 +141,8 @@ function countWords(facts: DigestFacts): Markdown {
 }
 
 /** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
-const failingIn = ({ drift = [] }: DigestFacts) =>
-  new Map(drift.flatMap(({ vm, mark, reason }) => (mark === "" ? [] : [[vm.id, reason] as const])));
+const failingIn = ({ parts = [] }: DigestFacts) =>
+  new Map(parts.flatMap(({ red = [] }) => [...red]));
 
 const partCounts = ({ parts = [] }: DigestFacts): string =>
   parts.map(({ counts = "" }) => counts).join("");

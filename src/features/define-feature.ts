@@ -35,6 +35,9 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/message.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
+import type { NamedVm } from "../attestation/pins.ts";
+import type { Appraisal } from "../attestation/appraise.ts";
+import type { Follow } from "../digests/subscriptions.ts";
 
 /**
  * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
@@ -90,6 +93,8 @@ export interface RunningFeature {
   afterRequest?(request: MadeRequest): Promise<unknown>;
   /** A request has ended: keeps what outlives it, before its result is posted. At least once for each; idempotent. */
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
+  /** The evidence of a VM was appraised, whoever asked for it. Never rejects. */
+  afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
@@ -149,6 +154,10 @@ export interface Layers {
   redisProblem(): Promise<string | undefined>;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
+  /** Tells the channels that are subscribed. */
+  follow: Follow;
+  /** Aborted when this process stops: a long look ends then. */
+  stopping: AbortSignal;
   /** Between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

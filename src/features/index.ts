@@ -2,6 +2,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
+import { attestation } from "./attest/index.ts";
 import { breakGlass } from "./break-glass/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
@@ -25,6 +26,7 @@ export const features: readonly Feature[] = [
   outages,
   freezes,
   breakGlass,
+  attestation,
 ];
 
 /** Those of features, too, in the order of help. */

@@ -5,7 +5,7 @@ import type { Follow } from "../digests/subscriptions.ts";
 import type { Schedule } from "../queue/schedules.ts";
 
 /**
- * What the monitor looks at. Its probes, each a file of this folder:
+ * What the monitor looks at. Its probes:
  *
  *     statuses       VMs that change without a request       one worker, whenever the fleet was read
  *     drift          pinned VMs whose attestation changes    one worker, each `timing.driftWatch`, and whoever attests a VM

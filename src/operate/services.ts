@@ -1,6 +1,5 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { createAlarms } from "../digests/alarms.ts";
 import { createDriftRecords } from "../digests/drift-facts.ts";
 import { renderFeed } from "../digests/render-feed.ts";
 import { createSubscriptions, subscriptionsOf } from "../digests/subscriptions.ts";
@@ -11,7 +10,6 @@ import { createSnapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
-import { rememberVerdicts } from "../monitor/drift-probe.ts";
 import { createQueues } from "../queue/queues.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
@@ -45,6 +43,7 @@ import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
 import type { Message } from "../messages/message.ts";
+import { withAppraisalsTold } from "../attestation/appraiser.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -120,17 +119,19 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const subscriptions = createSubscriptions({ ...on, post: feeds.post });
   const { follow } = subscriptions;
   const drift = createDriftRecords(redis, key);
-  const appraiser = rememberVerdicts(judge, {
-    records: drift,
-    alarms: createAlarms({ config, announce }),
-    follow,
-    inventory,
+  const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
+    running.afterAppraisal(vm, appraisal),
+  );
+  const attestationNote = createAttestationNote({
+    config,
+    commands,
+    appraiser,
+    failure: drift.failure,
     log,
-    now: Date.now,
   });
-  const attestationNote = createAttestationNote({ config, appraiser, failure: drift.failure, log });
 
   const changes = requestable(commands);
+  const stopping = new AbortController();
   const running = startFeatures(options.features, {
     ...on,
     compute,
@@ -147,6 +148,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     watch,
     redisProblem: () => redisProblem(redis, key),
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
+    follow,
+    stopping: stopping.signal,
     editMs: timing.editMs,
   });
   const seenAround = { journal: store, inventory, commands: changes };
@@ -248,6 +251,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     sources,
     features: running,
     subscriptions,
+    /** Ends long looks. */
+    stopping,
     commands,
     services: new Map<symbol, unknown>([
       subscriptionsOf.providedBy(subscriptions),

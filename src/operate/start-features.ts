@@ -3,6 +3,8 @@ import type { Feature, Layers, RunningFeature, Untold } from "../features/define
 import type { Contributions } from "../slack/conversation/gateway-context.ts";
 import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { ChangeCommand } from "../registry/define.ts";
+import type { NamedVm } from "../attestation/pins.ts";
+import type { Appraisal } from "../attestation/appraise.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
@@ -41,6 +43,9 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     afterRequest,
     async afterResult(request: StoredRequest, command: ChangeCommand) {
       await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
+    },
+    async afterAppraisal(vm: NamedVm, appraisal: Appraisal): Promise<void> {
+      await Promise.all(running.map(async (feature) => feature.afterAppraisal?.(vm, appraisal)));
     },
     afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
     untold: async (): Promise<readonly Untold[]> =>

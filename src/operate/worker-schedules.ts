@@ -2,7 +2,6 @@ import { createAlarms } from "../digests/alarms.ts";
 import { createDigests, createPostDue } from "../digests/create-digests.ts";
 import { requestsForDigest } from "../digests/request-facts.ts";
 import { cronOf, scheduleName } from "../digests/schedules.ts";
-import { driftProbe } from "../monitor/drift-probe.ts";
 import { createMonitor } from "../monitor/monitor.ts";
 import { statusProbe } from "../monitor/status-probe.ts";
 import { placesOf } from "../policy/access.ts";
@@ -39,7 +38,6 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
     now,
   });
   const alarms = createAlarms({ config, announce });
-  const stopping = new AbortController();
   const postDue = createPostDue({
     ...on,
     digests,
@@ -59,13 +57,6 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
       async onMoved(vms) {
         for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
       },
-    }),
-    driftProbe({
-      ...watching,
-      pins: () => config.policy.attestation.pins,
-      records: digests.drift,
-      everyMs: timing.driftWatchMs,
-      signal: stopping.signal,
     }),
   ]);
 
@@ -123,5 +114,5 @@ export async function startWorkerSchedules(on: Services): Promise<void> {
   on.taking.add(running);
   await running.sync();
   // Last, so that it is closed first: a long look must not delay the stop
-  opened({ close: async () => stopping.abort() });
+  opened({ close: async () => on.stopping.abort() });
 }

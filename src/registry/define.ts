@@ -90,6 +90,8 @@ export interface ReadCommand<
   onCard?: string;
   /** The request that waits where policy wants approvals first. Its requester ends it with a button; no worker sends it. */
   asRequest?: VmCommand;
+  /** It shows what a VM's evidence says: where that couldn't be read, it is named. */
+  attests?: true;
   /** It allows changes again: news of a freeze name it. */
   endsFreeze?: true;
   /** Runs for `--help` and for a slash command alone. Its argument is the topic. */

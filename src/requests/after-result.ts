@@ -72,6 +72,8 @@ export function createAttestationNote(by: {
   appraiser: Appraiser;
   /** Read at each use: it may change. */
   config: { readonly policy: Policy };
+  /** The one that checks evidence is named, where there is one. */
+  commands: readonly Command[];
   /** Why, and since when (ms), a VM is known to fail. */
   failure?: (vmId: string) => Promise<{ reason: string; since: number } | undefined>;
   log: Log;
@@ -104,9 +106,11 @@ export function createAttestationNote(by: {
       const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };
     } catch (error) {
+      const check = by.commands.find((one) => one.kind === "read" && one.attests);
+      const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return {
-        line: md`The attestation after this change could not be read. ${name("/vm attest")} checks it.`,
+        line: md`The attestation after this change could not be read.${way}`,
       };
     }
   }

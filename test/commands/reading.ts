@@ -6,7 +6,6 @@ import {
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { help } from "../../src/commands/gatehouse/help.ts";
-import { emergencyWords } from "../../src/features/break-glass/emergency-words.ts";
 import { commands } from "../../src/features/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
@@ -26,6 +25,7 @@ import { called } from "../requests/asking.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { askingFor } from "../support/permits.ts";
+import { emergency } from "../support/commands.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** The parts of the world that commands which only read look at: the service, its inventory, the snapshots we know. */
@@ -111,7 +111,7 @@ export async function startReading(
       log: silentLog(),
       now: Date.now,
     }),
-    emergency: emergencyWords,
+    emergency,
     services: new Map([
       subscriptionsOf.providedBy(
         createSubscriptions({

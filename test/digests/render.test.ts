@@ -9,6 +9,7 @@ import type { KnownVm } from "../../src/inventory/inventory.ts";
 import { type Message, md, name } from "../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 import { running } from "./digest-processes.ts";
+import { driftPart } from "../../src/features/attest/tell-drift.ts";
 
 const now = Date.parse("2026-11-20T08:00:00Z");
 const minute = 60_000;
@@ -24,7 +25,6 @@ function facts(some: Partial<DigestFacts> = {}): DigestFacts {
     refreshedAt: now - minute,
     stale: false,
     unreadProjects: [],
-    drift: [],
     open: [],
     ended: [],
     reviews: [],
@@ -49,6 +49,9 @@ const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
   approval: undefined,
   ...some,
 });
+
+const drifting = (records: readonly DriftRecord[]) =>
+  driftPart(records, { since: now - 24 * hour, now });
 
 /** As a feature adds them. */
 const parcels: LinesOfKind = {
@@ -95,7 +98,6 @@ describe("a digest", () => {
           ["vm-web-1", now - 3 * hour],
           ["vm-web-2", now - 40 * minute],
         ]),
-        drift: [drift],
         open: [
           request("r-aaaaaaaaaa", { state: "unknown" }),
           request("r-bbbbbbbbbb", {
@@ -119,7 +121,7 @@ describe("a digest", () => {
           request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
           request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
         ],
-        parts: [{ all: [parcels] }],
+        parts: [drifting([drift]), { all: [parcels] }],
       }),
       frame,
     );
@@ -397,11 +399,12 @@ describe("what a lead must know first", () => {
       since: now - hour,
       lacks: [],
     };
-    const parts = [{ all: [], counts: ", 📦 2 with a parcel" }];
+    const drifts = drifting([drift, { ...drift, vm: running("x"), mark: "" }]);
+    const parts = [drifts, { all: [], counts: ", 📦 2 with a parcel" }];
     const vms = ["web-1", "web-2", "db-1"].map((vm) => running(vm));
-    expect(
-      shown({ vms, drift: [drift, { ...drift, vm: running("x"), mark: "" }], parts }),
-    ).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation, 📦 2 with a parcel.");
+    expect(shown({ vms, parts })).toContain(
+      "3 VMs: 3 RUNNING, 🔴 1 failing attestation, 📦 2 with a parcel.",
+    );
   });
 });
 
@@ -449,24 +452,24 @@ describe("what vouches for VMs", () => {
     }));
 
   it("is told before it ends and when it has, with how many VMs hang on it", () => {
-    expect(shown({ drift: lacking(ending(now + 6 * day)) })).toContain(
+    expect(shown({ parts: [drifting(lacking(ending(now + 6 * day)))] })).toContain(
       "⏳ AMD's list expires 08:00:00 UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
-    expect(shown({ drift: lacking(ending(undefined)) })).toContain(
+    expect(shown({ parts: [drifting(lacking(ending(undefined)))] })).toContain(
       "❔ 22 pinned VMs unverifiable since 07:00:00 UTC: AMD's list has expired.",
     );
   });
 
   it("may be a level of Intel's that doesn't count yet", () => {
     const next = { ...ending(undefined), what: "Intel calls it OutOfDate", isNextLevel: true };
-    expect(shown({ drift: lacking(next) })).toContain(
+    expect(shown({ parts: [drifting(lacking(next))] })).toContain(
       "⏳ Once Intel's next level counts, 22 pinned VMs will fail (`web-1`, `web-2`, `web-3` and 19 more): Intel calls it OutOfDate.",
     );
   });
 
   it("is told again at each stage where it was snoozed", () => {
     const keyAt = (days: number) =>
-      itemsOf(facts({ drift: lacking(ending(now + days * day)) }))
+      itemsOf(facts({ parts: [drifting(lacking(ending(now + days * day)))] }))
         .find(({ kind }) => kind === "unverified")
         ?.key.split(":")
         .at(-1);

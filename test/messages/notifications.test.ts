@@ -4,7 +4,7 @@ import { commands } from "../../src/features/index.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { restore } from "../../src/features/snapshots/restore.ts";
 import { snapshot } from "../../src/features/snapshots/snapshot.ts";
-import { renderDrift } from "../../src/monitor/drift-probe.ts";
+import { renderDrift } from "../../src/features/attest/drift-probe.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
 import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
@@ -159,7 +159,6 @@ const digestOf = (about: About) =>
       refreshedAt: at,
       stale: false,
       unreadProjects: [],
-      drift: [],
       open: [],
       ended: [],
       reviews: [],

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
 import type { Appraiser } from "../../src/attestation/appraiser.ts";
+import type { Command } from "../../src/registry/define.ts";
+import { attest } from "../support/commands.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createAttestationNote } from "../../src/requests/after-result.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
@@ -13,7 +15,10 @@ teams: { pay: { projects: ["payments"], operate: ["S0PAYONCALL", "U0PAY"] } }
 `);
 
 /** Evidence that doesn't hold after the restart of a VM in this project, asked for so often. */
-async function noteOn(projectName: string, times = 1) {
+async function noteOn(
+  projectName: string,
+  { times = 1, isReadable = true, commands = [attest] as readonly Command[] } = {},
+) {
   let reads = 0;
   const vm = { status: "RUNNING", attestation: { enabled: true } };
   const appraisal = { verdict: "failed", measurement: { matchesPin: false }, reasons: ["changed"] };
@@ -21,11 +26,13 @@ async function noteOn(projectName: string, times = 1) {
     appraiser: {
       async attest() {
         reads += 1;
+        if (!isReadable) throw new Error("the service is away");
         return { vm, appraisal };
       },
       isAskedOf: async () => true,
     } as unknown as Appraiser,
     config: { policy },
+    commands,
     log: silentLog(),
   });
   const request = {
@@ -52,7 +59,17 @@ it("evidence that doesn't hold after a change calls those who operate what its t
 });
 
 it("it is read once, however often the result that waits for its turn is rendered", async () => {
-  const { text, reads } = await noteOn("payments", 3);
+  const { text, reads } = await noteOn("payments", { times: 3 });
   expect(text).toContain("no longer matches its pin");
   expect(reads).toBe(1);
+});
+
+it("evidence that can't be read is said, and what checks it where a command does", async () => {
+  const unread = { isReadable: false };
+  expect((await noteOn("payments", unread)).text).toMatch(
+    /could not be read\. `\/vm attest` checks it\.$/,
+  );
+  expect((await noteOn("payments", { ...unread, commands: [] })).text).toMatch(
+    /could not be read\.$/,
+  );
 });

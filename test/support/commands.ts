@@ -4,8 +4,15 @@ import { commandsWith } from "../../src/features/define-feature.ts";
 import { policyTerms } from "../../src/features/index.ts";
 import { md, name as quoted, sentence } from "../../src/messages/message.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { defineCommand, rest, target, targetOrSeveral } from "../../src/registry/define.ts";
+import {
+  defineCommand,
+  fileFlag,
+  rest,
+  target,
+  targetOrSeveral,
+} from "../../src/registry/define.ts";
 import { rollingArgs } from "../../src/registry/invocation.ts";
+import type { EmergencyWords } from "../../src/registry/emergency.ts";
 
 /**
  * What the core asks of commands that features bring: that one takes a snapshot, which alone proves it; that one replaces data, behind an
@@ -113,9 +120,78 @@ export const thaw = defineCommand({
   answer: async () => sentence(md`Allowed.`),
 });
 
+/** What lets changes skip approvals. */
+export const emergency: EmergencyWords = {
+  warning: md`This skips approval.`,
+  reasonHint: "For the review.",
+  help: md`In an emergency: --break-glass.`,
+  instead: md`In an emergency: --break-glass.`,
+  onCard: md`In an emergency: --break-glass.`,
+};
+
+export const attest = defineCommand({
+  name: "vm attest",
+  aliases: ["verify"],
+  summary: "Verify a VM's attestation evidence",
+  example: "/vm attest web-1",
+  class: "read",
+  onCard: "Attest",
+  helpsInError: true,
+  attests: true,
+  args: z.object({
+    vm: targetOrSeveral("vm"),
+    raw: fileFlag("the report"),
+    evidence: fileFlag("the evidence"),
+  }),
+  answer: async () => sentence(md`Verified.`),
+});
+
+export const pins = defineCommand({
+  name: "gatehouse pins",
+  summary: "Show what VMs are pinned to",
+  example: "/gatehouse pins",
+  class: "read",
+  args: z.object({}),
+  answer: async () => sentence(md`Pinned.`),
+});
+
+const pin = {
+  on: "vm",
+  class: "change",
+  protect: false,
+  minApprovals: 1,
+  attestAfter: false,
+  args: z.object({ vm: target("vm"), why: rest(300, "why").optional() }),
+  effect: { wanted: () => false },
+  keeps: {
+    prepare: async () => ({ is: "ready", values: "aa".repeat(48), facts: [] }) as const,
+    pin: (values: string) => values,
+  },
+  perform: () => Promise.reject(new Error("a pin is kept, not sent")),
+} as const;
+
+export const pinsPropose = defineCommand({
+  ...pin,
+  name: "gatehouse pins propose",
+  summary: "Propose a VM's measurements as its pin",
+  example: "/gatehouse pins propose db-1 new image",
+  say: { verb: "Pin", doing: "Pinning", done: "Pinned" },
+});
+
+export const pinsDrop = defineCommand({
+  ...pin,
+  name: "gatehouse pins drop",
+  summary: "Drop a VM's pin",
+  example: "/gatehouse pins drop db-1",
+  say: { verb: "Unpin", doing: "Unpinning", done: "Unpinned" },
+});
+
 /** Those of the core, and these. */
 export const commands = commandsWith([
-  { name: "stand-ins", commands: [snapshot, restore, console, freeze, thaw] },
+  {
+    name: "stand-ins",
+    commands: [snapshot, restore, console, freeze, thaw, attest, pins, pinsPropose, pinsDrop],
+  },
 ]);
 
 /** What gatehouse.yml can speak about in these tests. */

@@ -225,7 +225,18 @@ describe("breaking the glass", () => {
     await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
     await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
     await world.ada.until((seen) => describeSeen(seen).includes("is protected"));
+    // Before names are looked up: a stranger learns none
+    await world.vera.types("ops", '/vm stop web-1 --break-glass "I want to"');
+    const refused = await hears(world.vera, "ops", /You can't run \/vm stop/);
+    expect(wordsOf(refused)).not.toMatch(/Which one|needs an exact target/);
     expect(world.compute.writes()).toEqual([]);
+    const noted = await auditOf(world.client, world.key("audit"));
+    const refusals = noted.filter(({ what }) => what === "refusal");
+    expect(refusals.map(({ who, rule }) => `${String(who)}: ${String(rule)}`)).toEqual([
+      "U0OLIVIA: break-glass: access.breakGlass",
+      "U0ADA: break-glass: protect vault-*",
+      "U0VERA: break-glass: access.breakGlass",
+    ]);
   });
 
   it("has a limit of its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {

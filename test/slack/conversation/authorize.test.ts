@@ -43,29 +43,23 @@ describe("rights", () => {
     expect(await refusals("U0OLIVIA")).toEqual([]);
   });
 
-  it("are checked before names are looked up, in an emergency too: a stranger learns none", async () => {
+  it("are checked before names are looked up: a stranger learns none", async () => {
     const vera = world.slack.person("vera");
-    for (const words of ["/vm start web-1", '/vm stop web-1 --break-glass "it burns"']) {
-      await vera.types("ops", words);
-      await world.idle();
-    }
+    await vera.types("ops", "/vm start web-1");
+    await world.idle();
     const shown = vera.seesChannel("ops").messages.map(wordsOf).join("\n");
-    expect(shown).toMatch(/You can't run \/vm start.*You can't run \/vm stop/s);
+    expect(shown).toMatch(/You can't run \/vm start/);
     expect(shown).not.toMatch(/Which one|wants it exact/);
     expect(await refusals("U0VERA")).toEqual([
       "vm stop: access.operate",
       "vm start: access.operate",
-      "vm stop: break-glass: access.breakGlass",
     ]);
   });
 
-  it("to a protected target are missing however it is asked, and the trail says by which rule", async () => {
+  it("to a protected target are missing, and the trail says by which rule", async () => {
     const olivia = world.slack.person("olivia");
-    const ada = world.slack.person("ada");
     await olivia.types("ops", "/vm stop vault-1");
-    await ada.types("ops", '/vm stop vault-1 --break-glass "it burns"');
     await world.idle();
     expect(await refusals("U0OLIVIA")).toEqual(["vm stop: protect vault-*"]);
-    expect(await refusals("U0ADA")).toEqual(["vm stop: break-glass: protect vault-*"]);
   });
 });

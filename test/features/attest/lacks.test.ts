@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { appraise } from "../../src/attestation/appraise.ts";
-import { type DriftRecord, lackingIn } from "../../src/digests/drift-facts.ts";
-import { compareLacks } from "../../src/monitor/drift-probe.ts";
-import type { KnownVm } from "../../src/inventory/inventory.ts";
-import { running } from "../digests/digest-processes.ts";
-import { good, now, unread as missing } from "../attestation/reports.ts";
+import { appraise } from "../../../src/attestation/appraise.ts";
+import { type DriftRecord, lackingIn } from "../../../src/digests/drift-facts.ts";
+import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
+import type { KnownVm } from "../../../src/inventory/inventory.ts";
+import { running } from "../../digests/digest-processes.ts";
+import { good, now, unread as missing } from "../../attestation/reports.ts";
 
 const dayMs = 86_400_000;
 const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });

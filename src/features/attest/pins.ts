@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
 import { md, name, plain, context, listing, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import type { ReadContext } from "../../commands/context.ts";
 
 export const pins = defineCommand({
   name: "gatehouse pins",

@@ -34,9 +34,9 @@ import { recentRequests } from "../../requests/journal/lists.ts";
 import { stateWords } from "../../requests/journal/stage.ts";
 import { vmsNamed } from "../../requests/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
-import type { ReadContext } from "../context.ts";
-import { pinsPropose } from "../gatehouse/pins-propose.ts";
-import { appraisalShape, isoTime } from "../shapes.ts";
+import type { ReadContext } from "../../commands/context.ts";
+import { pinsPropose } from "./pins-propose.ts";
+import { appraisalShape, isoTime } from "../../commands/shapes.ts";
 
 /** As many as the compute client has connections. */
 const atOnce = 16;
@@ -49,6 +49,7 @@ export const attest = defineCommand({
   class: "read",
   onCard: "Attest",
   helpsInError: true,
+  attests: true,
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),

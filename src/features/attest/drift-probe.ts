@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
-import type { Appraiser } from "../attestation/appraiser.ts";
-import { namesOf } from "../attestation/pins.ts";
-import type { Pin } from "../config/policy-file.ts";
-import type { Alarms } from "../digests/alarms.ts";
+import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
+import type { Appraiser } from "../../attestation/appraiser.ts";
+import { type NamedVm, namesOf } from "../../attestation/pins.ts";
+import type { Pin } from "../../config/policy-file.ts";
+import type { Alarms } from "../../digests/alarms.ts";
 import {
   type DriftRecord,
   type Lack,
@@ -17,12 +17,12 @@ import {
   vmNamesIn,
   vmsOf,
   warnDays,
-} from "../digests/drift-facts.ts";
-import { attestVm, showVm } from "../digests/line-buttons.ts";
-import type { News } from "../digests/subscriptions.ts";
-import { messageOf } from "../errors.ts";
-import type { Inventory, KnownVm } from "../inventory/inventory.ts";
-import type { Log } from "../log/log.ts";
+} from "../../digests/drift-facts.ts";
+import { attestVm, showVm } from "../../digests/line-buttons.ts";
+import type { News } from "../../digests/subscriptions.ts";
+import { messageOf } from "../../errors.ts";
+import type { Inventory, KnownVm } from "../../inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
 import {
   type Markdown,
   type Message,
@@ -35,9 +35,9 @@ import {
   section,
   sentence,
   news as short,
-} from "../messages/message.ts";
-import { compileGlob } from "../text/glob.ts";
-import { type Probe, type Observation, type Telling, runProbe } from "./monitor.ts";
+} from "../../messages/message.ts";
+import { compileGlob } from "../../text/glob.ts";
+import { type Probe, type Observation, type Telling, runProbe } from "../../monitor/monitor.ts";
 
 /** An alarm, and what subscribers read of it. */
 interface Change {
@@ -54,7 +54,7 @@ const atOnce = 4;
 interface DriftProbeOptions extends Telling {
   records: ReturnType<typeof createDriftRecords>;
   inventory: Pick<Inventory, "vms">;
-  /** It remembers what it judges (`rememberVerdicts`). */
+  /** What it appraises is remembered (`rememberVerdicts`). */
   appraiser: Appraiser;
   /** As the policy has them now. */
   pins(): readonly Pin[];
@@ -134,37 +134,29 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions)
   return judged;
 }
 
-/** An appraiser that remembers what it finds, whoever asks, and tells where it is news. */
+/** Remembers what evidence of a VM was appraised as, whoever asked, and tells where it is news. Never rejects. */
 export function rememberVerdicts(
-  appraiser: Appraiser,
   by: Pick<DriftProbeOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
     inventory: Pick<Inventory, "findVm">;
   },
-): Appraiser {
-  return {
-    ...appraiser,
-    async attest(named, options = {}) {
-      const attested = await appraiser.attest(named, options);
-      if (options.asIfPinned) return attested;
-      const { id } = named;
-      try {
-        const known = await by.inventory.findVm(id, { onlyKnown: true });
-        if (!("found" in known) || known.found.id !== id) return attested;
-        const one = { vm: known.found, appraisal: attested.appraisal };
-        const place = by.alarms.placeOf(one.vm);
-        await runProbe({
-          records: by.records,
-          observe: async () => ({
-            ids: [id],
-            compare: (before) => compareDrift(before.get(id), one, place, by.now()),
-          }),
-          tell: (changes: readonly Change[]) => tell(changes, by),
-        });
-      } catch (error) {
-        by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
-      }
-      return attested;
-    },
+): (vm: Pick<NamedVm, "id">, appraisal: Appraisal) => Promise<void> {
+  return async ({ id }, appraisal) => {
+    try {
+      const known = await by.inventory.findVm(id, { onlyKnown: true });
+      if (!("found" in known) || known.found.id !== id) return;
+      const one = { vm: known.found, appraisal };
+      const place = by.alarms.placeOf(one.vm);
+      await runProbe({
+        records: by.records,
+        observe: async () => ({
+          ids: [id],
+          compare: (before) => compareDrift(before.get(id), one, place, by.now()),
+        }),
+        tell: (changes: readonly Change[]) => tell(changes, by),
+      });
+    } catch (error) {
+      by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
+    }
   };
 }
 

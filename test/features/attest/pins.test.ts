@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { launchMeasurement } from "../../sandbox/compute/records.ts";
-import { ledgerImage, seedLedger } from "../../sandbox/compute/seed.ts";
-import { createTrail } from "../../src/audit/trail.ts";
-import { auditOf } from "../requests/asking.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
-import { hears, wordsOf } from "./words.ts";
+import { launchMeasurement } from "../../../sandbox/compute/records.ts";
+import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
+import { createTrail } from "../../../src/audit/trail.ts";
+import { auditOf } from "../../requests/asking.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 
 const goodOne = launchMeasurement(ledgerImage, 2);
 const otherOne = launchMeasurement("ledger 4.2, with a back door", 2);

@@ -1,0 +1,43 @@
+import { createAlarms } from "../../digests/alarms.ts";
+import { createDriftRecords } from "../../digests/drift-facts.ts";
+import { createMonitor } from "../../monitor/monitor.ts";
+import { defineFeature } from "../define-feature.ts";
+import { attest } from "./attest.ts";
+import { driftProbe, rememberVerdicts } from "./drift-probe.ts";
+import { pinsDrop } from "./pins-drop.ts";
+import { pinsPropose } from "./pins-propose.ts";
+import { pins } from "./pins.ts";
+import { driftInDigests } from "./tell-drift.ts";
+
+/** People check what VMs run, and pin it; pinned VMs that no longer verify are told of. */
+export const attestation = defineFeature({
+  name: "attest",
+  commands: [attest, pins, pinsPropose, pinsDrop],
+  needs: [
+    "config",
+    "log",
+    "redis",
+    "key",
+    "inventory",
+    "appraiser",
+    "announce",
+    "follow",
+    "stopping",
+  ],
+  start(on) {
+    const { config } = on;
+    const records = createDriftRecords(on.redis, on.key);
+    const telling = { ...on, records, alarms: createAlarms(on), now: Date.now };
+    const probe = driftProbe({
+      ...telling,
+      pins: () => config.policy.attestation.pins,
+      everyMs: config.policy.timing.driftWatchMs,
+      signal: on.stopping,
+    });
+    return {
+      schedules: createMonitor([probe]).schedules,
+      afterAppraisal: rememberVerdicts(telling),
+      digest: driftInDigests(records),
+    };
+  },
+});

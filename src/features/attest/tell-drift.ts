@@ -1,0 +1,82 @@
+import type { DigestPart, Line, ReadPart } from "../../digests/digest-part.ts";
+import {
+  type DriftRecord,
+  type createDriftRecords,
+  dayMs,
+  lackingIn,
+  vmNamesIn,
+  vmsOf,
+  warnDays,
+} from "../../digests/drift-facts.ts";
+import { attestVm } from "../../digests/line-buttons.ts";
+import { md, when } from "../../messages/message.ts";
+
+/** Pinned VMs that fail attestation, or did, and what keeps them from being verified, or soon will. */
+export const driftInDigests = (
+  records: Pick<ReturnType<typeof createDriftRecords>, "readRecords">,
+): DigestPart => ({
+  name: "attestation",
+  async read({ vms, since, now }) {
+    const known = [...(await records.readRecords(vms.map(({ id }) => id))).values()];
+    return driftPart(
+      known.toSorted((a, b) => a.since - b.since),
+      { since, now },
+    );
+  },
+});
+
+/** What these records say, where changes are reported from `since` on (ms). */
+export function driftPart(
+  records: readonly DriftRecord[],
+  { since, now }: { since: number; now: number },
+): ReadPart {
+  const red = records.flatMap(({ vm, mark, reason }) =>
+    mark === "" ? [] : [[vm.id, reason] as const],
+  );
+  return {
+    red: new Map(red),
+    all: [
+      {
+        kind: "drift",
+        place: "trouble",
+        words: ["failed attestation", "failed attestations"],
+        lines: driftLines(records, since),
+      },
+      {
+        kind: "unverified",
+        place: "trouble",
+        words: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
+        lines: unverifiedLines(records, now),
+      },
+    ],
+  };
+}
+
+const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
+
+function driftLines(records: readonly DriftRecord[], reportedSince: number): Line[] {
+  return records.flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
+    const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
+    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm.id) };
+    if (mark !== "")
+      return [{ ...line, text: md`🔴 ${what} has failed since ${atTime(since)}: ${reason}.` }];
+    if (recoveredAt <= reportedSince) return [];
+    return [{ ...line, text: md`🟢 ${what} had failed; resolved at ${atTime(recoveredAt)}.` }];
+  });
+}
+
+/** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
+function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
+  return [...lackingIn(records).values()].map((lacking) => {
+    const { what, endsAt, since, isNextLevel, vms } = lacking;
+    const daysLeft = endsAt === undefined ? 0 : (endsAt - now) / dayMs;
+    const stage = warnDays.filter((days) => daysLeft <= days).length;
+    const text = isNextLevel
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
+      : endsAt === undefined
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
+        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
+    const key = `${what}:${endsAt ?? since}:${stage}`;
+    return { key, text, button: attestVm(vms[0]?.id ?? "") };
+  });
+}
