@@ -16,6 +16,7 @@ import { snapshots } from "./snapshots/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
 export const features: readonly Feature[] = [
+  attestation,
   rollouts,
   snapshots,
   consoles,
@@ -26,7 +27,6 @@ export const features: readonly Feature[] = [
   outages,
   freezes,
   breakGlass,
-  attestation,
 ];
 
 /** Those of features, too, in the order of help. */
