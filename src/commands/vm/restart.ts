@@ -8,6 +8,12 @@ export const restart = defineCommand({
   name: "vm restart",
   aliases: ["reboot"],
   everyday: true,
+  shortcut: {
+    callback: "restart-vm",
+    type: "global",
+    name: "Restart a VM…",
+    description: "Choose a VM and restart it",
+  },
   summary: "Restart a running VM",
   example: "/vm restart web-1",
   class: "disrupt",

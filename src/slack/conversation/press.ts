@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { digest } from "../../commands/gatehouse/digest.ts";
 import { jobs } from "../../commands/gatehouse/jobs.ts";
-import { why } from "../../commands/gatehouse/why.ts";
 import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, buttons, duration, md, sentence, when } from "../../messages/message.ts";
@@ -277,8 +276,10 @@ function once(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  await authorize({ command: why, person, channelId }, act.gateway);
   const { policy, commands, attestationNote } = act.gateway;
+  const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
+  if (!reader) throw outdated();
+  await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });
