@@ -64,7 +64,12 @@ interface Words<Schema extends ArgsSchema> {
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
-  /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
+  /**
+   * The shortcut of the Slack app that begins it, by callback. For a change, a picker opens; for a read, the VMs that a message names are
+   * shown to whoever may run it.
+   */
+  shortcut?: string;
+  /** The card of a request that the compute service refused because its VM is in ERROR offers this for the VM. */
   helpsInError?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;

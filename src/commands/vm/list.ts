@@ -61,6 +61,7 @@ const args = z.object({
 
 export const list = defineCommand({
   name: "vm list",
+  shortcut: "show-vms",
   aliases: ["ls"],
   everyday: true,
   summary: "List VMs, problems first",

@@ -1,6 +1,4 @@
 import * as z from "zod";
-import { list } from "../../commands/vm/list.ts";
-import { restart } from "../../commands/vm/restart.ts";
 import { statusFacts } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
@@ -322,11 +320,12 @@ type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
 
 export async function shortcut(act: Act<Shortcut>): Promise<void> {
   const { interaction, reply, gateway } = act;
-  if (interaction.callback === "restart-vm") await openPicker({ command: restart, input: {} }, act);
-  if (interaction.callback !== "show-vms") return;
+  const command = gateway.commands.find((one) => one.shortcut === interaction.callback);
+  if (!command) return;
+  if (isChange(command)) return void (await openPicker({ command, input: {} }, act));
   const person = await personOf({ interaction, gateway });
   const { channelId, messageText = "" } = interaction;
-  await authorize({ command: list, person, channelId }, gateway);
+  await authorize({ command, person, channelId }, gateway);
   await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
 }
 
