@@ -74,7 +74,7 @@ interface Words<Schema extends ArgsSchema> {
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
-  /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
+  /** The card of a request that the compute service refused because its VM is in ERROR offers this for the VM. */
   helpsInError?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;

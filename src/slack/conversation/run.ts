@@ -5,7 +5,6 @@ import {
   Markdown,
   type Message,
   buttons,
-  firstFew,
   hintOf,
   limits,
   lines,
@@ -47,7 +46,12 @@ import {
   parseCommand,
   parseInvocation,
 } from "../../registry/parse.ts";
-import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
+import {
+  PickOne,
+  resolveOne,
+  resolveSeveral,
+  takesOne,
+} from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
 import { originOf } from "./act-origin.ts";
@@ -55,7 +59,7 @@ import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, emergency } from "./authorize.ts";
 import { confirmFirst } from "./confirm-first.ts";
 import { openForm } from "./form.ts";
-import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
+import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { openPicker, kindOf, pickMeta } from "./pick-target.ts";
 import { parseJson } from "../../text/parse-json.ts";
@@ -146,8 +150,11 @@ async function change(
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
-  if (several)
-    return (gateway.contributed.several ?? refuseSeveral)(invocation, several, asking, act);
+  if (several) {
+    const handle = gateway.contributed.several;
+    if (!handle) throw takesOne(command, several.targets);
+    return handle(invocation, several, asking, act);
+  }
   const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
@@ -176,14 +183,6 @@ async function change(
   if (interaction.kind === "button") await reply.replace(say(requested));
   if (caution) await reply.privately(say(caution));
 }
-
-/** Where no feature takes several VMs. */
-const refuseSeveral: SeveralHandler = async ({ command }, { targets }) => {
-  throw new UserError(
-    `Here /${command.name} takes one VM, not a list or a glob. Nothing was done.`,
-    `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
-  );
-};
 
 /** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {
