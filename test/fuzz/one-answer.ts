@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -25,7 +24,7 @@ import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
-import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { commands, features, handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 
 /** A policy, and people who ask something under it. */
@@ -110,7 +109,10 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
   const tally = createTally();
   const answers = new Map<string, { yes: number; no: number }>();
   const folder = mkdtempSync(join(tmpdir(), "gatehouse-one-answer-"));
-  await using here = await startReading({ world: "demo" });
+  await using here = await startReading({
+    world: "demo",
+    features: features.filter((feature) => feature.commands),
+  });
   const every = await targetsIn(here);
   const askUnder = async ({ file, policy, asked }: Asking, n: number) => {
     const path = join(folder, `${n}.yml`);
