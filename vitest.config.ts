@@ -21,7 +21,7 @@ const waiting = [
   "stories/tour",
   "stories/two-releases",
   "cli/doctor",
-  "stories/rollout.",
+  "features/rollouts/rollout.",
   "stories/recap",
   "redis/failover",
   "stories/teams.",

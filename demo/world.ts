@@ -15,6 +15,7 @@ import {
 import { type RedisServer, startRedis } from "../sandbox/ensure-redis.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "../sandbox/evidence/index.ts";
 import type { SandboxSlack, SandboxSlackOptions } from "../sandbox/slack/index.ts";
+import type { Feature } from "../src/features/define-feature.ts";
 import { features, policyTerms } from "../src/features/index.ts";
 import { startGatehouseSlack } from "./gatehouse-slack.ts";
 
@@ -31,6 +32,8 @@ export interface WorldOptions {
   namespace?: string;
   /** Whose revocation lists have run out, in the folder of endorsements that the policy names. */
   ranOut?: readonly Platform[];
+  /** What Gatehouse can do beyond the commands of its core; everything by default. */
+  features?: readonly Feature[];
   /** Which processes run, all within this one. Default: one that is gateway and worker. */
   roles?: readonly Role[];
   /** Arranges the service before Gatehouse first looks at it. */
@@ -114,7 +117,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       const config = loadConfig({ env: its, role, terms: policyTerms, pace: options.pace });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, logOf({ role }), {
-        features,
+        features: options.features ?? features,
         host: "127.0.0.1",
         roots: sandboxRoots,
         ...(options.namespace ? { namespace: options.namespace } : {}),

@@ -18,15 +18,11 @@ import { list as listProjects } from "./project/list.ts";
 import { show as showProject } from "./project/show.ts";
 import { update } from "./project/update.ts";
 import { attest } from "./vm/attest.ts";
-import { console } from "./vm/console.ts";
 import { list as listVms } from "./vm/list.ts";
 import { metrics } from "./vm/metrics.ts";
 import { resize } from "./vm/resize.ts";
 import { restart } from "./vm/restart.ts";
-import { restore } from "./vm/restore.ts";
 import { show as showVm } from "./vm/show.ts";
-import { snapshot } from "./vm/snapshot.ts";
-import { snapshots } from "./vm/snapshots.ts";
 import { start } from "./vm/start.ts";
 import { stop } from "./vm/stop.ts";
 
@@ -40,10 +36,6 @@ export const commands: readonly Command<ReadContext>[] = [
   stop,
   restart,
   resize,
-  snapshot,
-  snapshots,
-  restore,
-  console,
   listProjects,
   showProject,
   create,

@@ -27,16 +27,6 @@ export const listedProjectShape = projectShape
 export const readAt = { readAt: time };
 export const isoTime = (at: number) => new Date(at).toISOString();
 
-export const snapshotShape = z.object({
-  id: z.string().describe("empty where the service gave none: then it can't be restored"),
-  name: z.string(),
-  takenAt: time,
-  takenBy: z.string().describe("a Slack user ID; empty where it isn't known"),
-  isSafety: z.boolean().optional().describe("taken right before a restore"),
-  measurement: z.string().optional(),
-  specs: vmFields.specs,
-});
-
 export const metricsShape = z.object({ vmId: z.string(), period: z.string(), ...metricsFields });
 
 export const appraisalShape = z.object({

@@ -14,20 +14,27 @@ import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import type { Follow } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
+import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
 import type {
   Contributions,
   FormHandler,
+  Picker,
   PressHandler,
+  SeveralHandler,
 } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
+import type { Message } from "../messages/message.ts";
 
 /**
  * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
@@ -53,10 +60,16 @@ export interface RunningFeature {
   presses?: Readonly<Record<string, PressHandler>>;
   /** What its forms do, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
+  /** What its pickers offer, by the name that arguments call them by. */
+  pickers?: Readonly<Record<string, Picker>>;
+  /** What becomes of a command that names several VMs. One feature at most has this. */
+  several?: SeveralHandler;
   /** What it owes to Slack. Each process delivers. */
   messages?: readonly Source[];
   /** What else it does with pending IDs, in each process. */
   pending?: readonly PendingWork[];
+  /** What workers do with pending IDs, beside the steps of requests. */
+  steps?: readonly WorkerSteps[];
   /** What one worker does for the installation, again and again; a function where they come and go. */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
   /** What it shows on the Home tab. */
@@ -73,10 +86,12 @@ export interface RunningFeature {
   beforeRequest?: Contributions["beforeRequest"];
   /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
   afterRequest?(request: MadeRequest): Promise<unknown>;
-  /** Something happened to VMs, or changes were made. At least once for each. */
-  follow?: Follow;
+  /** A request has ended: keeps what outlives it, before its result is posted. At least once for each; idempotent. */
+  afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** What an ended request's own messages say is posted: others may read it now. Idempotent. */
   tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
+  /** Something happened to VMs, or changes were made. At least once for each. */
+  follow?: Follow;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
@@ -85,6 +100,15 @@ export interface RunningFeature {
   paths?: OpenApiPaths;
   /** What agents can call. */
   tools?: readonly AgentTool[];
+}
+
+/** Steps of what is pending, which any worker takes and any process wakes. */
+export interface WorkerSteps {
+  pending: Pending;
+  /** As `PendingWork` does, with the rules of the moment. */
+  handle(id: string, mark: string, by: WorkerContext): Promise<unknown>;
+  /** Whatever still has steps: each sweep puts what fell off the list on it again. */
+  openIds(): Promise<readonly string[]>;
 }
 
 /** A line of `/gatehouse status`. */
@@ -114,8 +138,12 @@ export interface Layers {
   /** Those that make requests. */
   changes: readonly ChangeCommand[];
   store: Journal;
+  snapshots: Snapshots;
+  appraiser: Appraiser;
   web: Web;
   announce: Announce;
+  /** To the audit channel, once per ID. */
+  tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;
   /** What this process sees of Slack, Redis, and the compute service. */
   watch: DependencyProbe;

@@ -49,6 +49,8 @@ export interface DigestPart {
     seesAll: boolean;
     /** Changes are reported from here on (ms). */
     since: number;
+    /** When all this was read (ms). */
+    now: number;
   }): Promise<ReadPart>;
 }
 

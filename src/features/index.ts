@@ -2,16 +2,22 @@ import type { Policy } from "../config/policy-file.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
+import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
 import { digests } from "./digests/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
+import { rollouts } from "./rollouts/index.ts";
+import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
 export const features: readonly Feature[] = [
+  rollouts,
+  snapshots,
+  consoles,
   alerts,
   proposals,
   reads,

@@ -1,4 +1,3 @@
-import { attestationInWords } from "../attestation/appraiser.ts";
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAlarms } from "../monitor/alarms.ts";
@@ -22,11 +21,9 @@ import {
   askingAbout as askingAboutTarget,
   changesSince,
 } from "../requests/render/since-request.ts";
-import { createRollouts } from "../rollouts/rollouts.ts";
 import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
-import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
@@ -43,6 +40,7 @@ import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
+import type { Message } from "../messages/message.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -106,9 +104,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { announce } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const tellAudit = (id: string, message: Message) => tell("audit", id, message);
   const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
-  const rollouts = createRollouts(redis, key);
 
   const drift = createDriftRecords(redis, key);
   const appraiser = rememberVerdicts(judge, {
@@ -133,8 +131,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     changes,
     store,
+    snapshots,
+    appraiser,
     web,
     announce,
+    tellAudit,
     attestationNote,
     watch,
     redisProblem: () => redisProblem(redis, key),
@@ -160,25 +161,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
   const requests = requestSource({
     ...posting,
+    offered: commands,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: running.tellElsewhere,
     recordResults: async (request, command) => {
-      await recordResults(request, command, {
-        snapshots,
-        inventory,
-        tellAudit: (id, message) => tell("audit", id, message),
-        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
-      });
+      await recordResults(request, command, { inventory, tellAudit });
+      await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },
   });
-  const sources = [
-    requests,
-    sharedCardSource(posting),
-    rolloutSource({ ...posting, rollouts }),
-    ...running.messages,
-    notices.source,
-  ];
+  const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
   const delivery = deliveryWork(sources, {
     ...posting,
     refusal: slack.refusal,
@@ -191,7 +183,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     connected,
     queues,
     messages: [...delivery, ...running.pending],
-    steps: [store.steps, rollouts.steps],
+    steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });
@@ -232,7 +224,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     queues,
     store,
     polls,
-    rollouts,
     sources,
     features: running,
     commands,

@@ -16,9 +16,13 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const [several, another] = all((feature) => feature.several && [feature.several]);
+  if (another) throw new Error("two features handle commands that name several VMs");
   const contributed: Contributions = {
+    pickers: merged(running.map(({ pickers = {} }) => pickers)),
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
+    several,
     home: all(({ home }) => home && [home]),
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
@@ -30,6 +34,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     services: all(({ services }) => services),
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
+    steps: all(({ steps }) => steps),
     schedules: async () =>
       (
         await Promise.all(
@@ -46,6 +51,9 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
       ))) satisfies Follow,
     async tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void> {
       await Promise.all(running.map(async (feature) => feature.tellElsewhere?.(request, command)));
+    },
+    async afterResult(request: StoredRequest, command: ChangeCommand) {
+      await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
     },
     afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
     untold: async (): Promise<readonly Untold[]> =>

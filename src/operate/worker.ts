@@ -15,7 +15,6 @@ import { pollWork } from "../requests/perform/poll.ts";
 import { lateLookWork } from "../requests/perform/late-look.ts";
 import { sweep } from "../requests/perform/sweep.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import { rolloutWork } from "../rollouts/advance-rollout.ts";
 import type { Services } from "./services.ts";
 import { startWorkerSchedules } from "./worker-schedules.ts";
 
@@ -87,7 +86,10 @@ export async function startWorker(on: Services): Promise<void> {
     });
   const steps = [
     stepWork(store.steps, contextNow),
-    rolloutWork(on.rollouts.steps, () => ({ ...on, workerContext: contextNow() })),
+    ...on.features.steps.map(({ pending, handle }) => ({
+      pending,
+      handle: async (id: string, mark: string) => handle(id, mark, contextNow()),
+    })),
   ];
   const jobs = await work(steps, queues.requests, concurrency);
   opened({ close: () => jobs.close(drainMs) });
@@ -103,7 +105,7 @@ export async function startWorker(on: Services): Promise<void> {
   on.taking.add(polling);
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
-    await on.rollouts.steps.restore(await on.rollouts.openIds());
+    for (const { pending, openIds } of on.features.steps) await pending.restore(await openIds());
   }
   const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
     opened(repeatHere(name, everyMs, task, log));

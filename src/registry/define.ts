@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
-import type { KnownSnapshot } from "../inventory/snapshots.ts";
+import type { KnownSnapshot, Snapshots } from "../inventory/snapshots.ts";
 import type { Markdown, ButtonSpec, Message } from "../messages/message.ts";
 
 /** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */
@@ -64,6 +64,8 @@ interface Words<Schema extends ArgsSchema> {
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
+  /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
+  helpsInError?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;
 }
@@ -86,6 +88,8 @@ export interface ReadCommand<
   speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */
   audience?: "asker" | "channel";
+  /** The label of its button on the card of a VM, which is its only argument. */
+  onCard?: string;
   /** The request that waits where policy wants approvals first. Its requester ends it with a button; no worker sends it. */
   asRequest?: VmCommand;
   /** Runs for `--help` and for a slash command alone. Its argument is the topic. */
@@ -179,10 +183,25 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
   attestAfter: boolean;
   /** `takes` one called by its argument `name`; `restores` its argument `snapshot`, under the rollback guard. */
   snapshot?: "takes" | "restores";
+  /**
+   * The input with what it names as its ID: a snapshot by its name. Throws PickValue where several have the name, and UserError where it
+   * can't be meant.
+   */
+  exact?(input: Input, vm: Target, by: WithSnapshots): Promise<Input>;
+  /** What whoever asks for it should know, as things were before; told once it is requested. */
+  caution?(input: Input, vm: Target, by: WithSnapshots): Promise<Markdown | undefined>;
   /** Changes what Gatehouse keeps, and nothing else: kept in the step that ends the request, without a call. */
   keeps?: Keeping<z.output<Schema>>;
+  /** No worker performs it: once it is approved its requester does, by a button with this label on its card. */
+  openedBy?: string;
   /** Statuses in which a VM's card has a button for it. */
   offeredIn?: readonly string[];
+}
+
+type Input = Record<string, unknown>;
+
+interface WithSnapshots {
+  snapshots: Pick<Snapshots, "of">;
 }
 
 /** Changes one project. The argument that names it is `project`. */
@@ -335,6 +354,14 @@ export function isChange(command: Command): command is ChangeCommand {
 export const restoresSnapshot = (command: ChangeCommand) =>
   command.on === "vm" && command.snapshot === "restores";
 
+/** Its approved request waits for its requester, and no worker sends it. */
+export const isOpenedByRequester = (command: ChangeCommand) =>
+  command.on === "vm" && command.openedBy !== undefined;
+
+/** The label of its button on a card that is about a VM. */
+export const labelOnCard = (command: Command): string =>
+  isChange(command) ? command.say.verb : (command.onCard ?? "Show");
+
 /** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;
 
@@ -371,8 +398,8 @@ interface ArgumentMeta {
   isRest?: boolean;
   /** Asks for a file in direct messages, which programs don't have. */
   isFile?: boolean;
-  /** Chosen with type-ahead in a form. */
-  picker?: "snapshot" | "region";
+  /** Chosen with type-ahead in a form, from what the picker of this name offers. */
+  picker?: string;
   /** In the form, instead of the key. */
   label?: string;
   placeholder?: string;

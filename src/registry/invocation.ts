@@ -12,6 +12,7 @@ import {
   type Argument,
 } from "./define.ts";
 import { UserError } from "../errors.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
 
 /** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
 export interface Person {
@@ -71,6 +72,26 @@ export function withTarget(command: Command, input: Input, { id }: Pick<Target, 
   const named = targetArgument(command);
   if (named === undefined || id === "") return input;
   return { ...withoutRolling(command, input), [named.key]: named.isList ? [id] : id };
+}
+
+/** The input with what it names as its ID, where the command can tell. Throws UserError, and PickValue. */
+export async function withIds(
+  command: ChangeCommand,
+  input: Input,
+  target: Target,
+  by: { snapshots: Pick<Snapshots, "of"> },
+): Promise<Input> {
+  return command.on === "vm" && command.exact ? command.exact(input, target, by) : input;
+}
+
+/** Several things have the name that was typed: a person picks one, the newest first. */
+export class PickValue extends UserError {
+  readonly choices: readonly (readonly [label: string, input: Input])[];
+
+  constructor(message: string, choices: PickValue["choices"]) {
+    super(message, `Name one by its ID: ${choices.map(([label]) => label).join(", ")}.`);
+    this.choices = choices;
+  }
 }
 
 /** Options of a rollout, as in Kubernetes. */

@@ -1,14 +1,12 @@
 import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
-import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import { isList } from "./journal/seen.ts";
-import { isReviewed, type RequestRecord } from "./journal/record.ts";
+import { isReviewed } from "./journal/record.ts";
 import { type StoredRequest, sentAtOf } from "./journal/stored-request.ts";
 import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import {
@@ -32,38 +30,21 @@ import type { Journal } from "./journal/journal.ts";
 import { afterOf, beforeOf, callOf, isAlready, deciderOf } from "./journal/stage.ts";
 
 interface Keeping {
-  snapshots: Snapshots;
   inventory: Inventory;
   /** To the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
-  /** What is made of the VM's evidence now, in words. */
-  attestation(vm: NamedVm): Promise<string | undefined>;
 }
 
-/**
- * Keeps what outlives a finished request: snapshots, which the compute service can't list, and news for the inventory.
- * At least once for each request; idempotent.
- */
+/** Keeps what outlives a finished request: news for the inventory. At least once for each request; idempotent. */
 export async function recordResults(
   request: StoredRequest,
   command: ChangeCommand,
   to: Keeping,
 ): Promise<void> {
-  const { record, stage, state } = request;
+  const { record } = request;
   await noteOutcome(request, command, to.inventory);
   if (isReviewed(record))
     await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
-  if (state !== "done") return;
-  if (command.on === "vm") {
-    if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
-    if (command.snapshot === "takes") await keepSnapshot(request, to);
-    const { claimed } = callOf(stage)?.answer ?? {};
-    if (claimed)
-      await to.tellAudit(
-        `snapshot-claimed-${record.id}-${claimed.id}`,
-        claimNews(request, claimed),
-      );
-  }
 }
 
 /** What its end showed is known from here on, before the service is read again. Idempotent, and only for one that has just ended. */
@@ -94,55 +75,6 @@ function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
     context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
   );
 }
-
-/** Asks whoever can confirm it: the ID of another team's snapshot would bring its data into this one's VM. */
-function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
-  const text = md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`;
-  return message(
-    news(text),
-    section(
-      lines(
-        text,
-        md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
-      ),
-    ),
-    context(md`${name(record.id)}`),
-  );
-}
-
-async function keepSnapshot(request: StoredRequest, to: Keeping): Promise<void> {
-  const { record, stage } = request;
-  const before = beforeOf(stage) as Vm | undefined;
-  const { snapshotId = "", claimed } = callOf(stage)?.answer ?? {};
-  const measurement = before?.attestation?.measurement;
-  const attestation = measurement ? await to.attestation(record.target) : undefined;
-  const { name: called } = record.input;
-  await to.snapshots.remember({
-    ...vmOfSnapshot(record),
-    id: snapshotId,
-    name: typeof called === "string" ? called : "",
-    by: record.requester.id,
-    at: sentAtOf(request),
-    ...(measurement ? { measurement } : {}),
-    ...(attestation ? { attestation } : {}),
-    ...(before?.specs ? { specs: before.specs } : {}),
-    ...(record.origin.kind === "safety" ? { isSafety: true } : {}),
-    ...(claimed ? { claimed } : {}),
-  });
-}
-
-/** A typed ID that worked is known from now on. */
-async function keepTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
-  const { snapshot: id } = record.input;
-  if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;
-  await snapshots.remember({ ...vmOfSnapshot(record), id, name: "", by: "", at: record.createdAt });
-}
-
-const vmOfSnapshot = ({ target: { id, name: vmName, projectId } }: RequestRecord) => ({
-  vmId: id,
-  vmName,
-  projectId,
-});
 
 /** The VM boots in this change, so its old attestation says nothing. */
 export function isAttestedAfter(command: ChangeCommand): boolean {

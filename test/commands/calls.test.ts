@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { parseCommand } from "../../src/registry/parse.ts";

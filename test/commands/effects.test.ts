@@ -5,8 +5,6 @@ import { notChangeable, unknownStatus } from "../../src/commands/effects.ts";
 import { update } from "../../src/commands/project/update.ts";
 import { resize } from "../../src/commands/vm/resize.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { restore } from "../../src/commands/vm/restore.ts";
-import { defaultName, snapshot } from "../../src/commands/vm/snapshot.ts";
 import { start } from "../../src/commands/vm/start.ts";
 import { stop } from "../../src/commands/vm/stop.ts";
 import type { Project, Vm } from "../../src/compute/compute.ts";
@@ -44,12 +42,11 @@ describe("what a VM must be for a change", () => {
     [stop, ["CREATING", "RUNNING", "STOPPED", "REBOOTING"]],
     [restart, ["CREATING", "RUNNING", "REBOOTING", "ERROR"]],
     [resize, ["CREATING", "RUNNING", "STOPPED", "REBOOTING"]],
-    [restore, ["CREATING", "RUNNING", "STOPPED", "REBOOTING", "ERROR"]],
   ])("$name", ({ effect }, statuses) => {
     expect(goesAheadIn((seen) => effect.notNow?.(seen))).toEqual(statuses);
   });
 
-  it.each([start, stop, restart, resize, restore, snapshot])(
+  it.each([start, stop, restart, resize])(
     "$name never goes on top of a status that we don't know",
     ({ effect }) => {
       expect(effect.notNow?.(vm("MIGRATING"))).toEqual({
@@ -133,30 +130,6 @@ describe("vm resize", () => {
     const bare: Vm = { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" };
     expect(resize.effect.untouched?.(bare, bare, args)).toBe(false);
     expect(resize.effect.already?.(bare, args)).toBe(false);
-  });
-});
-
-describe("vm snapshot and vm restore", () => {
-  it("are never disproven by reads", () => {
-    expect(snapshot.effect.untouched).toBeUndefined();
-    expect(snapshot.effect.wanted(running, running, {})).toBe(false);
-    expect(restore.effect.needsMark).toBe(true);
-    expect(restore.effect.untouched).toBeUndefined();
-  });
-
-  it("a restore is seen in a state on the way", () => {
-    const { mark, wanted } = restore.effect;
-    expect(mark?.(vm("REBOOTING"), running)).toBe(true);
-    expect(mark?.(vm("CREATING"), running)).toBe(true);
-    expect(mark?.(running, running)).toBe(false);
-    expect(mark?.(vm("RUNNING", late), vm("RUNNING", early))).toBe(false);
-    expect(wanted(stopped, running, {})).toBe(true);
-    expect(wanted(vm("ERROR"), running, {})).toBe(false);
-  });
-
-  it("a snapshot without a name gets the VM's and the time", () => {
-    expect(defaultName("db-1", new Date("2026-11-20T03:12:59Z"))).toBe("db-1-20261120-0312");
-    expect(defaultName("x".repeat(300), new Date(0)).length).toBeLessThanOrEqual(100);
   });
 });
 

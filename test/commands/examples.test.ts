@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { examplesHere } from "../../src/commands/examples.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { UserError } from "../../src/errors.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { targetArgument } from "../../src/registry/define.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { renderHelp } from "../../src/registry/help.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { ComputeError } from "../../src/compute/compute.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { isChange } from "../../src/registry/define.ts";

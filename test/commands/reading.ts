@@ -9,6 +9,7 @@ import { help } from "../../src/commands/gatehouse/help.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDriftRecords } from "../../src/monitor/drift-records.ts";
 import { type Feature, type Layers, commandsWith } from "../../src/features/define-feature.ts";
+import { features as allFeatures } from "../../src/features/index.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { type Snapshots, createSnapshots } from "../../src/inventory/snapshots.ts";
@@ -69,15 +70,17 @@ function holding(requests: readonly StoredRequest[]): Pick<Journal, "recentIds" 
   };
 }
 
+const withCommands = allFeatures.filter((feature) => feature.commands);
+
 export async function startReading(
   over: Partial<ReadContext> & {
     world?: "demo" | "empty";
     requests?: readonly StoredRequest[];
-    /** Their commands, too. */
+    /** Those whose commands are there, too; by default all. */
     features?: readonly Feature[];
   } = {},
 ): Promise<Reading> {
-  const { world = "demo", requests, features = [], ...rest } = over;
+  const { world = "demo", requests, features = withCommands, ...rest } = over;
   const commands = commandsWith(features);
   const service = await startSandboxCompute({ world });
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 5000 });
@@ -99,6 +102,7 @@ export async function startReading(
     key,
     compute,
     inventory,
+    snapshots,
     commands,
     changes: requestable(commands),
     store: journal,

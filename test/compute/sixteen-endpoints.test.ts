@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { type Endpoint, endpoints } from "../../src/compute/compute.ts";
 import type { AnswerShape } from "../../sandbox/compute/weather.ts";
 import { callOf } from "../../src/requests/journal/stage.ts";

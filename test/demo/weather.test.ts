@@ -9,7 +9,7 @@ import { apiEnv, apiPolicy } from "../../demo/programs.ts";
 import type { PageWeather } from "../../sandbox/page/weather.ts";
 import { seedLedger } from "../../sandbox/compute/seed.ts";
 import { startWorld, type World } from "../../demo/world.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { testPace, testPolicy } from "../support/start-world.ts";
 

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { dottedName } from "../../src/registry/define.ts";
 import type { Pressed } from "../stories/forge.ts";

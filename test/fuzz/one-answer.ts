@@ -14,7 +14,8 @@ import {
 } from "../../src/registry/define.ts";
 import { type Person, isRollable } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/requests/submit/resolve-targets.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
@@ -24,7 +25,7 @@ import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
-import { commands, features, handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { commands, handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 
 /** A policy, and people who ask something under it. */
@@ -109,10 +110,7 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
   const tally = createTally();
   const answers = new Map<string, { yes: number; no: number }>();
   const folder = mkdtempSync(join(tmpdir(), "gatehouse-one-answer-"));
-  await using here = await startReading({
-    world: "demo",
-    features: features.filter((feature) => feature.commands),
-  });
+  await using here = await startReading({ world: "demo" });
   const every = await targetsIn(here);
   const askUnder = async ({ file, policy, asked }: Asking, n: number) => {
     const path = join(folder, `${n}.yml`);
@@ -339,10 +337,12 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     policyVersion: policyVersion(policy),
     standstill: () => undefined,
     store: journal,
-    rollouts: createRollouts(redis, key),
+    sees: async () => true,
     contributed: {
+      several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
       presses: {},
+      pickers: {},
       forms: {},
       home: [],
       requestMade: async () => undefined,

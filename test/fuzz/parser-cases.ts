@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { type Command, type Argument, argumentsOf, flagName } from "../../src/registry/define.ts";
 import { anyJson, anyWord, longText } from "./texts.ts";
 

@@ -1,4 +1,4 @@
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { type Command, argumentsOf } from "../../src/registry/define.ts";
 import { checkInput, type Parsed, parseCommand } from "../../src/registry/parse.ts";
 import {

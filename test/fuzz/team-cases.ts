@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 import { policyTerms } from "../../src/features/index.ts";
 

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { anyJson, anyWord } from "./texts.ts";
 import { nobodies } from "./button-cases.ts";
 

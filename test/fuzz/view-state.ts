@@ -1,4 +1,4 @@
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { checkInput } from "../../src/registry/parse.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
@@ -6,7 +6,7 @@ import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { View } from "../../sandbox/slack/state/records.ts";
 import type { SeenState } from "../../sandbox/slack/seen.ts";
 import { topModal } from "../../sandbox/slack/state/views.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import {
   createTally,
   type Fuzzed,

@@ -4,8 +4,8 @@ import { renderFeed } from "../../src/features/subscriptions/render-feed.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md } from "../../src/messages/message.ts";
 import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
-import { renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
-import type { Outcome, StoredRollout } from "../../src/rollouts/rollout.ts";
+import { renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
+import type { Outcome, StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 import { called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
 

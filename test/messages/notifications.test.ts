@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { renderHead } from "../../src/audit/render.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { restore } from "../../src/commands/vm/restore.ts";
-import { snapshot } from "../../src/commands/vm/snapshot.ts";
+import { restore } from "../../src/features/snapshots/restore.ts";
+import { snapshot } from "../../src/features/snapshots/snapshot.ts";
 import { renderDrift } from "../../src/monitor/drift-probe.ts";
 import { renderDigest } from "../../src/features/digests/render-digest.ts";
 import { renderFeed } from "../../src/features/subscriptions/render-feed.ts";
@@ -23,9 +23,9 @@ import {
   renderUnknownElsewhere,
 } from "../../src/requests/render/render-card.ts";
 import { renderNotice, renderResult } from "../../src/requests/render/render-result.ts";
-import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
-import type { StoredRollout } from "../../src/rollouts/rollout.ts";
-import { consoleOpened } from "../../src/slack/conversation/consoles.ts";
+import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
+import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
+import { consoleOpened } from "../../src/features/consoles/open-console.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
 import { lostReply } from "../../src/slack/receive/lost-replies.ts";
 import { shownText } from "../commands/shown-text.ts";
@@ -166,10 +166,8 @@ const digestOf = (about: About) =>
       open: [],
       ended: [],
       reviews: [],
-      newestSnapshots: new Map(),
       unread: [],
       stuckAfterMs: 1,
-      snapshotOldMs: 1,
     },
     { title: "Digest, Fri 20 Nov, 09:00", snoozed: new Set() },
   );
@@ -370,7 +368,7 @@ const kinds: readonly [
       renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
     "✅ Restarted db-1. In payments, requested by olivia.",
   ],
-  ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
+  ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR"],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 request ran"],
   [
     "the head of the audit trail",

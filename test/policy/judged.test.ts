@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, integer, property, record, subarray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { type Judged, refusal } from "../../src/policy/refusal.ts";

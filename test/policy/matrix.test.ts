@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
+import { commands as all } from "../../src/features/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { judgeMatrix, nobodyListed } from "./judge-matrix.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
@@ -20,10 +21,6 @@ vm start             change      0          -      -    yes     -       -       
 vm stop              disrupt     0          -      -    yes     -       -          -          -     -        -   -
 vm restart           disrupt     0          -      -    yes     -       -          -          -     -        -   -
 vm resize            disrupt     0          -      -    yes     -       -          -          -     -        -   -
-vm snapshot          change      0          -      -    yes     -       -          -          -     -        -   -
-vm snapshots         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
-vm restore           destroy     1          -      -    yes     -       -          -          -     -        -   -
-vm console           secret      0          -      -    yes     -       -          -          -     -        -   -
 project list         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 project show         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 project create       change      0          -      -    yes     -       -          -          -     -        -   -
@@ -55,7 +52,7 @@ describe("who may run what", () => {
   });
 
   it("never lets a role change anything without a policy, and lets every full member look", () => {
-    for (const { class: of, may } of permissionMatrix(emptyPolicy(), commands)) {
+    for (const { class: of, may } of permissionMatrix(emptyPolicy(), all)) {
       const { member, operate, approve, administer, breakGlass, ...others } = may;
       if (of === "read")
         expect([member, operate, approve, administer, breakGlass]).toEqual(Array(5).fill(true));
@@ -65,7 +62,7 @@ describe("who may run what", () => {
   });
 
   it("asks for approvals exactly where something is destroyed, or what is expected of a VM changes", () => {
-    for (const { command, class: of, approvals } of permissionMatrix(nobody, commands)) {
+    for (const { command, class: of, approvals } of permissionMatrix(nobody, all)) {
       const isPin = /^gatehouse pins \w/.test(command);
       expect(approvals).toBe(of === "destroy" || isPin ? 1 : 0);
     }

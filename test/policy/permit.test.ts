@@ -22,11 +22,9 @@ import {
   specify,
   stopRefusal,
 } from "../../src/policy/permit.ts";
-import { restore } from "../../src/commands/vm/restore.ts";
+import { console, restore, snapshot } from "../support/commands.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { update } from "../../src/commands/project/update.ts";
-import { console } from "../../src/commands/vm/console.ts";
 import type { ChangeCommand, Command } from "../../src/registry/define.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, property, record, subarray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import { emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
 import { needsOf, voteRefusal } from "../../src/policy/approval-rule.ts";
 import { lists, whoAre } from "../../src/policy/access.ts";

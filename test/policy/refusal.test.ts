@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { mayRun, refusal } from "../../src/policy/refusal.ts";
 import { kindOfUser } from "../../src/slack/people/kind-of-user.ts";

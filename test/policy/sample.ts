@@ -1,9 +1,9 @@
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import type { AccessList } from "../../src/policy/access.ts";
 import type { Command, Target } from "../../src/registry/define.ts";
 import type { Person } from "../../src/registry/invocation.ts";
-import { policyTerms } from "../../src/features/index.ts";
+import { terms } from "../support/commands.ts";
 
 export const ourTeamId = "T0OURS";
 
@@ -17,7 +17,7 @@ export const accessLists: readonly AccessList[] = [
 
 /** A policy as its file would say it. */
 export function policyOf(yaml: string): Policy {
-  const read = parsePolicy(yaml, "gatehouse.yml", policyTerms);
+  const read = parsePolicy(yaml, "gatehouse.yml", terms);
   if ("problems" in read) throw new Error(read.problems.join("\n"));
   return read.policy;
 }

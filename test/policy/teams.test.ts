@@ -23,7 +23,7 @@ import {
 import { refusal } from "../../src/policy/refusal.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
-import { policyTerms } from "../../src/features/index.ts";
+import { terms } from "../support/commands.ts";
 
 const two = policyOf(`
 access:
@@ -285,7 +285,7 @@ describe("votes that a rule names", () => {
 
 describe("a file with teams", () => {
   const problemsOf = (yaml: string) => {
-    const read = parsePolicy(yaml, "gatehouse.yml", policyTerms);
+    const read = parsePolicy(yaml, "gatehouse.yml", terms);
     return "problems" in read ? read.problems : [];
   };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { flagName, usageOf } from "../../src/registry/define.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
@@ -100,13 +100,14 @@ describe("/gatehouse help", () => {
 
   it("tells more about one command, however it is named", () => {
     const more = [
-      "`/vm snapshots &lt;vm&gt;`",
-      "List the snapshots of a VM that Gatehouse knows of.",
-      "• `vm` the VM",
-      "For example: `/vm snapshots db-1`",
+      "`/vm show &lt;vm&gt;`",
+      "Show a VM, with buttons for what you can do.",
+      "• `vm` the VM to show",
+      "Also: /vm status, /vm describe, /vm info, /vm get",
+      "For example: `/vm show web-1`",
     ].join("\n");
-    expect(helpOn("vm snapshots")).toBe(more);
-    expect(helpOn(" /VM Snapshots ")).toBe(more);
+    expect(helpOn("vm show")).toBe(more);
+    expect(helpOn(" /VM Show ")).toBe(more);
     expect(helpOn("vm reboot")).toBe(helpOn("vm restart"));
     expect(helpOn("vm restart")).toContain("Also: /vm reboot");
     expect(helpOn("vm restart")).toContain("It interrupts what runs there.");

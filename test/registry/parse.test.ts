@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../support/commands.ts";
 import { UserError } from "../../src/errors.ts";
 import { checkInput, parseCommand, parseInput, parseInvocation } from "../../src/registry/parse.ts";
 import { argumentsOf, flagName } from "../../src/registry/define.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { snapshotIdOf } from "../requests/asking.ts";
 import { startPage } from "../../sandbox/page/page.ts";
 import { browserForTests, openBrowser, type TestBrowser } from "../support/browser.ts";
-import { fleetOf } from "../rollouts/rollout-world.ts";
+import { fleetOf } from "../features/rollouts/rollout-world.ts";
 import { startWorld } from "../support/start-world.ts";
 
 describe.skipIf(browserForTests() === undefined)("in a browser", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { servicesPolicy } from "../../demo/programs.ts";
 import { createProposals } from "../../src/features/proposals/proposals.ts";
-import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";

@@ -6,7 +6,7 @@ import { createKeys } from "../../src/redis/redis.ts";
 import { matchesGlob } from "../../src/text/glob.ts";
 import { readSources, root } from "../structure/sources.ts";
 import { alertmanagerBody, send, sources, startAlertWorld } from "../features/alerts/sending.ts";
-import { rollouts } from "../rollouts/rollout-world.ts";
+import { rollouts } from "../features/rollouts/rollout-world.ts";
 import { testPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../sandbox/compute/records.ts";
-import { fleetOf, numbered, rollouts, touched } from "../rollouts/rollout-world.ts";
+import { fleetOf, numbered, rollouts, touched } from "../features/rollouts/rollout-world.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

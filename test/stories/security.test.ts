@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { commands } from "../../src/commands/index.ts";
+import { commands } from "../../src/features/index.ts";
 import {
   type ChangeCommand,
   type DialogFacts,

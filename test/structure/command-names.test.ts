@@ -10,7 +10,10 @@ const sources = [...readSources(["src"])];
 /** Where a text asks for a command by its name: what depends on a command is a field of its definition. */
 function askedByName(text: string, known: readonly string[] = names): string[] {
   const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, "");
-  const literals = [...code.matchAll(/"([a-z]+ [a-z-]+)"/g)].map(([, literal = ""]) => literal);
+  const elsewhere = code.replaceAll(/\bname: "[^"]*"/g, "");
+  const literals = [...elsewhere.matchAll(/"([a-z]+ [a-z-]+)"/g)].map(
+    ([, literal = ""]) => literal,
+  );
   const roots = [...code.matchAll(/name\.startsWith\(["'`](\w+)/g)].map(([found]) => found);
   return [...literals.filter((literal) => known.some((name) => name === literal)), ...roots];
 }

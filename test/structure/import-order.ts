@@ -32,7 +32,6 @@ const layers = [
   "requests/render",
   "requests",
   "monitor",
-  "rollouts",
   "commands",
   "slack/json.ts",
   "slack/web-answer.ts",

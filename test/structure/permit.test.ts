@@ -15,7 +15,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
 /** The only ones that submit: for people, for a rollout, and for a safety snapshot. */
 const submitters = [
   "src/requests/perform/perform.ts",
-  "src/rollouts/advance-rollout.ts",
+  "src/features/rollouts/advance-rollout.ts",
   "src/slack/conversation/submit-change.ts",
 ];
 
@@ -29,7 +29,7 @@ const askers: Readonly<Record<string, string>> = {
   "src/slack/conversation/without-redis.ts": "nothing can be recorded then",
   "src/commands/gatehouse/can-i.ts": "only answers",
   "src/cli/policy.ts": "only answers, in a terminal",
-  "src/slack/conversation/press-rollout.ts": "names those that need approval",
+  "src/features/rollouts/press-rollout.ts": "names those that need approval",
   "scripts/rights-table.ts": "derives docs/rights.md",
 };
 const asking = ["askAndPermit", "mayAsk", "permit", "permitEach"];
@@ -93,14 +93,16 @@ describe("what somebody may do", () => {
 
   it("finds each rule, submitter, and asker where this test says that it is", () => {
     const sources = readSources(["src", "scripts"]);
+    // A feature can be taken away
+    const isHere = (path: string) => sources.has(path) || !path.startsWith("src/features/");
     for (const [path, names] of Object.entries(rules))
       for (const name of names)
         expect(sources.get(path)).toMatch(new RegExp(`export (?:function|const) ${name}\\b`));
-    for (const path of submitters)
+    for (const path of submitters.filter(isHere))
       expect(namesFrom(path, sources.get(path) ?? "", "src/requests/submit/submit.ts")).toContain(
         "submit",
       );
-    for (const path of Object.keys(askers))
+    for (const path of Object.keys(askers).filter(isHere))
       expect(
         namesFrom(path, sources.get(path) ?? "", "src/policy/permit.ts").some((name) =>
           asking.includes(name),

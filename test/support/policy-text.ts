@@ -3,11 +3,11 @@ import type { PolicyText } from "../../src/config/changing-policy.ts";
 import { parsePolicy, policyVersion, servicesVersion } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { type InForce, adoptPolicy } from "../../src/operate/adopt-policy.ts";
-import { policyTerms } from "../../src/features/index.ts";
+import { terms } from "./commands.ts";
 
 /** A text of gatehouse.yml as a process reads it. */
 export function policyTextOf(text: string): PolicyText {
-  const read = parsePolicy(text, "gatehouse.yml", policyTerms);
+  const read = parsePolicy(text, "gatehouse.yml", terms);
   if ("problems" in read) throw new Error(read.problems.join("\n"));
   return { ...read, text, policyVersion: policyVersion(read.policy) };
 }

@@ -81,5 +81,5 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
       since: await changesSince(request, context),
     });
   const may = mayRun(command, [record.target]);
-  return [said, ...(may ? buttons(cardButtons(request, command)) : [])];
+  return [said, ...(may ? buttons(cardButtons(request, command, { commands })) : [])];
 }

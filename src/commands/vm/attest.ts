@@ -47,6 +47,8 @@ export const attest = defineCommand({
   summary: "Verify a VM's attestation evidence by the vendors' roots and your pins",
   example: "/vm attest web-1",
   class: "read",
+  onCard: "Attest",
+  helpsInError: true,
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),

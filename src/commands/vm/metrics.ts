@@ -24,6 +24,7 @@ export const metrics = defineCommand({
   summary: "Show CPU, memory and disk use of a VM as a chart",
   example: "/vm metrics web-1 1h",
   class: "read",
+  onCard: "Metrics",
   args: z.object({
     vm: target("vm").describe("the VM to measure"),
     period: z

@@ -152,19 +152,13 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
 }
 
-const looks = [
-  ["Metrics", "vm metrics"],
-  ["Attest", "vm attest"],
-  ["Snapshots", "vm snapshots"],
-  ["Console", "vm console"],
-] as const;
-
 function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
   const { id } = vm;
-  const offered = looks.flatMap(([label, called]) => {
-    const command = commands.find((one) => one.name === called);
-    return command && mayRun(command) ? [runButton(label, dottedName(command), { vm: id })] : [];
-  });
+  const offered = commands.flatMap((command) =>
+    command.kind === "read" && command.onCard !== undefined && mayRun(command)
+      ? [runButton(command.onCard, dottedName(command), { vm: id })]
+      : [],
+  );
   return [...offered, runButton("Refresh", "vm.show", { vm: id })];
 }
 

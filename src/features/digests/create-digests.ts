@@ -2,7 +2,6 @@ import { isTransitional } from "../../compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, Scope } from "../../inventory/inventory.ts";
-import type { Snapshots } from "../../inventory/snapshots.ts";
 import type { Log } from "../../log/log.ts";
 import type { Message } from "../../messages/message.ts";
 import { scopeOfChannel, seesUnder } from "../../policy/access.ts";
@@ -33,7 +32,6 @@ interface DigestsOptions {
   config: Pick<Config, "policy">;
   /** All that there is. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
-  snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
   /** What features tell. */
   parts?(): readonly DigestPart[];
@@ -52,13 +50,11 @@ type Targets = readonly string[] | undefined;
 
 /** How long a scheduled digest waits for it. */
 const refreshMs = 15_000;
-/** Where gatehouse.yml says nothing of snapshots. */
-const snapshotOldMs = 7 * dayMs;
 /** Up to this late counts as on time. */
 const onTimeMs = 5 * 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, config, inventory, snapshots, requests, log, now } = options;
+  const { redis, key, config, inventory, requests, log, now } = options;
   const schedules = createSchedules(redis, key, config, options.schedulesChanged);
   const snoozes = createSnoozes(redis, key);
   /** Until when the last digest of each series reported changes (ms). */
@@ -73,7 +69,7 @@ export function createDigests(options: DigestsOptions) {
     scope: Scope | undefined,
     { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
   ): Promise<DigestFacts> {
-    const { timing, attestation } = config.policy;
+    const { timing } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? refreshMs : undefined);
     const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
@@ -92,29 +88,27 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, drift, open, ended, reviews, newestSnapshots, frozen, events] =
-      await Promise.all([
-        orUnread("how old the list of VMs is", sight.inventory.state()),
-        orUnread("VMs", sight.vms()),
-        orUnread(
-          "attestation",
-          sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
-        ),
-        orUnread("open requests", sight.only(requests.open(), aboutTarget)),
-        orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
-        orUnread(
-          "break-glass reviews",
-          sight.only(requests.reviews(), ({ on }) => on),
-        ),
-        orUnread("snapshots", snapshots.newest()),
-        orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-        orUnread("freezes and reviews", eventsSince(since)),
-      ]);
+    const [state, vms, drift, open, ended, reviews, frozen, events] = await Promise.all([
+      orUnread("how old the list of VMs is", sight.inventory.state()),
+      orUnread("VMs", sight.vms()),
+      orUnread(
+        "attestation",
+        sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
+      ),
+      orUnread("open requests", sight.only(requests.open(), aboutTarget)),
+      orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
+      orUnread(
+        "break-glass reviews",
+        sight.only(requests.reviews(), ({ on }) => on),
+      ),
+      orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
+      orUnread("freezes and reviews", eventsSince(since)),
+    ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
-    const about = { vms: vms ?? [], seesAll, since };
+    const about = { vms: vms ?? [], seesAll, since, now: readAt };
     const [statusSince, ...parts] = await Promise.all([
       orUnread("since when VMs are in trouble", statuses.since(troubled)),
       ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
@@ -137,10 +131,8 @@ export function createDigests(options: DigestsOptions) {
       open,
       ended,
       reviews,
-      newestSnapshots,
       unread,
       stuckAfterMs: timing.settleDeadlineMs,
-      snapshotOldMs: attestation.maxSnapshotAgeMs ?? snapshotOldMs,
     };
   }
 

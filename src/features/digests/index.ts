@@ -1,4 +1,3 @@
-import { createSnapshots } from "../../inventory/snapshots.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 import { placesOf } from "../../policy/access.ts";
 import type { Schedule } from "../../queue/schedules.ts";
@@ -41,7 +40,6 @@ export const digests = defineFeature({
     const now = Date.now;
     const all = createDigests({
       ...on,
-      snapshots: createSnapshots(redis, key),
       requests: requestsForDigest(store, redis, key, on.changes),
       parts: () => on.running().flatMap((feature) => feature.digest ?? []),
       now,

@@ -1,14 +1,6 @@
-import { isSettledVmStatus, isTransitional } from "../../compute/compute.ts";
+import { isTransitional } from "../../compute/compute.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import {
-  counted,
-  duration,
-  type Markdown,
-  md,
-  name,
-  when,
-  listed,
-} from "../../messages/message.ts";
+import { counted, type Markdown, md, name, when, listed } from "../../messages/message.ts";
 import type { Freeze } from "../../requests/journal/freeze.ts";
 import { signs } from "../../requests/render/render-result.ts";
 import {
@@ -19,7 +11,7 @@ import {
   vmsOf,
   warnDays,
 } from "../../monitor/drift-records.ts";
-import { attestVm, showRequest, showSnapshots, showVm } from "../../registry/command-buttons.ts";
+import { attestVm, showRequest, showVm } from "../../registry/command-buttons.ts";
 import {
   digestPlaces,
   type KindOfLine,
@@ -29,7 +21,6 @@ import {
 } from "../digest-part.ts";
 import type { SignedReview, SwitchFact } from "./events.ts";
 import type { RequestFact, ReviewFact } from "./request-facts.ts";
-import { parseTime } from "../../text/parse-time.ts";
 import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
 import { showChanges } from "./line-buttons.ts";
 
@@ -60,12 +51,9 @@ export interface DigestFacts {
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
   reviews?: readonly ReviewFact[] | undefined;
-  /** Time of the newest known snapshot, by VM ID. */
-  newestSnapshots?: ReadonlyMap<string, number> | undefined;
   unread: readonly string[];
   /** A VM in a transition for longer is stuck. */
   stuckAfterMs: number;
-  snapshotOldMs: number;
 }
 
 interface OwnKind extends KindOfLine {
@@ -160,11 +148,6 @@ const ownKinds = {
     lines: turnedAwayLines,
   },
   change: { place: "change", words: ["change", "changes"], isLasting: true, lines: changeLines },
-  snapshot: {
-    place: "advice",
-    words: ["about snapshots", "about snapshots"],
-    lines: snapshotLines,
-  },
 } as const satisfies Record<string, OwnKind>;
 
 export interface Item extends Line, KindOfLine {
@@ -400,34 +383,4 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const times = names.length === group.length ? "" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
   return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${atTime(newest.changedAt)}`;
-}
-
-/** Younger VMs need no snapshot yet. */
-const freshMs = 24 * 3600_000;
-
-/** One line on VMs with only old snapshots, the oldest first, one on those without. Only Gatehouse's own snapshots are known. */
-function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: DigestFacts): Line[] {
-  if (!vms || !newestSnapshots) return [];
-  const settled = vms.filter(({ status }) => isSettledVmStatus(status) && status !== "ERROR");
-  const ageOf = (vm: KnownVm) => now - (newestSnapshots.get(vm.id) ?? now);
-  const old = settled
-    .filter((vm) => ageOf(vm) > snapshotOldMs)
-    .toSorted((a, b) => ageOf(b) - ageOf(a));
-  const isFresh = ({ createdAt }: KnownVm) => now - (parseTime(createdAt) ?? 0) < freshMs;
-  const without = settled.filter((vm) => !newestSnapshots.has(vm.id) && !isFresh(vm));
-  return [
-    ...snapshotLine(
-      "old",
-      old,
-      `No snapshot that Gatehouse knows of in the last ${duration(snapshotOldMs)}`,
-    ),
-    ...snapshotLine("none", without, "No snapshot that Gatehouse knows of"),
-  ];
-}
-
-function snapshotLine(key: string, vms: readonly KnownVm[], what: string): Line[] {
-  const [first] = vms;
-  if (!first) return [];
-  const names = vms.map((vm) => `${vm.projectName}/${vm.name}`);
-  return [{ key, text: md`💾 ${what}: ${listed(names, 3)}.`, button: showSnapshots(first) }];
 }

@@ -13,12 +13,12 @@ import {
   type Input,
   asksForChange,
   withTarget,
+  withIds,
 } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { noteOutcome } from "../../requests/after-result.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { headline } from "../../requests/render/render-result.ts";
-import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { authorize, noteRefusal, authorizeTargets } from "../../slack/conversation/authorize.ts";
 import { labelsOf, unread } from "../../slack/conversation/dialog-facts.ts";
@@ -163,7 +163,7 @@ async function readChange(
   const { snapshots, inventory, policy, ourTeamId } = gateway;
   const isProject = target.kind === "project" && target.id !== "";
   const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  const exact = await withSnapshotId(command, written, target, gateway);
+  const exact = await withIds(command, written, target, gateway);
   const input = withTarget(command, exact, target);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const facts = { ...unread(target, input), vms, snapshots: ofVm };

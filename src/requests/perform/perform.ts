@@ -3,7 +3,7 @@ import { permitSafetySnapshot } from "../../policy/permit.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
 import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
-import { type Seen, nounOf } from "../../registry/define.ts";
+import { type Seen, nounOf, isOpenedByRequester } from "../../registry/define.ts";
 import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/rate-limits.ts";
 import {
@@ -95,7 +95,7 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
     const why = `this version of Gatehouse does not know ${record.command}`;
     return endUnsent(request, { state: "cancelled", why }, by);
   }
-  if (change.command.class === "secret") return untilOpened(request, now, by);
+  if (isOpenedByRequester(change.command)) return untilOpened(request, now, by);
   await by.at?.("gate", record.id);
   const decision = await gate(request, change, by);
   await by.at?.("gated", record.id);
@@ -152,7 +152,7 @@ async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): 
   }
 }
 
-/** A console isn't opened by a worker: it waits until its requester opens it, or it expires. */
+/** No worker opens it: it waits until its requester does, or it expires. */
 async function untilOpened(request: Waiting, now: number, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   if (record.policyVersion !== by.policyVersion) {

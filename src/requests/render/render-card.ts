@@ -32,6 +32,11 @@ import {
   nounOf,
   projectOf,
   takesBreakGlass,
+  type Command,
+  type Target,
+  runButton,
+  labelOnCard,
+  dottedName,
 } from "../../registry/define.ts";
 import { type StoredRequest, sentAtOf, type RequestIn } from "../journal/stored-request.ts";
 import { isReviewed } from "../journal/record.ts";
@@ -80,6 +85,8 @@ interface Place {
   after?: AfterNote | undefined;
   /** Says whether a button asks by itself, and whether somebody may skip approvals. */
   policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
+  /** Those that may be offered instead. */
+  commands?: readonly Command[] | undefined;
 }
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
@@ -87,7 +94,7 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, since = [], after, policy }: Place = {},
+  { from = md``, note, since = [], after, policy, commands }: Place = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
@@ -108,7 +115,7 @@ export function renderCard(
     foundLine(request, command),
     context(requestedLine(request, from)),
     note && context(note),
-    buttons(cardButtons(request, command, policy)),
+    buttons(cardButtons(request, command, { policy, commands })),
   );
 }
 
@@ -241,7 +248,7 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
 export function cardButtons(
   request: StoredRequest,
   command: ChangeCommand,
-  policy: Confirming = { confirm: [] },
+  known: Pick<Place, "policy" | "commands"> = {},
 ): ButtonSpec[] {
   const button = (label: string, action: string) => requestButton(label, action, request);
   const cancel = button("Cancel", "request:cancel");
@@ -250,7 +257,9 @@ export function cardButtons(
       return [cancel, whyButton(request)];
     case "waiting":
       return [
-        ...(command.class === "secret" ? [button("Open console", "request:open")] : []),
+        ...(command.on === "vm" && command.openedBy !== undefined
+          ? [button(command.openedBy, "request:open")]
+          : []),
         ...(holderOf(request.stage)?.unknown ? [button("Record it", "request:record")] : []),
         cancel,
       ];
@@ -262,14 +271,18 @@ export function cardButtons(
         button("Check again", "request:look"),
       ];
     case "ended":
-      return endedButtons(request, command, policy);
+      return endedButtons(request, command, known);
     default:
       return [];
   }
 }
 
 /** What was tried is tried again; what people or rules turned away is requested again. */
-function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Confirming) {
+function endedButtons(
+  request: StoredRequest,
+  command: ChangeCommand,
+  { policy = { confirm: [] }, commands = [] }: Pick<Place, "policy" | "commands">,
+): ButtonSpec[] {
   const { record, state, stage, changedAt } = request;
   const { id, target, approval } = record;
   if (lacksId(request, command)) {
@@ -278,14 +291,7 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
   }
   if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
   // Another try would be refused again
-  if (isRefusedInError(request)) {
-    const vm = JSON.stringify({ vm: target.id });
-    return [
-      { label: "Restore", action: "run:vm.restore", value: vm },
-      { label: "Console", action: "run:vm.console", value: vm },
-      { label: "Attest", action: "run:vm.attest", value: vm },
-    ];
-  }
+  if (isRefusedInError(request)) return helpInError(target, commands);
   const instead = stage.state === "cancelled" ? stage.instead : undefined;
   const offered: ChangeCommand["next"] = state === "done" ? command.next : instead && [instead];
   if (offered)
@@ -300,6 +306,14 @@ function endedButtons(request: StoredRequest, command: ChangeCommand, policy: Co
   const label = isTurnedAway ? "Request again" : "Try again";
   const button = requestButton(label, "request:retry", request);
   return [approval ? button : askOnce(button, command, target, policy)];
+}
+
+/** What only looks is last. */
+function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[] {
+  return commands
+    .filter(({ helpsInError }) => helpsInError)
+    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"))
+    .map((command) => runButton(labelOnCard(command), dottedName(command), { vm: id }));
 }
 
 /** A retry is a new request with its own checks. */

@@ -14,7 +14,7 @@ import type {
 import type { ListenedTo } from "../receive/listeners.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { replaceCommandWords } from "./command-words.ts";
-import { dialogCallback, rolloutCallback } from "./form-view.ts";
+import { dialogCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { pressedAtHome, showHome } from "./home.ts";
@@ -37,7 +37,6 @@ import { originOfInteraction } from "./act-origin.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
-  [rolloutCallback, { check: checkForm, submit: submitForm }],
   [pickCallback, { submit: targetChosen }],
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],

@@ -1,39 +1,22 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
-import { statusFacts } from "../../compute/compute.ts";
-import { countByStatus } from "../../inventory/known.ts";
-import { snapshotName } from "../../inventory/snapshots.ts";
-import {
-  Markdown,
-  counted,
-  firstFew,
-  lines,
-  md,
-  name,
-  plain,
-  plainText,
-  section,
-  sections,
-  when,
-} from "../../messages/message.ts";
+import { Markdown, lines, md, name, plainText, section, when } from "../../messages/message.ts";
 import {
   type Argument,
   type ChangeCommand,
   type DialogFacts,
-  type Target,
   argumentsOf,
   calledName,
+  type Labels,
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { type StoredRequest, sentAtOf } from "../../requests/journal/stored-request.ts";
 import { targetName } from "../../requests/render/asking.ts";
 import { buttonOrigin } from "../../requests/journal/origin.ts";
-import { vmOf } from "../../requests/submit/resolve-targets.ts";
-import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
 import { callOf } from "../../requests/journal/stage.ts";
+import { labelsOf } from "./dialog-facts.ts";
 
 export const dialogCallback = "dialog";
-export const rolloutCallback = "roll";
 
 /** What a form carries to its submission. Only ids: everything is looked up and decided again. */
 export const formMeta = z.object({
@@ -70,6 +53,7 @@ export function formOfOne(form: {
   const { command, facts, meta, approvals, undone, frozen, now } = form;
   const { input, target } = facts;
   const { verb } = command.say;
+  const { labels } = labelsOf(facts);
   const shown = undone ? [] : shownOf(command, input);
   const filled = { ...command.dialog?.fill?.(facts), ...input };
   const isEmergency = meta.breakGlass !== undefined;
@@ -85,7 +69,7 @@ export function formOfOne(form: {
   );
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
-    ...shown.map((argument) => inputBlock(argument, command, filled, facts.snapshots)),
+    ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
     ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
@@ -94,36 +78,6 @@ export function formOfOne(form: {
     metadata: { ...meta, values: hidden(command, input, shown) },
     submit: approvals ? "Request approval" : verb,
   });
-}
-
-/** The same of several VMs, which become a rollout. `hasFile`: the requester got the list of them as a file. */
-export function formOfMany(
-  command: ChangeCommand,
-  record: RolloutRecord,
-  targets: readonly Target[],
-  more: { frozen: Markdown | undefined; pinned: ReadonlySet<string>; hasFile?: boolean },
-): ModalView {
-  const { frozen, pinned, hasFile = false } = more;
-  const { verb } = command.say;
-  const { input } = record;
-  const said = lines(
-    frozen,
-    md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
-    record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
-    record.isEverything === "of what they see" && md`⚠️ *This is every VM you can see.*`,
-    interruption(command, targets, record),
-    ...warnings(command, targets, input, pinned),
-  );
-  const blocks = [
-    section(said),
-    ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
-    ...skippedBlocks(record.leftOut),
-    ...shownOf(command, input).map((argument) => inputBlock(argument, command, input, [])),
-    ...rollingInputs(record),
-    ...(asksNumber(record) ? [numberInput(targets.length)] : []),
-  ];
-  const form = { callback: rolloutCallback, metadata: { roll: record.id }, submit: verb };
-  return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
 }
 
 export function modal(
@@ -160,66 +114,8 @@ function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: nu
   return md`*${command.say.verb}* ${targetName(target)}, ${seen?.status ?? target.status} at ${when(now)}.`;
 }
 
-/** How many VMs it interrupts, and how many at a time. */
-function interruption(
-  { class: of }: ChangeCommand,
-  targets: readonly Target[],
-  { options }: RolloutRecord,
-): Markdown | undefined {
-  if (of !== "disrupt") return undefined;
-  const running = targets.filter(({ status }) => !statusFacts(status).isStopped).length;
-  if (running === 0) return undefined;
-  return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
-}
-
-/** The warnings of the command's form for each VM, equal ones once. */
-function warnings(
-  command: ChangeCommand,
-  targets: readonly Target[],
-  input: Input,
-  pinned: ReadonlySet<string>,
-): readonly Markdown[] {
-  const said = targets.flatMap((target) => {
-    const facts = { target, seen: vmOf(target), vms: [], snapshots: [], input };
-    return command.dialog?.warn?.({ ...facts, isPinned: pinned.has(target.id) }) ?? [];
-  });
-  const all = [...Map.groupBy(said, ({ value }) => value)];
-  const shown = all.slice(0, 8).map(([value, { length }]) => {
-    const text = new Markdown(value);
-    return length === targets.length ? text : md`${counted(length, "VM")}: ${text}`;
-  });
-  return all.length > 8 ? [...shown, md`…and ${all.length - 8} other changes.`] : shown;
-}
-
-/** With more, the form shows counts, and the list is a file. */
-export const maxListed = 40;
-
-function listOf(targets: readonly Target[]): KnownBlock[] {
-  const rows = targets.map(
-    ({ name: called, projectName, projectId, status }) =>
-      md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
-  );
-  return sections(rows);
-}
-
-function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
-  const projects = new Set(targets.map(({ projectId }) => projectId));
-  const where = md`${countByStatus(targets)}, in ${counted(projects.size, "project")}.`;
-  return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
-}
-
-function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
-  if (skipped.length === 0) return [];
-  const reasons = Map.groupBy(skipped, ({ why }) => why);
-  const rows = [...reasons].slice(0, 10).map(([why, those]) => {
-    const names = those.map((one) => one.name);
-    return md`• ${why}: ${firstFew(names, 10)}`;
-  });
-  return [section(lines(md`Skipped:`, ...rows))];
-}
-
 /** The arguments that the form shows: never the target, and some only while another has a value. */
-function shownOf(command: ChangeCommand, input: Input): readonly Argument[] {
+export function shownOf(command: ChangeCommand, input: Input): readonly Argument[] {
   return argumentsOf(command).filter(({ key, target, isRolling }) => {
     const rule = command.dialog?.showWhen?.[key];
     return target === undefined && !isRolling && (!rule || input[rule[0]] === rule[1]);
@@ -235,16 +131,16 @@ function hidden(command: ChangeCommand, input: Input, shown: readonly Argument[]
   );
 }
 
-function inputBlock(
+export function inputBlock(
   argument: Argument,
   command: ChangeCommand,
   input: Input,
-  snapshots: DialogFacts["snapshots"],
+  labels: Labels = {},
 ): KnownBlock {
   const { key, label, description, isSwitch } = argument;
   const { showWhen = {}, watches = [] } = command.dialog ?? {};
   const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
-  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, snapshots), {
+  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, labels[key]), {
     hint: isSwitch ? undefined : description,
     optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
     dispatch_action: steers,
@@ -267,7 +163,7 @@ function elementFor(
   { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
   value: unknown,
   steers: boolean,
-  snapshots: DialogFacts["snapshots"],
+  called: string | undefined,
 ): InputBlock["element"] {
   const text = typeof value === "string" ? value : undefined;
   if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
@@ -282,9 +178,6 @@ function elementFor(
     };
   }
   if (picker) {
-    // As it is called, not its ID, which is what was looked up
-    const chosen = snapshots.find(({ id }) => picker === "snapshot" && id === text);
-    const called = chosen && snapshotName(chosen, snapshots);
     return {
       type: "external_select",
       action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
@@ -292,7 +185,8 @@ function elementFor(
       placeholder: plainText(placeholder ?? "Type to search"),
       ...(text === undefined
         ? {}
-        : { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
+        : // As it is called, not its ID, which is what was looked up
+          { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
     };
   }
   return {
@@ -304,7 +198,7 @@ function elementFor(
   };
 }
 
-function checkbox(id: string, label: string, isTicked: boolean): Checkboxes {
+export function checkbox(id: string, label: string, isTicked: boolean): Checkboxes {
   const option = { text: plainText(label, 75), value: "true" };
   return {
     type: "checkboxes",
@@ -336,30 +230,5 @@ function nameInputs(called: string, emergency?: string): KnownBlock[] {
   return [
     textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
     reasonInput(hint, emergency),
-  ];
-}
-
-const maxWithoutNumber = 20;
-
-/** Whether the number of VMs must be typed: against a slip of the hand. */
-export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
-  return total > maxWithoutNumber || !!isEverything;
-}
-
-function numberInput(total: number): KnownBlock {
-  const hint = "The number of VMs that will change.";
-  return textInput("roll:number", `Type ${total} to confirm`, { hint, max_length: 10 });
-}
-
-function rollingInputs({ options }: RolloutRecord): KnownBlock[] {
-  const hint = "A number, or a percentage like 10%";
-  const most = { hint, max_length: 5, initial_value: String(options.maxUnavailable) };
-  const failures = { max_length: 4, initial_value: String(options.stopOnFailure) };
-  const onlyIf = "Start with one VM; continue only if it succeeds";
-  const canary = checkbox("roll:canary", onlyIf, options.canary);
-  return [
-    textInput("roll:most", "Max unavailable", most),
-    field("roll:canary", "Canary", canary, { optional: true }),
-    textInput("roll:failures", "Stop after this many failures", failures),
   ];
 }

@@ -1,18 +1,6 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
-import {
-  type Message,
-  buttons,
-  counted,
-  csv,
-  hintOf,
-  lines,
-  md,
-  name,
-  plain,
-  section,
-  sentence,
-} from "../../messages/message.ts";
+import { hintOf, lines, md, plain, section } from "../../messages/message.ts";
 import { needsWords } from "../../policy/approval-rule.ts";
 import type { Asking, Permit } from "../../policy/permit.ts";
 import {
@@ -23,46 +11,22 @@ import {
   flagName,
   isChange,
 } from "../../registry/define.ts";
-import {
-  type ChangeInvocation,
-  type Input,
-  type Rolling,
-  rollingArgs,
-  rollingOf,
-  withTarget,
-  withoutRolling,
-} from "../../registry/invocation.ts";
+import { type Input, withIds, withTarget } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import { savedBy } from "../../requests/journal/saved-by.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
-import { withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
-import { type Several, resolveOne } from "../../requests/submit/resolve-targets.ts";
-import type { RolloutRecord } from "../../rollouts/rollout.ts";
-import { errorReply, say } from "../error-reply.ts";
-import { textAt } from "../json.ts";
+import { resolveOne } from "../../requests/submit/resolve-targets.ts";
+import { errorReply } from "../error-reply.ts";
 import type { Press, ViewSubmission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { sendFile } from "./answer.ts";
 import { Refused, authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
-import { gatherFacts, notNow, pinnedAmong } from "./dialog-facts.ts";
-import {
-  type FormMeta,
-  asksNumber,
-  formMeta,
-  formOfMany,
-  formOfOne,
-  maxListed,
-  modal,
-  rolloutCallback,
-  titleOf,
-} from "./form-view.ts";
+import { gatherFacts, notNow } from "./dialog-facts.ts";
+import { type FormMeta, formMeta, formOfOne, modal, titleOf, dialogCallback } from "./form-view.ts";
 import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
 import { approversOf } from "./approvers-of.ts";
 import { permitByFacts } from "./permit-by-facts.ts";
-import { planRollout } from "./plan-rollout.ts";
-import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { openReview } from "./vote.ts";
 import { undoneBy } from "../../requests/journal/origin.ts";
@@ -88,35 +52,11 @@ export async function openForm(
   return openView(titleOf(command), make, act);
 }
 
-/** The form of several VMs: shows the plan, and runs nothing before it is confirmed. */
-export async function proposeRollout(
-  invocation: ChangeInvocation,
-  several: Several,
-  asking: Asking<ChangeCommand>,
-  act: Act,
-): Promise<void> {
-  const { reply, gateway } = act;
-  const { command } = invocation;
-  const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
-  const make = async () => {
-    const { record, targets } = await planRollout(invocation, several, asking, act);
-    const hasFile = await sendList(targets, act);
-    const [frozen, pinned] = await Promise.all([
-      frozenLine(gateway),
-      pinnedAmong(targets, gateway),
-    ]);
-    return formOfMany(command, record, targets, { frozen, pinned, hasFile });
-  };
-  if (await openView(title, make, act)) return;
-  const { record } = await planRollout(invocation, several, asking, act);
-  await reply.privately(pressToReview(record, command));
-}
-
 /**
  * Opens immediately, because a trigger expires in three seconds and reading may take longer; then shows what `make`
  * returns, or its error. False when Slack didn't open it.
  */
-async function openView(
+export async function openView(
   title: string,
   make: () => Promise<ModalView>,
   { reply, gateway }: Act,
@@ -130,25 +70,6 @@ async function openView(
     await reply.update(viewId, modal(title, [section(md`${text}`)]));
   }
   return true;
-}
-
-function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
-  const what = md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`;
-  const how = md`Press the button to see the plan; nothing happens until you confirm it.`;
-  const value = JSON.stringify({ roll: record.id });
-  const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
-  return sentence(lines(what, how), buttons([review]));
-}
-
-/** Too many for a form: the list as a file, to the requester only. */
-async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
-  if (targets.length <= maxListed) return false;
-  const rows = targets.map((target) => {
-    return [target.name, target.projectName ?? target.projectId, target.status, target.id];
-  });
-  const title = `${targets.length} VMs`;
-  const content = csv([["VM", "Project", "Status", "ID"], ...rows]);
-  return sendFile({ name: "vms.csv", title, content }, act);
 }
 
 async function viewOfOne(
@@ -179,27 +100,27 @@ export async function checkForm(
   act: BeforeAck<ViewSubmission>,
 ): Promise<SubmissionResult | undefined> {
   const form = await readForm(act);
-  if ("rollout" in form && form.rollout.state !== "planned") return undefined;
-  const errors = fieldErrors(form, act.interaction.values);
+  const { command, input } = form;
+  const { values } = act.interaction;
+  const errors = { ...argumentErrors(command, input, values), ...nameErrors(form, values) };
   if (Object.keys(errors).length > 0) return { errors };
-  await ("rollout" in form ? authorizePlan(form, act) : authorizeOne(form, act.gateway));
+  await authorizeOne(form, act.gateway);
   return undefined;
 }
 
 /** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
-export function fieldError(error: UserError, values: Values): SubmissionResult {
-  const field = error instanceof Refused ? Object.keys(values).at(-1) : firstField(values);
+export function fieldError(
+  error: UserError,
+  values: Values,
+  first = Object.keys(values)[0],
+): SubmissionResult {
+  const field = error instanceof Refused ? Object.keys(values).at(-1) : first;
   return { errors: { [field ?? "reason"]: error.message } };
 }
 
-/** Stores the request or starts the rollout, after the ack. What was decided and shown may be minutes old. */
+/** Stores the request, after the ack. What was decided and shown may be minutes old. */
 export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
-  const form = await readForm(act, { isSubmitted: true });
-  return "rollout" in form ? submitPlanned(form, act) : submitOne(form, act);
-}
-
-async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<void> {
-  const { asking, input, target, meta } = form;
+  const { asking, input, target, meta } = await readForm(act, { isSubmitted: true });
   const { command, person } = asking;
   const { interaction, gateway } = act;
   const isEmergency = meta.breakGlass !== undefined;
@@ -219,31 +140,11 @@ async function submitOne(form: FormOfOne, act: Act<ViewSubmission>): Promise<voi
   if (isEmergency) await openReview(id, permit, { reason, facts }, gateway);
 }
 
-/** Starts the rollout; idempotent. */
-async function submitPlanned(planned: PlannedForm, act: Act<ViewSubmission>): Promise<void> {
-  const { interaction, reply, gateway } = act;
-  const { rollout, input, options } = planned;
-  const { record } = rollout;
-  const { limits } = gateway.policy;
-  let isStarted = false;
-  if (rollout.state === "planned") {
-    const permit = await authorizePlan(planned, act);
-    // Counts as one request, however many VMs: a person confirmed their number
-    const personId = interaction.userId;
-    await gateway.store.countAgainstLimits({ personId, holder: interaction.id, limits });
-    const changed = { ...record, input, options };
-    isStarted = await begin(permit, rollout, changed, `confirmed: ${record.words}`, gateway);
-  }
-  if (!isStarted)
-    await reply.privately(say(md`You already requested this: ${name(record.id)} is in progress.`));
-}
-
 /** A choice changed which inputs the form shows. */
 export async function refreshForm({ interaction, reply, gateway }: Act<Press>): Promise<void> {
   const { view, viewId } = interaction;
-  if (!view || viewId === undefined) return;
+  if (!view || viewId === undefined || view.callback !== dialogCallback) return;
   const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
-  if ("rollout" in form) return;
   const permit = await authorizeOne(form, gateway);
   const { values: _carried, ...meta } = form.meta;
   await reply.update(viewId, await viewOfOne(permit, meta, form.undone, gateway), view.hash);
@@ -258,13 +159,8 @@ interface FormOfOne {
   undone?: StoredRequest | undefined;
 }
 
-/** The command's own arguments and the rollout's options, as written in the form. */
-type PlannedForm = Planned & { input: Input; options: Rolling };
-
-type Form = FormOfOne | PlannedForm;
-
 /** What of a form comes back; a pressed input of it brings the same. */
-type Filled = Pick<ViewSubmission, "userId" | "teamId" | "callback" | "privateMetadata" | "values">;
+type Filled = Pick<ViewSubmission, "userId" | "teamId" | "privateMetadata" | "values">;
 
 /**
  * Whoever submits it is asked for again, before its target is looked up. Throws UserError where that is no longer there, and
@@ -273,16 +169,8 @@ type Filled = Pick<ViewSubmission, "userId" | "teamId" | "callback" | "privateMe
 async function readForm(
   { interaction, gateway }: BeforeAck<Filled>,
   { isSubmitted = false } = {},
-): Promise<Form> {
-  const { callback, privateMetadata, values } = interaction;
-  if (callback === rolloutCallback) {
-    const planned = await findPlanned(textAt(parseJson(privateMetadata), "roll"), gateway);
-    if (!planned) throw new UserError("This dialog is out of date. Please run the command again.");
-    onlyRequester(planned, interaction);
-    const { command, rollout } = planned;
-    const input = withoutRolling(command, inputOf(command, rollout.record.input, values));
-    return { ...planned, input, options: optionsIn(values, planned) };
-  }
+): Promise<FormOfOne> {
+  const { privateMetadata, values } = interaction;
   const read = formMeta.safeParse(parseJson(privateMetadata));
   // Not a console's request: that has no form
   const command = gateway.commands.filter(isChange).find((one) => one.name === read.data?.command);
@@ -300,7 +188,7 @@ async function readForm(
   const { channelId } = meta;
   const asking = await authorize({ command, input: named, person, channelId, basis }, gateway);
   const target = await resolveOne(asking, { command, input: named }, gateway);
-  const exact = await withSnapshotId(command, input, target, gateway);
+  const exact = await withIds(command, input, target, gateway);
   return { asking, command, meta, target, input: withTarget(command, exact, target), undone };
 }
 
@@ -317,10 +205,10 @@ function authorizeOne({ asking, input, target }: FormOfOne, gateway: GatewayCont
   return authorizeTargets(asking, { targets: [target], input }, gateway);
 }
 
-type Values = ViewSubmission["values"];
+export type Values = ViewSubmission["values"];
 
 /** The form's values as arguments, without empty ones; a ticked box is true. */
-function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {
+export function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {
   const input = { ...carried };
   for (const { key, isSwitch } of argumentsOf(command)) {
     const value = values[`arg:${key}`];
@@ -330,48 +218,30 @@ function inputOf(command: ChangeCommand, carried: Input, values: Values): Input 
   return input;
 }
 
-function isTicked(value: Values[string]): boolean {
+export function isTicked(value: Values[string]): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== "";
 }
 
-function optionsIn(values: Values, { rollout, command }: Planned): Rolling {
-  const rolling = {
-    maxUnavailable: textIn(values, "roll:most"),
-    canary: isTicked(values["roll:canary"]),
-    stopOnFailure: textIn(values, "roll:failures"),
-  };
-  return rollingOf(command, rolling, rollout.record.total);
-}
-
-function textIn(values: Values, field: string): string {
+export function textIn(values: Values, field: string): string {
   return String(values[field] ?? "").trim();
 }
 
-function fieldErrors(form: Form, values: Values): Record<string, string> {
-  const { command, input } = form;
+/** What is wrong with the arguments, each on its field, or on the first where the form doesn't show it. */
+export function argumentErrors(
+  command: ChangeCommand,
+  input: Input,
+  values: Values,
+  first = Object.keys(values)[0] ?? "reason",
+): Record<string, string> {
   // Without a prototype: a block may be called "constructor"
   const errors = Object.create(null) as Record<string, string>;
-  // Any target will do for several: this checks everything else
-  const whole = "rollout" in form ? withTarget(command, input, { id: "any" }) : input;
-  const checked = checkInput(command, whole);
+  const checked = checkInput(command, input);
   const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
   for (const { key, text } of "problems" in checked ? checked.problems : []) {
     const field = fields.get(key);
-    const block = field && `arg:${key}` in values ? `arg:${key}` : firstField(values);
+    const block = field && `arg:${key}` in values ? `arg:${key}` : first;
     errors[block] ??= field ? onForm(field, text) : text;
   }
-  Object.assign(errors, "rollout" in form ? rollingErrors(form, values) : nameErrors(form, values));
-  return errors;
-}
-
-function rollingErrors({ rollout: { record } }: Planned, values: Values): Record<string, string> {
-  const errors: Record<string, string> = {};
-  if (!rollingArgs.maxUnavailable.safeParse(textIn(values, "roll:most")).success)
-    errors["roll:most"] = "A whole number from 1, or a percentage like 10%.";
-  if (!rollingArgs.stopOnFailure.safeParse(textIn(values, "roll:failures")).success)
-    errors["roll:failures"] = "A whole number from 1 to 1,000.";
-  if (asksNumber(record) && textIn(values, "roll:number") !== String(record.total))
-    errors["roll:number"] = `Type ${record.total}: the number of VMs that will change.`;
   return errors;
 }
 
@@ -390,8 +260,4 @@ function nameErrors({ command, target, meta }: FormOfOne, values: Values): Recor
 function onForm({ key, label }: Argument, text: string): string {
   const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
   return written ? `${label} ${text.slice(written.length)}` : text;
-}
-
-function firstField(values: Values): string {
-  return "roll:most" in values ? "roll:most" : (Object.keys(values)[0] ?? "reason");
 }

@@ -6,25 +6,28 @@ import type { Log } from "../../log/log.ts";
 import {
   type ChangeCommand,
   type Command,
+  type Target,
   dottedName,
   requestable,
 } from "../../registry/define.ts";
-import type { Input, Person } from "../../registry/invocation.ts";
+import type { ChangeInvocation, Input, Person } from "../../registry/invocation.ts";
+import type { Several } from "../../requests/submit/resolve-targets.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { ButtonOrigin, Origin } from "../../requests/journal/origin.ts";
-import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Announce, AnswerNotices } from "../deliver/deliver.ts";
 import type {
   Interaction,
   Press,
   Reply,
   SubmissionResult,
+  SuggestRequest,
+  Suggestion,
   ViewSubmission,
 } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
 import type { HomePart, MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import type { Permit } from "../../policy/permit.ts";
+import type { Asking, Permit } from "../../policy/permit.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
@@ -32,7 +35,6 @@ export interface GatewayContext extends Surroundings {
   /** Why this process may change nothing now, in words (`operate/policy-keeper.ts`). */
   standstill(): string | undefined;
   store: Journal;
-  rollouts: Rollouts;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;
@@ -42,6 +44,8 @@ export interface GatewayContext extends Surroundings {
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
+  /** Whether whoever acts may see all of these. */
+  sees(targets: readonly Target[]): Promise<boolean>;
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   announce: Announce;
@@ -74,12 +78,30 @@ export interface FormHandler {
   submit?(act: Act<ViewSubmission>): Promise<void>;
 }
 
+/** Options of a select that loads while someone types; asked by those alone who may see names. */
+export type Picker = (
+  request: SuggestRequest,
+  gateway: GatewayContext,
+) => Promise<readonly Suggestion[]>;
+
+/** What becomes of a command that names several VMs, where its asker may ask for it: nobody is permitted to run it on them yet. */
+export type SeveralHandler = (
+  invocation: ChangeInvocation,
+  several: Several,
+  asking: Asking<ChangeCommand>,
+  act: Act,
+) => Promise<void>;
+
 /** What features add to conversations: none of them is known here by name. */
 export interface Contributions {
   /** By action, or by the word before its colon for all actions that begin so. */
   presses: Readonly<Record<string, PressHandler>>;
   /** By callback. */
   forms: Readonly<Record<string, FormHandler>>;
+  /** By the name that arguments call them by (`picker`). */
+  pickers: Readonly<Record<string, Picker>>;
+  /** Without one, a command takes one VM. */
+  several?: SeveralHandler | undefined;
   home: readonly HomePart[];
   /**
    * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be

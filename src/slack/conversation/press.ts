@@ -1,10 +1,14 @@
 import { why } from "../../commands/gatehouse/why.ts";
-import { restore } from "../../commands/vm/restore.ts";
 import { UserError } from "../../errors.ts";
 import { md, when } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../policy/access.ts";
 import type { Permit } from "../../policy/permit.ts";
-import { type ChangeCommand, dottedName } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  dottedName,
+  requestable,
+  restoresSnapshot,
+} from "../../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../../requests/journal/origin.ts";
@@ -25,7 +29,6 @@ import { type Press, isDirect } from "../receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
-import { offerApproved, openConsole } from "./consoles.ts";
 import { openForm, refreshForm } from "./form.ts";
 import {
   type Act,
@@ -36,7 +39,6 @@ import {
   outdated,
   personOf,
 } from "./gateway-context.ts";
-import { goOnWithRest, listOutcomes, onRollout, openPlanned, steer } from "./press-rollout.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
@@ -56,16 +58,7 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
   "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
-  "console:open": openConsole,
-  "roll:open": onRollout(openPlanned),
-  "roll:rest": onRollout(goOnWithRest),
-  "roll:again": onRollout(goOnWithRest),
-  "roll:list": onRollout(listOutcomes),
-  "roll:pause": onRollout(steer("pause")),
-  "roll:resume": onRollout(steer("resume")),
-  "roll:stop": onRollout(steer("stop")),
   "request:show": onRequest(showRequest),
-  "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRightToStop(cancel)),
   "request:look": onRequest(byRightToStop(lookAgain)),
   "request:later": onRequest(byRightToStop(askLater)),
@@ -130,7 +123,7 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   await answer(invocation, asking, act, true);
 }
 
-interface Pressed {
+export interface Pressed {
   request: StoredRequest;
   command: ChangeCommand;
   value: Input;
@@ -138,7 +131,7 @@ interface Pressed {
 }
 
 /** For a button of a request, in a message that is about it. */
-function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
+export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
   return async (act, value) => {
     const { interaction, gateway } = act;
     const request = await gateway.store.get(String(value["request"]));
@@ -154,7 +147,7 @@ function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler
 }
 
 /** For those who may run its command on its target. */
-function byRight(
+export function byRight(
   handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
@@ -221,9 +214,9 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   await authorize({ command: why, person, channelId }, act.gateway);
-  const { policy, attestationNote } = act.gateway;
+  const { policy, commands, attestationNote } = act.gateway;
   const after = request.final ? await attestationNote(request, command) : undefined;
-  const card = renderCard(request, command, [], { policy, after });
+  const card = renderCard(request, command, [], { policy, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }
@@ -254,12 +247,13 @@ async function again({ request, command, act }: Pressed): Promise<void> {
   await run(parseInvocation(typed, input), act);
 }
 
-/** Restores the safety snapshot, with the form and approvals of any restore; who may approve one may request this. */
+/** Restores the safety snapshot, with the form and approvals of any command that restores; who may approve one may request this. */
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
   const saved = savedBy(request);
   const { target } = request.record;
-  if (saved === undefined || !mayUndo(request, await gateway.store.now()))
+  const restore = requestable(gateway.commands).find(restoresSnapshot);
+  if (!restore || saved === undefined || !mayUndo(request, await gateway.store.now()))
     throw noLongerUndone(request);
   const person = await personOf(act);
   const { channelId } = act.interaction;

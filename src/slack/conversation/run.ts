@@ -4,12 +4,12 @@ import { restart } from "../../commands/vm/restart.ts";
 import { statusFacts } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { takenAt } from "../../inventory/snapshots.ts";
 import {
   type ButtonSpec,
   Markdown,
   type Message,
   buttons,
+  firstFew,
   hintOf,
   limits,
   lines,
@@ -40,9 +40,11 @@ import {
   type ChangeInvocation,
   type Input,
   type Invocation,
+  PickValue,
   asksForChange,
   hasForm,
   targetWords,
+  withIds,
   withTarget,
 } from "../../registry/invocation.ts";
 import {
@@ -52,7 +54,6 @@ import {
   parseCommand,
   parseInvocation,
 } from "../../registry/parse.ts";
-import { PickSnapshot, withSnapshotId } from "../../requests/submit/resolve-snapshot.ts";
 import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
@@ -60,10 +61,10 @@ import { parseJson } from "../../text/parse-json.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
-import { confirmFirst } from "./consoles.ts";
+import { confirmFirst } from "./confirm-first.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
-import { openForm, proposeRollout } from "./form.ts";
-import { type Act, personOf } from "./gateway-context.ts";
+import { openForm } from "./form.ts";
+import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
@@ -131,8 +132,8 @@ export async function run(
     if (asksForChange(invocation)) await change(invocation, forChange(asking), act);
     else if (!isRequested) await answer(invocation, asking, act);
   } catch (error) {
-    if (error instanceof PickSnapshot && !isEmergency)
-      return await reply.privately(snapshotList(command, error));
+    if (error instanceof PickValue && !isEmergency)
+      return await reply.privately(valueList(command, error));
     if (!(error instanceof PickOne)) throw error;
     const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
     await reply.privately(isEmergency ? say(exactly) : pickList(invocation, error, act));
@@ -140,7 +141,7 @@ export async function run(
 }
 
 /**
- * Several VMs become a rollout, one target a request; what interrupts or destroys is confirmed first, in a form or by a press.
+ * What several VMs become is contributed by a feature. What interrupts or destroys is confirmed first, in a form or by a press.
  * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
  */
 async function change(
@@ -152,7 +153,8 @@ async function change(
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
-  if (several) return proposeRollout(invocation, several, asking, act);
+  if (several)
+    return (gateway.contributed.several ?? refuseSeveral)(invocation, several, asking, act);
   const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
@@ -162,27 +164,33 @@ async function change(
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
-  const takes = command.on === "vm" && command.snapshot === "takes";
+  const cautionNow = async () =>
+    command.on === "vm" ? command.caution?.(input, target, gateway) : undefined;
   // A press says of a pin which VM it is for: why, its form asks
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
-    const exact = await withSnapshotId(command, input, target, gateway);
+    const exact = await withIds(command, input, target, gateway);
     if (await openForm(specify(permit, exact), act, isEmergency ? { breakGlass } : {})) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
-  const taken = takes ? await gateway.snapshots.of(target.id) : [];
+  const caution = await cautionNow();
   const submitted = await submitChange(permit, { ...place, origin: originOf(act) }, act);
   if (!submitted.isNew) return;
   // In place of the message that only its reader saw: its buttons are used
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
   if (interaction.kind === "button") await reply.replace(say(requested));
-  const twin = taken.find((one) => one.name === input["name"]);
-  if (!twin) return;
-  const warning = md`⚠️ ${name(target.name)} already has a snapshot called ${twin.name}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`;
-  await reply.privately(say(warning));
+  if (caution) await reply.privately(say(caution));
 }
+
+/** Where no feature takes several VMs. */
+const refuseSeveral: SeveralHandler = async ({ command }, { targets }) => {
+  throw new UserError(
+    `Here /${command.name} takes one VM, not a list or a glob. Nothing was done.`,
+    `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
+  );
+};
 
 /** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {
@@ -235,8 +243,8 @@ function pickList({ command, input }: NamedCommand, pick: PickOne, { gateway }: 
   return message(pick.message, section(text), buttons(specs));
 }
 
-/** The newest snapshots of one name; the form opens next. */
-function snapshotList(command: Command, { message: text, choices }: PickSnapshot): Message {
+/** The newest things of one name; the form opens next. */
+function valueList(command: Command, { message: text, choices }: PickValue): Message {
   const shown = choices
     .slice(0, 5)
     .map(([label, input], index) => runButton(label, `${dottedName(command)}:${index}`, input));

@@ -1,8 +1,5 @@
-import { type KnownSnapshot, snapshotName } from "../../inventory/snapshots.ts";
-import { duration, plain } from "../../messages/message.ts";
-import { textAt } from "../json.ts";
+import { plain } from "../../messages/message.ts";
 import type { SuggestRequest, Suggestion } from "../receive/interaction.ts";
-import { parseJson } from "../../text/parse-json.ts";
 import { maySeeNames } from "./authorize.ts";
 import { regionsKnown } from "./dialog-facts.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -18,7 +15,8 @@ export async function suggest(
   if (!maySeeNames(person, gateway)) return [];
   const { inventory } = gateway;
   const typed = request.typed.trim();
-  switch (request.action.split(":")[1]) {
+  const [, picker = ""] = request.action.split(":");
+  switch (picker) {
     case "vm": {
       const vms = await (typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions));
       return vms
@@ -33,39 +31,30 @@ export async function suggest(
         .slice(0, maxOptions)
         .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
     }
-    case "snapshot": {
-      const targetId = textAt(parseJson(request.privateMetadata), "targetId");
-      const known = await gateway.snapshots.of(targetId);
-      const options = known
-        .filter(({ id }) => id !== "")
-        .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway)));
-      // An unknown ID may be valid: the compute service can't list snapshots
-      return fitting(typed, options, option(typed, `Use the ID ${typed}`));
-    }
     case "region": {
       const options = (await regionsKnown(gateway)).map((one) => option(one, one));
       const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
       return fitting(typed, options, unknown);
     }
-    default:
-      return [];
+    default: {
+      const { pickers } = gateway.contributed;
+      return Object.hasOwn(pickers, picker)
+        ? ((await pickers[picker]?.(request, gateway)) ?? [])
+        : [];
+    }
   }
 }
 
-function option(value: string, label: string, description?: string): Suggestion {
+export function option(value: string, label: string, description?: string): Suggestion {
   const one = { label: plain(label, 70), value: value.slice(0, 75) };
   return description === undefined ? one : { ...one, description: plain(description, 70) };
 }
 
 /** Those that have what was typed, and then that itself, which may be new. */
-function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
+export function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
   const found = options
     .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))
     .slice(0, maxOptions);
   const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
   return isNew ? [...found, asTyped] : found;
-}
-
-function describe({ at, id, isSafety }: KnownSnapshot, { now }: GatewayContext): string {
-  return `${isSafety ? "safety snapshot, " : ""}${duration(now() - at)} old, ${id}`;
 }

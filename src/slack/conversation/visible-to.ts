@@ -7,7 +7,6 @@ import type { Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import type { JournalReads } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -17,8 +16,6 @@ const maxRead = 2_000;
 
 /** Whose view of everything it is. */
 interface Viewer {
-  /** Empty for who asks for no rollouts. */
-  id: string;
   /** Undefined for those who see everything. */
   scope(): Promise<Scope | undefined>;
   /** Seen whatever it is about. */
@@ -27,7 +24,7 @@ interface Viewer {
 
 /**
  * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
- * requests, rollouts, and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
+ * requests and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
  * forget it; what is hidden is answered like what doesn't exist. Without teams, and without rules that name who votes, it is
  * the whole.
  */
@@ -41,7 +38,6 @@ export function seenBy(
   let asked: Promise<Person> | undefined;
   const person = () => (asked ??= gateway.person(userId, teamId));
   const viewer: Viewer = {
-    id: userId,
     scope: async () => scopeOfPerson(policy, await person(), ourTeamId),
     /** Whoever asked for it, and whoever may vote on it. */
     async mayReadAnyway({ record }) {
@@ -58,7 +54,7 @@ export function seenBy(
 /** The same for a program: what its `view` in gatehouse.yml names, and nothing else. */
 export function seenByService(view: readonly string[], gateway: GatewayContext): GatewayContext {
   const scope = scopeOfView(view);
-  const viewer = { id: "", scope: async () => scope, mayReadAnyway: async () => false };
+  const viewer = { scope: async () => scope, mayReadAnyway: async () => false };
   return seenFrom(viewer, gateway);
 }
 
@@ -70,7 +66,7 @@ async function those<T>(all: readonly T[], isSeen: (one: T) => Promise<boolean>)
 
 function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const { scope } = viewer;
-  const { store, rollouts, snapshots } = gateway;
+  const { store, snapshots } = gateway;
   const inventory = gateway.inventory.seenIn(scope);
 
   async function sees(target: Target): Promise<boolean> {
@@ -115,14 +111,6 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     },
   };
 
-  /** A rollout that the viewer asked for, or whose every VM they see. */
-  const getRollout: Rollouts["get"] = async (id) => {
-    const rollout = await rollouts.get(id);
-    if (!rollout || !(await scope()) || rollout.record.requester.id === viewer.id) return rollout;
-    const isSeen = await Promise.all(rollout.targets.map(sees));
-    return isSeen.length > 0 && isSeen.every(Boolean) ? rollout : undefined;
-  };
-
   const seesVm = async (vmId: string) => {
     if (!(await scope())) return true;
     const known = await inventory.findVm(vmId, { onlyKnown: true });
@@ -133,13 +121,8 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     ...gateway,
     inventory,
     store: { ...store, ...reads },
-    rollouts: {
-      ...rollouts,
-      get: getRollout,
-      stateOf: async (id) => (await getRollout(id))?.state ?? null,
-      openIds: async () =>
-        those(await rollouts.openIds(), async (id) => (await getRollout(id)) !== undefined),
-    },
+    sees: async (targets) =>
+      targets.length > 0 && (await Promise.all(targets.map(sees))).every(Boolean),
     snapshots: {
       ...snapshots,
       of: async (vmId) => ((await seesVm(vmId)) ? snapshots.of(vmId) : []),

@@ -5,7 +5,12 @@ import { workOnRequest } from "../../log/traces.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import { type BoardPlace, boardOf } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Target,
+  isOpenedByRequester,
+  type Command,
+} from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Failpoints } from "../../requests/failpoints.ts";
 import { type Journal, redraw } from "../../requests/journal/journal.ts";
@@ -60,6 +65,8 @@ const maxLinks = 1_000;
 export function requestSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
+  /** All commands, for buttons. */
+  offered?: readonly Command[];
   web: Web;
   /** Says who may approve where nothing else does, and which buttons ask. Its policy is read at each use. */
   config: { readonly policy: Pick<Policy, "access" | "confirm" | "teams"> };
@@ -178,7 +185,8 @@ export function requestSource(options: {
       async render() {
         const after = await note();
         const { policy } = options.config;
-        const place = { ...(await placeOnCard(request)), since, after, policy };
+        const known = { since, after, policy, commands: options.offered };
+        const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && holds("card", "result")
           ? withResult(renderResult(request, command, after), shown)
@@ -234,7 +242,7 @@ export function requestSource(options: {
       async render() {
         await options.at?.("link", record.id);
         const after = await note();
-        const known = { since, after, policy: options.config.policy };
+        const known = { since, after, policy: options.config.policy, commands: options.offered };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return final && holds("asked", "answer")
           ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
@@ -416,5 +424,5 @@ function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
   const { closedBy, isAlone } = delivered;
   if (closedBy !== undefined || isAlone || record.breakGlass) return false;
   if (isDecidedElsewhere(request)) return false;
-  return state !== "draft" && state !== "unknown" && command.class !== "secret";
+  return state !== "draft" && state !== "unknown" && !isOpenedByRequester(command);
 }

@@ -3,11 +3,8 @@ import { commandsWith } from "../../../src/features/define-feature.ts";
 import { digests } from "../../../src/features/digests/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { person } from "../../policy/sample.ts";
-import { startReading as startAny } from "../../commands/reading.ts";
+import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
-
-const startReading = (over: Parameters<typeof startAny>[0] = {}) =>
-  startAny({ ...over, features: [digests] });
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 

@@ -133,7 +133,6 @@ export async function startScene(scene: Partial<Scene> = {}) {
       key,
       config: { policy: withDigests(set.policy, set.rules) },
       inventory: inventoryOf(set),
-      snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
       requests: set.requests,
       log,
       now,

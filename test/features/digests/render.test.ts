@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { itemsOf } from "../../../src/features/digests/items.ts";
+import type { LinesOfKind } from "../../../src/features/digest-part.ts";
 import type { DriftRecord } from "../../../src/monitor/drift-records.ts";
 import type { DigestFacts } from "../../../src/features/digests/items.ts";
 import type { RequestFact } from "../../../src/features/digests/request-facts.ts";
@@ -9,7 +10,7 @@ import {
   renderDigest,
 } from "../../../src/features/digests/render-digest.ts";
 import type { KnownVm } from "../../../src/inventory/inventory.ts";
-import { type Message, md } from "../../../src/messages/message.ts";
+import { type Message, md, name } from "../../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 import { running } from "../../support/known-vm.ts";
 
@@ -31,10 +32,8 @@ function facts(some: Partial<DigestFacts> = {}): DigestFacts {
     open: [],
     ended: [],
     reviews: [],
-    newestSnapshots: new Map(vms.map(({ id }) => [id, now - hour])),
     unread: [],
     stuckAfterMs: 15 * minute,
-    snapshotOldMs: 7 * 24 * hour,
     ...some,
   };
 }
@@ -54,6 +53,20 @@ const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
   approval: undefined,
   ...some,
 });
+
+/** As a feature adds them. */
+const parcels: LinesOfKind = {
+  kind: "parcel",
+  words: ["parcel", "parcels"],
+  place: "advice",
+  lines: [
+    {
+      key: "db-1",
+      text: md`📦 A parcel for ${name("db-1")}.`,
+      button: { label: "Parcels of db-1", action: "run:vm.show", value: "{}" },
+    },
+  ],
+};
 
 const frame = { title: "Digest", snoozed: new Set<string>() };
 const words = (message: Message) =>
@@ -110,7 +123,7 @@ describe("a digest", () => {
           request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
           request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
         ],
-        newestSnapshots: new Map([["vm-db-1", now - 12 * 24 * hour]]),
+        parts: [{ all: [parcels] }],
       }),
       frame,
     );
@@ -127,10 +140,10 @@ describe("a digest", () => {
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
-      "💾 No snapshot that Gatehouse knows of in the last 7 d: `shop/db-1`.",
+      "📦 A parcel for `db-1`.",
     ]);
     expect(message.text).toBe(
-      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 about snapshots",
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 parcel",
     );
     // One row for each line, with a button beside it, or a menu where it can be snoozed
     const beside = message.blocks.flatMap((block) => {
@@ -152,7 +165,7 @@ describe("a digest", () => {
       "run:gatehouse.why",
       "run:gatehouse.why",
       "digest:changes",
-      `Snapshots of db-1 · ${snoozes}`,
+      `Parcels of db-1 · ${snoozes}`,
     ]);
     expect(message.blocks.filter(({ type }) => type === "actions")).toEqual([]);
     expect(complaintsOf(message)).toEqual([]);
@@ -241,7 +254,7 @@ describe("a digest", () => {
   });
 
   it("says nothing of VMs at all when none could be read", () => {
-    const { vms: _, refreshedAt: __, newestSnapshots: ___, ...rest } = facts();
+    const { vms: _, refreshedAt: __, ...rest } = facts();
     const message = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
     expect(words(message)).toContain("How many VMs there are could not be read.");
     expect(words(message)).toContain("The compute service has not been read yet");

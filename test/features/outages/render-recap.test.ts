@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../../src/features/index.ts";
 import { signOfService } from "../../../src/compute/compute.ts";
 import type { Past } from "../../../src/features/outages/outages.ts";
 import { renderRecap, retype } from "../../../src/features/outages/render-recap.ts";

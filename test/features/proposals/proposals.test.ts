@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { snapshot } from "../../../src/commands/vm/snapshot.ts";
+import { snapshot } from "../../support/commands.ts";
 import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
 import { hears } from "../../stories/words.ts";
 import { auditOf, snapshotIdOf } from "../../requests/asking.ts";

@@ -1,6 +1,6 @@
 import { fromJsonSchema } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../../src/features/index.ts";
 import { addressOf, readAs, startApiWorld, token } from "../proposals/asking.ts";
 
 type Json = Record<string, unknown>;

@@ -1,18 +1,15 @@
-import { subscriptions } from "../../../src/features/subscriptions/index.ts";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../../src/messages/message.ts";
 import { person, policyOf } from "../../policy/sample.ts";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
 
-const startWithSubscriptions = (over: Parameters<typeof startReading>[0] = {}) =>
-  startReading({ ...over, features: [subscriptions] });
 const plainly = (message: Message) => shownText(message).replaceAll("`", "");
 const asked = (words: string) => `gatehouse ${words}`;
 
 describe("gatehouse subscribe", () => {
   it("says what it names now, shows it, and gatehouse unsubscribe ends it, whole or in part", async () => {
-    await using here = await startWithSubscriptions();
+    await using here = await startReading();
     const reads = async (words: string) => plainly(await here.reads(asked(words)));
     expect(await reads("subscribe")).toContain("has no subscriptions");
     expect(await reads("subscribe web-* drift trouble")).toMatch(
@@ -43,7 +40,7 @@ describe("gatehouse subscribe", () => {
     ["unsubscribe all", "This channel isn't subscribed to anything."],
     ["unsubscribe trouble", "No VM or project is named."],
   ])("refuses %j", async (words, expected) => {
-    await using here = await startWithSubscriptions();
+    await using here = await startReading();
     await expect(here.reads(asked(words))).rejects.toThrow(expected);
   });
 
@@ -55,7 +52,7 @@ teams:
   ml: { projects: ["ml"], operate: ["U0PAY", "U0ML"] }
 `);
     const matches = async (who: string, glob: string) => {
-      await using here = await startWithSubscriptions({ policy, person: person(who) });
+      await using here = await startReading({ policy, person: person(who) });
       return plainly(await here.reads(asked(`subscribe ${glob}`)));
     };
     expect(await matches("U0PAY", "*")).toMatch(/Now \d VMs match: payments\//);
@@ -65,7 +62,7 @@ teams:
   });
 
   it("works in channels alone", async () => {
-    await using here = await startWithSubscriptions({ channelId: "D0VERA" });
+    await using here = await startReading({ channelId: "D0VERA" });
     await expect(here.reads(asked("subscribe web-*"))).rejects.toThrow("Run this in a channel.");
   });
 });

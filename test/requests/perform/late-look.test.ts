@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../../src/messages/message.ts";
 import { lateLookWork } from "../../../src/requests/perform/late-look.ts";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../support/commands.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { called, interaction, member, movedBy, restartOf, stageOf } from "../asking.ts";
 import { lateLookMs } from "../../../src/requests/perform/step.ts";

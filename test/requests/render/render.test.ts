@@ -4,8 +4,8 @@ import { update } from "../../../src/commands/project/update.ts";
 import { resize } from "../../../src/commands/vm/resize.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { start } from "../../../src/commands/vm/start.ts";
-import { restore } from "../../../src/commands/vm/restore.ts";
-import { snapshot } from "../../../src/commands/vm/snapshot.ts";
+import type { Command } from "../../../src/registry/define.ts";
+import { commands, restore, snapshot } from "../../support/commands.ts";
 import type { Vote } from "../../../src/approvals/votes.ts";
 import type { RequestRecord } from "../../../src/requests/journal/record.ts";
 import {
@@ -108,7 +108,7 @@ describe("the card of a request that waits for approval", () => {
     expect(actions?.type).toBe("actions");
     expect(shownText({ text: "", blocks: loss && top ? [loss, top] : [] })).toBe(
       [
-        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> is replaced.* Undo: safety snapshot.",
+        "⚠️ *Data of db-1 is replaced* since 1795175918000.",
         "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
         "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
       ].join("\n"),
@@ -135,8 +135,7 @@ describe("the card of a request that waits for approval", () => {
     ).blocks;
     const shown = shownText({ text: "", blocks: loss && top ? [loss, top] : [] });
     expect(shown).toContain("in payments from nightly");
-    expect(shown).toContain("🚨 *All data of db-1 is replaced* with the snapshot's.");
-    expect(shown).toContain("*No undo: no safety snapshot is taken.*");
+    expect(shown).toContain("⚠️ *Data of db-1 is replaced*, for good.");
     expect(shown).toContain("*🚨 Another VM's snapshot*: taken of db-9");
     expect(shown).toContain("One more person must approve: ada can. Approved by amir.");
     expect(words(renderCard(stored({ record: risky }), restore))).toContain("nightly (snap-42)");
@@ -267,6 +266,17 @@ describe("the card and the result of a request that was decided", () => {
       "❌ <@U0OLIVIA> it did not happen",
       "✅ <@U0OLIVIA> ada recorded that it happened: “seen in the console”",
     ]);
+  });
+
+  it("offer what may help where the service refuses a change for an ERROR, what only looks last", () => {
+    const before = { id: "vm-1", projectId: "p-1", name: "db-1", status: "ERROR" };
+    const refused = called({ sentAt: at, before, answer: { class: "conflict", status: 409 } });
+    const { approval: _none, ...asked } = record;
+    const request = stored({ record: asked }, stageOf("rejected", refused));
+    const offered = (known: readonly Command[]) =>
+      buttonsOf(renderCard(request, restart, [], { commands: known })).map(({ label }) => label);
+    expect(offered(commands)).toEqual(["Restore", "Console", "Attest"]);
+    expect(offered([restart])).toEqual([]);
   });
 
   it("say who approved it when it was done", () => {

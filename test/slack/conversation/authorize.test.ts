@@ -7,7 +7,7 @@ import { createTally } from "../../fuzz/fuzzed.ts";
 let world: FuzzWorld;
 beforeAll(async () => {
   world = await startFuzzWorld(createTally(), {
-    approved: ["vm.restore"],
+    approved: ["project.delete"],
     mayDeliveriesFail: false,
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../support/commands.ts";
 import { mentionWords } from "../../../src/slack/conversation/command-words.ts";
 
 describe("words in the answer to a mention", () => {

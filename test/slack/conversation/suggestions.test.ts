@@ -6,29 +6,10 @@ import type { SuggestRequest } from "../../../src/slack/receive/interaction.ts";
 import { type Reading, startReading } from "../../commands/reading.ts";
 import { ourTeamId, person, policyOf } from "../../policy/sample.ts";
 
-const now = Date.parse("2026-11-20T12:00:00Z");
 let at: Reading;
 beforeAll(async () => {
   at = await startReading({ world: "demo" });
   await at.inventory.refresh();
-  for (const [id, name, isSafety] of [
-    ["snap-1", "nightly", false],
-    ["snap-2", "before-r-1", true],
-    ["snap-3", "weekly", false],
-    ["snap-4", "weekly", false],
-    ["", "no-id-given", false],
-  ] as const) {
-    await at.snapshots.remember({
-      id,
-      name,
-      vmId: "vm-payments-db-1",
-      vmName: "db-1",
-      projectId: "prj-payments",
-      at: now - 3_600_000,
-      by: "olivia",
-      isSafety,
-    });
-  }
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
@@ -40,8 +21,7 @@ async function offered(over: Partial<SuggestRequest>, who: Person = person("U0OL
     ourTeamId,
     person: async () => who,
     inventory: at.inventory,
-    snapshots: at.snapshots,
-    now: () => now,
+    contributed: { pickers: { parcel: async () => [{ label: "red", value: "p-1" }] } },
   } as unknown as GatewayContext;
   const request: SuggestRequest = {
     userId: who.id,
@@ -78,36 +58,6 @@ describe("options that load while somebody types", () => {
     expect(await offered({ action: "pick:project" })).toHaveLength(6);
   });
 
-  it("are snapshots of the VM that the dialog is about, without those that can't be restored", async () => {
-    const all = await offered({ action: "pick:snapshot" });
-    const ids = ["snap-1", "snap-2", "snap-3", "snap-4"];
-    expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
-    // Two of one name are told apart, also once one is chosen
-    expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
-      "weekly (2026-11-20 11:00 UTC, snap-3)",
-    );
-    expect(all.find(({ value }) => value === "snap-1")?.label).toBe("nightly");
-    expect(all.find(({ value }) => value === "snap-2")?.description).toBe(
-      "safety snapshot, 1 h old, snap-2",
-    );
-    expect(
-      (await offered({ action: "pick:snapshot", typed: "night" })).map(({ value }) => value),
-    ).toContain("snap-1");
-    expect(
-      await offered({
-        action: "pick:snapshot",
-        privateMetadata: '{"targetId":"vm-payments-web-2"}',
-      }),
-    ).toEqual([]);
-  });
-
-  it("offer an id that nobody here has seen, because the service can't list them", async () => {
-    expect(await offered({ action: "pick:snapshot", typed: "snap-77" })).toEqual([
-      { label: "Use the ID snap-77", value: "snap-77" },
-    ]);
-    expect(await offered({ action: "pick:snapshot", typed: "x".repeat(76) })).toEqual([]);
-  });
-
   it("are regions in use, the most used first, and a new one with a doubt", async () => {
     const all = await offered({ action: "pick:region:refresh" });
     expect(all[0]).toEqual({ label: "eu-west-1", value: "eu-west-1" });
@@ -125,12 +75,12 @@ describe("options that load while somebody types", () => {
     expect(await offered({ action: "pick:region", typed: "x".repeat(61) })).toEqual([]);
   });
 
-  it.each(["", "null", "{", "[]", '{"targetId":7}'])(
-    "are none when what the dialog carries is %j",
-    async (privateMetadata) => {
-      expect(await offered({ action: "pick:snapshot", privateMetadata })).toEqual([]);
-    },
-  );
+  it("are what a feature offers under its own name, to those alone who see names", async () => {
+    const parcels = { action: "pick:parcel" };
+    expect(await offered(parcels)).toEqual([{ label: "red", value: "p-1" }]);
+    expect(await offered({ action: "pick:constructor" })).toEqual([]);
+    expect(await offered(parcels, person("U0X", { kind: "bot" }))).toEqual([]);
+  });
 
   it("are none for a select that isn't ours", async () => {
     for (const action of ["", "pick", "pick:", "pick:people", "pick:__proto__"])

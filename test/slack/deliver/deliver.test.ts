@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../support/commands.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createOutbox } from "../../../src/redis/outbox.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../../src/commands/index.ts";
+import { commands } from "../../support/commands.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { quickest } from "../../support/quickest.ts";
 import { wordsToUs } from "../../../src/slack/receive/message-words.ts";

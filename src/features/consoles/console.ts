@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
+import { UserError } from "../../errors.ts";
+import { md, name, buttons, context, message, section } from "../../messages/message.ts";
+import { isListed } from "../../policy/permit.ts";
+import { target, defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../../commands/context.ts";
+
+/** How long the button works (ms): later the measurement or the policy could differ. */
+const offeredForMs = 60_000;
+
+const words = {
+  name: "vm console",
+  aliases: ["ssh"],
+  suggestFor: { logs: "the compute service returns none", log: "the compute service returns none" },
+  summary: "Open a console on a VM, only for you",
+  example: "/vm console web-1",
+  class: "secret",
+  args: z.object({
+    vm: target("vm").describe("the VM to open it on"),
+    insist: z.string().min(3).max(300).optional().meta({
+      isFlag: true,
+      description: "for administrators: why to open it although the VM isn't verified",
+    }),
+  }),
+} as const;
+
+const asRequest = defineCommand({
+  ...words,
+  on: "vm",
+  protect: false,
+  attestAfter: false,
+  openedBy: "Open console",
+  say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
+  risk: ({ target: vm }) => [md`⚠️ *Anyone with this console controls ${vm.name}.*`],
+  // Only the answer tells: after a lost one, a person does
+  effect: { wanted: () => false },
+  perform: () => Promise.reject(new Error("a console is opened by its requester, not by a worker")),
+});
+
+export const console = defineCommand({
+  ...words,
+  onCard: "Console",
+  helpsInError: true,
+  asRequest,
+  async answer(
+    { vm: called, insist },
+    { appraiser, policy, ourTeamId, resolve, now, person, approved }: ReadContext,
+  ) {
+    const vm = await resolve("vm", called);
+    const refusal = refusalOf((await appraiser.attest(vm)).appraisal);
+    if (refusal !== undefined && insist === undefined) {
+      throw new UserError(
+        `No console on ${vm.name}: ${refusal}. It may not run what you expect.`,
+        `\`/vm attest ${vm.name}\` shows what was checked. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
+      );
+    }
+    if (refusal !== undefined && !isListed(person, "administer", { policy, ourTeamId })) {
+      throw new UserError(
+        "Only an administrator can insist.",
+        "They are listed under `access.administer` in gatehouse.yml.",
+      );
+    }
+    const value = JSON.stringify({
+      vm: vm.id,
+      for: person.id,
+      until: now() + offeredForMs,
+      once: randomBytes(9).toString("base64url"),
+      ...(approved === undefined ? {} : { request: approved }),
+      ...(refusal === undefined ? {} : { insist }),
+    });
+    const text = md`Anyone with the address of a console on ${name(vm.name)} controls the VM. It is shown only to you, once, for a short time, and the channel is told that you opened it.`;
+    return message(
+      `Open a console on ${vm.name}?`,
+      section(text),
+      ...(refusal === undefined
+        ? []
+        : [context(md`⚠️ It isn't verified: ${refusal}. Your reason will be recorded.`)]),
+      buttons([{ label: "Open console", action: "console:open", value, style: "danger" }]),
+    );
+  },
+});
+
+/** A pinned VM must be verified; of any other, nothing may contradict. */
+function refusalOf(appraisal: Appraisal): string | undefined {
+  const { pins, pinDoubt } = appraisal.measurement;
+  const isPinned = pins.length > 0 || pinDoubt !== undefined;
+  if (!isPinned && appraisal.verdict !== "failed") return undefined;
+  const refusal = gateRefusal(appraisal);
+  if (appraisal.verdict !== "failed") return refusal && `it could not be verified (${refusal})`;
+  return `its attestation failed (${refusal ?? ""})`;
+}

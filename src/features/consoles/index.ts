@@ -1,0 +1,16 @@
+import { byRight, onRequest } from "../../slack/conversation/press.ts";
+import { defineFeature } from "../define-feature.ts";
+import { console } from "./console.ts";
+import { offerApproved, openConsole } from "./open-console.ts";
+
+/** Consoles on VMs: for whoever asked alone, once, and told to the channel. */
+export const consoles = defineFeature({
+  name: "consoles",
+  commands: [console],
+  start: () => ({
+    presses: {
+      "console:open": openConsole,
+      "request:open": onRequest(byRight(offerApproved)),
+    },
+  }),
+});

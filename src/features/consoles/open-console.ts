@@ -1,0 +1,239 @@
+import { console } from "./console.ts";
+import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
+import { UserError } from "../../errors.ts";
+import {
+  Markdown,
+  type Message,
+  context,
+  inert,
+  md,
+  message,
+  name,
+  news,
+  section,
+  when,
+} from "../../messages/message.ts";
+import { type Permit, permitAsRequest } from "../../policy/permit.ts";
+import type { Command, Seen, Target } from "../../registry/define.ts";
+import { type Input, type Person } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
+import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
+import { stateWords, type Call, noReads } from "../../requests/journal/stage.ts";
+import { approvalProblem } from "../../requests/perform/approvals-now.ts";
+import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
+import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
+import { resolveTarget } from "../../requests/submit/resolve-targets.ts";
+import { parseTime } from "../../text/parse-time.ts";
+import { say } from "../../slack/error-reply.ts";
+import type { Press } from "../../slack/receive/interaction.ts";
+import { answerOf, postIn } from "../../slack/conversation/answer.ts";
+import { authorize, authorizeTargets, refuse } from "../../slack/conversation/authorize.ts";
+import {
+  type Act,
+  type GatewayContext,
+  personOf,
+} from "../../slack/conversation/gateway-context.ts";
+import { countAgainstLimits } from "../../slack/conversation/submit-change.ts";
+import { orJustChanged } from "../../slack/conversation/vote.ts";
+import { originOf } from "../../slack/conversation/act-origin.ts";
+import type { Pressed } from "../../slack/conversation/press.ts";
+
+/** When the compute service names no expiry. */
+const shownForMs = 60_000;
+/** A response URL works for half an hour. */
+const longestMs = 25 * 60_000;
+/** Longer than a button works (ms). */
+const rememberMs = 3_600_000;
+
+/**
+ * Opens a console and shows its address in place of the button, until it expires. Only for the person it was offered to,
+ * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
+ * Redis, logs, the audit trail or errors.
+ */
+export async function openConsole(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  if (typeof value["vm"] !== "string") {
+    throw new UserError("This button no longer works.", "Use `/vm console` again.");
+  }
+  const { insist, once, for: offeredTo, until: offeredUntil } = value;
+  const args = parseInput(console, { vm: value["vm"], insist });
+  const person = await personOf(act, { fresh: true });
+  const offered = { command: console, targets: [{ id: value["vm"] }], person };
+  const hint = "`/vm console` offers another.";
+  const no = (rule: string, text: string) => refuse(offered, { rule, text, hint }, gateway);
+  if (offeredTo !== person.id)
+    await no("console.requester", "This console was offered to someone else.");
+  const isOver = typeof offeredUntil !== "number" || offeredUntil <= gateway.now();
+  if (isOver || typeof once !== "string" || once === "")
+    await no("console.time", "This button works for one minute only.");
+  const { channelId } = interaction;
+  const input = { vm: value["vm"], insist };
+  const asking = await authorize({ command: console, input, person, channelId }, gateway);
+  const known = await resolveTarget(asking, "vm", value["vm"], gateway.inventory);
+  const vm = await asItIsNow(known, gateway);
+  const permit = await authorizeTargets(asking, { targets: [vm] }, gateway);
+  // The checks of the command again: what was offered may not be allowed now
+  await answerOf({ command: console, args }, asking, act);
+  const approved = await approvedRequest(value, permit, gateway);
+  const frozen = await gateway.store.freezeState();
+  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  await countAgainstLimits(
+    { command: console, person, target: vm, origin: originOf(act) },
+    gateway,
+  );
+  if (!(await gateway.store.useOnce(`console:${String(once)}`, rememberMs)))
+    await no("console.once", "This button was already used.");
+  const session = await openOnce(vm, person, approved, gateway);
+  const now = gateway.now();
+  const told = parseTime(session.expiresAt) ?? 0;
+  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
+  const by = { who: person.id, team: person.teamId };
+  const target = { kind: "vm", id: vm.id, name: vm.name };
+  const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
+  await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
+  const isShown = await reply.replace(addressMessage(vm.name, session.url, until));
+  await postIn(interaction, consoleOpened(vm.name, person.name, until), gateway);
+  const gone = say(
+    md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
+  );
+  // Also when Slack didn't confirm showing the address: it may
+  const hide = () => (isShown ? reply.instead(gone) : reply.replace(gone));
+  setTimeout(() => void hide(), until - now).unref();
+  if (!isShown) {
+    // In another message it could not be removed when it expires
+    throw new UserError(
+      `A console on ${vm.name} was opened, but its address isn't shown, because Gatehouse couldn't remove it later.`,
+      "It closes automatically. `/vm console` offers another.",
+    );
+  }
+}
+
+/** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
+async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
+  const { id, projectId } = await gateway.compute.vms.get(known.id);
+  const now = await asNamedNow({ ...known, id, projectId }, gateway);
+  if (now) return now;
+  throw new UserError(
+    `The compute service doesn't find the project of ${known.name}, so nothing was opened.`,
+    "Try again in a minute.",
+  );
+}
+
+/** The button for the requester of an approved console, shown to nobody else. */
+export async function offerApproved(
+  { request, act }: Pressed,
+  { asking, person }: Permit,
+): Promise<void> {
+  const { reply } = act;
+  const { record } = request;
+  if (record.requester.id !== person.id) {
+    const asked = { command: console, targets: [record.target], person };
+    const text = "This console was requested by someone else.";
+    await refuse(asked, { rule: "console.requester", text }, act.gateway);
+  }
+  if (request.state !== "authorized") throw noLonger(request);
+  const invocation = { command: console, args: parseInput(console, record.input) };
+  const offer = await answerOf(invocation, asking, act, { approved: record.id });
+  await reply.privately(offer.message);
+}
+
+interface Approved {
+  request: RequestIn<"authorized">;
+  /** The VM as read just now. */
+  before: Seen | undefined;
+}
+
+/** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
+async function approvedRequest(
+  { request: id, insist }: Input,
+  given: Permit<Command>,
+  gateway: GatewayContext,
+): Promise<Approved | undefined> {
+  const { target: vm, person, approvals: needed } = given;
+  const permit = permitAsRequest(given);
+  if (!permit || (needed.required === 0 && id === undefined)) return undefined;
+  const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
+  const asked = { command: console, person, targets: [vm] };
+  const lacks = (text: string, hint: string) =>
+    refuse(asked, { rule: "console.approval", text, hint }, gateway);
+  const record = request?.record;
+  const isIts =
+    record?.command === permit.command.name &&
+    record.target.id === vm.id &&
+    record.requester.id === person.id &&
+    record.input["insist"] === insist;
+  if (!request || !isIts)
+    return lacks(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+  if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
+    throw noLonger(request);
+  if (record.policyVersion !== gateway.policyVersion)
+    return lacks("The policy changed since this request.", underNewPolicy);
+  const { seen } = await readTarget(record.target, gateway);
+  const changed = seen === undefined ? `${vm.name} is gone` : targetChange(record.target, seen);
+  if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
+  const problem = await approvalProblem(request, permit, [], gateway);
+  if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  return { request, before: seen };
+}
+
+function noLonger(request: StoredRequest): UserError {
+  return new UserError(
+    `This console can't be opened: its request is ${stateWords(request.state)}.`,
+    "`/vm console` requests another.",
+  );
+}
+
+/** Nothing of the session is written down, but that it was opened, and by which approved request. */
+async function openOnce(
+  vm: Target,
+  person: Person,
+  approved: Approved | undefined,
+  gateway: GatewayContext,
+): Promise<ConsoleSession> {
+  if (!approved) return gateway.compute.vms.console(vm.id);
+  const { store } = gateway;
+  const { request, before } = approved;
+  const { setbacks } = request.stage;
+  const read = before === undefined ? {} : { before };
+  const call: Call = { sentAt: await store.now(), ...read };
+  const actor = person.id;
+  // The claim: from here on no vote counts, and nobody opens it a second time
+  const claimed = await orJustChanged(
+    store.move(request, {
+      to: { state: "sending", call, reads: noReads, setbacks },
+      attempt: request.attempt + 1,
+      why: "opened by its requester",
+      actor,
+    }),
+  );
+  const end = async (state: "done" | "rejected" | "unclear", why: string) => {
+    const after = state === "done" && before ? { after: before } : {};
+    const to = { state, why, call, reads: noReads, setbacks, ...after };
+    await store.move(claimed, { to, why, actor });
+  };
+  try {
+    const session = await gateway.compute.vms.console(vm.id);
+    await end("done", "the compute service returned an address");
+    return session;
+  } catch (error) {
+    const isUnclear =
+      !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
+    if (isUnclear) await end("unclear", "the compute service gave no clear answer");
+    else await end("rejected", "the compute service didn't open a console");
+    throw error;
+  }
+}
+
+export function consoleOpened(vmName: string, by: string, until: number): Message {
+  return message(
+    news(md`${by} opened a console on ${vmName}`),
+    section(md`🖥️ Console on ${name(vmName)} open by ${by} until ${when(until)}.`),
+  );
+}
+
+function addressMessage(vmName: string, url: string, until: number): Message {
+  const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
+  const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
+  const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
+  return message(`Console on ${vmName}`, section(what), section(address), context(how));
+}

@@ -1,0 +1,308 @@
+import { gateRefusal } from "../../attestation/appraise.ts";
+import { statusFacts } from "../../compute/compute.ts";
+import { messageOf } from "../../errors.ts";
+import { duration } from "../../messages/message.ts";
+import { permitInRollout } from "../../policy/permit.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { withTarget } from "../../registry/invocation.ts";
+import { appraisalAfter, isAttestedAfter } from "../../requests/after-result.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { endUnsent } from "../../requests/perform/perform.ts";
+import { type Next, ended as over, waitFor } from "../../requests/perform/step.ts";
+import type { WorkerContext } from "../../requests/perform/worker-context.ts";
+import { submit } from "../../requests/submit/submit.ts";
+import type { WorkerSteps } from "../define-feature.ts";
+import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
+import type { Rollouts } from "./rollouts.ts";
+import { whyOf } from "../../requests/journal/stage.ts";
+
+export interface RolloutContext {
+  rollouts: Rollouts;
+  workerContext: WorkerContext;
+  /** Test hook: tests end the process at these points. */
+  at: ((point: "roll-claimed" | "roll-submitted", rollout: string) => Promise<void>) | undefined;
+}
+
+/** Steps in one job, so that others get a turn. */
+const maxSteps = 5;
+/** How long the first target waits for the rollout's card. */
+const messageWithinMs = 5000;
+
+/** Takes the steps of rollouts. */
+export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerContext">): WorkerSteps {
+  const { steps, openIds } = rollouts;
+  return {
+    pending: steps,
+    async handle(id, mark, workerContext) {
+      const next = await advanceRollout(id, { rollouts, at, workerContext });
+      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+    },
+    openIds,
+  };
+}
+
+/** Advances a rollout by some steps. Any number of processes may do so: each step is a compare-and-set. */
+export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
+  const { policy, standstill, log } = by.workerContext;
+  const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));
+  if (standstill() !== undefined) return later;
+  try {
+    for (let steps = 0; steps < maxSteps; steps++) {
+      const rollout = await by.rollouts.get(id);
+      if (!rollout || rollout.final || rollout.state === "planned") return over;
+      if (!(await step(rollout, by))) break;
+    }
+  } catch (error) {
+    log.warn("roll.later", { rollout: id, error });
+  }
+  return later;
+}
+
+/** True when another step may follow at once. */
+async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean> {
+  const { rollouts, workerContext } = by;
+  const { id, policyVersion } = rollout.record;
+  const isOther = policyVersion !== workerContext.policyVersion;
+  const { store } = workerContext;
+  const isOld = isOther && (await store.isPolicyInForce(workerContext.policyVersion));
+  // In a rolling change of policy it is left to workers that have the new one
+  if (isOther && !isOld) return false;
+  const halt = await reasonToPause(rollout, by);
+  if (halt !== undefined) {
+    const progress = { ...rollout.progress, why: halt };
+    await rollouts.move(rollout, { state: "paused", progress, why: halt });
+    return true;
+  }
+  await rollouts.seen(id);
+  if (await waitsForMessage(rollout, by)) return false;
+  const command = workerContext.commands.find(({ name }) => name === rollout.record.command);
+  if (!command) return giveUp(rollout, by);
+  const judged = await judgeOpen(rollout, command, by);
+  const wanted = nextStep(rollout, judged);
+  const refused = await refusedBefore(wanted.begins, rollout, command, workerContext);
+  const ended = [...judged, ...refused];
+  const next = refused.length === 0 ? wanted : nextStep(rollout, ended);
+  const isNews = next.state !== rollout.state;
+  if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
+  const moved = await rollouts.move(rollout, {
+    state: next.state,
+    progress: next.progress,
+    outcomes: ended.filter(({ is }) => is !== "returned"),
+    ...(next.why === undefined ? {} : { why: next.why }),
+  });
+  if (!moved) return true;
+  await by.at?.("roll-claimed", id);
+  await begin(moved, next.begins, command, by);
+  return isNews;
+}
+
+/** Why a running rollout must wait for a person. */
+async function reasonToPause(
+  { state, record, seenAt }: StoredRollout,
+  { workerContext }: RolloutContext,
+): Promise<string | undefined> {
+  if (state !== "running") return undefined;
+  const { store, policy, policyVersion } = workerContext;
+  if (record.policyVersion !== policyVersion) return "the policy changed since this request";
+  const frozen = await store.freezeState();
+  if (frozen) return `all changes are frozen by ${frozen.by}`;
+  // After a long gap it may no longer be wanted
+  const awayMs = (await store.now()) - seenAt;
+  if (awayMs > policy.timing.staleAfterMs) return `no worker advanced it for ${duration(awayMs)}`;
+  return undefined;
+}
+
+/** People should see the card first, and its thread holds messages about targets; but Slack may be unavailable. */
+async function waitsForMessage(
+  { progress, delivered, state }: StoredRollout,
+  { rollouts }: RolloutContext,
+): Promise<boolean> {
+  if (state !== "running" || progress.next > 0 || delivered.card || delivered.isElsewhere)
+    return false;
+  return (await rollouts.now()) - (progress.startedAt ?? 0) < messageWithinMs;
+}
+
+async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Promise<boolean> {
+  const why = `this version of Gatehouse does not know ${rollout.record.command}`;
+  const progress = { ...rollout.progress, why, endsAs: "failed" as const, open: [] };
+  await rollouts.move(rollout, { state: "failed", progress, why });
+  return false;
+}
+
+/** Outcomes of open targets. Claimed ones that never reached the journal are submitted now. */
+async function judgeOpen(
+  rollout: StoredRollout,
+  command: ChangeCommand,
+  by: RolloutContext,
+): Promise<Outcome[]> {
+  const { open } = rollout.progress;
+  const { store } = by.workerContext;
+  const stored = await store.getMany(open.map(({ request }) => request));
+  const byId = new Map(stored.map((request) => [request.record.id, request]));
+  const missing = open.filter(({ request }) => !byId.has(request));
+  // A process may have died between claim and submit; a paused rollout submits nothing
+  if (rollout.state !== "paused") await begin(rollout, missing, command, by);
+  const judged = await Promise.all(
+    open.map(async (one) => {
+      const request = byId.get(one.request);
+      if (!request) return undefined;
+      if (rollout.state === "ending") await cancelUnsent(request, store);
+      const outcome = await judgeTarget(one, request, command, by.workerContext);
+      if (outcome && isReturned(rollout, request)) return { ...outcome, is: "returned" as const };
+      if (outcome && isOverdue(rollout, request)) return { ...one, is: "cancelled" as const };
+      return outcome;
+    }),
+  );
+  return judged.filter((outcome) => outcome !== undefined);
+}
+
+/** A freeze or a new policy cancels unsent requests and pauses the rollout: no failures. */
+function isReturned({ state }: StoredRollout, { stage }: StoredRequest): boolean {
+  return state === "paused" && stage.state === "cancelled" && stage.decidedBy === undefined;
+}
+
+/** Expired after a stop: canceled, not failed. */
+function isOverdue({ state }: StoredRollout, { state: ended }: StoredRequest): boolean {
+  return state === "ending" && ended === "expired";
+}
+
+/** Submits claimed targets, until a pause or a stop. */
+async function begin(
+  rollout: StoredRollout,
+  begins: readonly OpenTarget[],
+  command: ChangeCommand,
+  by: RolloutContext,
+): Promise<void> {
+  let standing = rollout;
+  for (const { n, request: wanted } of begins) {
+    const target = rollout.targets[n];
+    if (!target) continue;
+    if ((await by.rollouts.stateOf(rollout.record.id)) !== standing.state) return;
+    const request = await submitTarget(standing, wanted, target, command, by);
+    await by.at?.("roll-submitted", rollout.record.id);
+    if (request === wanted) continue;
+    // An equal request of the same person serves both
+    const open = standing.progress.open.map((one) => (one.n === n ? { ...one, request } : one));
+    const { state, progress } = standing;
+    const moved = await by.rollouts.move(standing, { state, progress: { ...progress, open } });
+    if (!moved) return;
+    standing = moved;
+  }
+}
+
+/** Submits one target; idempotent, because the ID is given. Returns the ID of its request, or of an equal recent one. */
+export async function submitTarget(
+  rollout: StoredRollout,
+  requestId: string,
+  target: Target,
+  command: ChangeCommand,
+  { workerContext }: Pick<RolloutContext, "workerContext">,
+): Promise<string> {
+  const { record, delivered, state } = rollout;
+  const { id, policyVersion } = record;
+  const threadTs = record.threadTs ?? delivered.card?.ts;
+  const { staleAfterMs } = workerContext.policy.timing;
+  // A rollout that ends submits it only to cancel it: it must not run meanwhile
+  const held = state === "ending" ? { staleAfterMs: -1, isHeld: true } : {};
+  const input = withTarget(command, record.input, target);
+  const permit = permitInRollout(rollout, { command, target, input }, workerContext);
+  const origin = { kind: "rollout", rollout: id, request: requestId } as const;
+  const details = { id: requestId, ...(threadTs ? { threadTs } : {}) };
+  const by = { ...workerContext, policyVersion, staleAfterMs, ...held };
+  return (await submit(permit, origin, details, by)).id;
+}
+
+/**
+ * Those of these that must not be touched, as outcomes: what runs there isn't what should, so that somebody has to look before
+ * it is changed. A VM that doesn't run, or whose report can't be had right now, is judged once it has booted.
+ */
+async function refusedBefore(
+  beginning: readonly OpenTarget[],
+  { targets }: StoredRollout,
+  command: ChangeCommand,
+  { appraiser, policy, log }: WorkerContext,
+): Promise<readonly Outcome[]> {
+  if (!isAttestedAfter(command)) return [];
+  const signal = AbortSignal.timeout(policy.timing.httpTimeoutMs);
+  const refusals = beginning.map(async ({ n }): Promise<Outcome | undefined> => {
+    const target = targets[n];
+    if (!target) return undefined;
+    try {
+      const { vm, appraisal } = await appraiser.attest(target, { signal });
+      if (appraisal.isOff || !statusFacts(vm.status).isRunning) return undefined;
+      const refusal = appraisal.isJudged ? gateRefusal(appraisal) : undefined;
+      const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
+      if (refusal === undefined) return undefined;
+      const why = `attestation ${how}${untried}${refusal}`;
+      return { n, is: "failed", request: "", why, isUntrusted: true };
+    } catch (error) {
+      log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
+      return undefined;
+    }
+  });
+  return (await Promise.all(refusals)).filter((refusal) => refusal !== undefined);
+}
+
+/** After this time without a current report, the VM counts as not attested. */
+const attestedWithinMs = 120_000;
+
+/** Undefined until the target has ended. Where evidence is asked of it, settled is not enough. */
+async function judgeTarget(
+  { n }: OpenTarget,
+  stored: StoredRequest,
+  command: ChangeCommand,
+  by: WorkerContext,
+): Promise<Outcome | undefined> {
+  const { stage, changedAt, record } = stored;
+  const base = { n, request: record.id };
+  const why = whyOf(stage);
+  if (stage.state === "unknown") return { ...base, is: "unknown", ...(why ? { why } : {}) };
+  if (!stored.final) return undefined;
+  if (stage.state === "cancelled" && why === canceledUnsent) return { ...base, is: "cancelled" };
+  if (stage.state !== "done") return { ...base, is: "failed", why: why ?? stage.state };
+  const tookMs = stage.call ? { tookMs: changedAt - stage.call.sentAt } : {};
+  const trust = await trustOf(stored, command, by);
+  if (trust.is === "waits") return undefined;
+  if (trust.is === "bad")
+    return { ...base, is: "failed", ...tookMs, why: trust.why, isUntrusted: true };
+  return { ...base, is: stage.already ? "already" : "ok", ...tookMs };
+}
+
+type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
+
+/** Whether the VM is attested and matches its pins, if evidence is asked of it. */
+async function trustOf(
+  request: StoredRequest,
+  command: ChangeCommand,
+  by: WorkerContext,
+): Promise<Trust> {
+  const { timing } = by.policy;
+  let missing: string;
+  try {
+    const appraisal = await appraisalAfter(request, command, by);
+    const refusal = appraisal && gateRefusal(appraisal);
+    if (refusal === undefined) return { is: "good" };
+    if (appraisal?.verdict === "failed")
+      return { is: "bad", why: `attestation failed: ${refusal}` };
+    missing = refusal;
+  } catch (error) {
+    missing = messageOf(error);
+  }
+  const waitedMs = (await by.store.now()) - request.changedAt;
+  if (waitedMs < Math.min(attestedWithinMs, timing.settleDeadlineMs)) return { is: "waits" };
+  return { is: "bad", why: `attestation could not be verified: ${missing}` };
+}
+
+const canceledUnsent = "the rollout was stopped before it started";
+
+async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">): Promise<void> {
+  if (request.state === "authorized")
+    await endUnsent(request, { state: "cancelled", why: canceledUnsent }, { store });
+}
+
+/** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */
+export async function cancelUnsentOpen({ progress }: StoredRollout, store: Journal) {
+  const open = await store.getMany(progress.open.map(({ request }) => request));
+  await Promise.all(open.map((request) => cancelUnsent(request, store)));
+}

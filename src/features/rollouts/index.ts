@@ -1,0 +1,24 @@
+import { defineFeature } from "../define-feature.ts";
+import { rolloutSteps } from "./advance-rollout.ts";
+import { confirmRollout } from "./confirm-rollout.ts";
+import { rolloutCallback } from "./form-of-many.ts";
+import { rolloutPresses } from "./press-rollout.ts";
+import { proposeRollout } from "./propose-rollout.ts";
+import { rolloutSource } from "./rollout-source.ts";
+import { createRollouts } from "./rollouts.ts";
+
+/** One command on several VMs: some at a time, each as a request, until too many fail. */
+export const rollouts = defineFeature({
+  name: "rollouts",
+  needs: ["redis", "key", "changes", "editMs", "at"],
+  start({ redis, key, changes, editMs, at }) {
+    const all = createRollouts(redis, key);
+    return {
+      several: proposeRollout(all),
+      presses: rolloutPresses(all),
+      forms: { [rolloutCallback]: confirmRollout(all) },
+      messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
+      steps: [rolloutSteps({ rollouts: all, at })],
+    };
+  },
+});

@@ -1,0 +1,210 @@
+import { UserError } from "../../errors.ts";
+import { md, name } from "../../messages/message.ts";
+import { type Permit, needingApproval, permitEach } from "../../policy/permit.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import { cancelUnsentOpen } from "./advance-rollout.ts";
+import { rolloutList } from "./render-rollout.ts";
+import {
+  type RolloutControl,
+  type RolloutRecord,
+  type StoredRollout,
+  mayTryAgain,
+  restIdOf,
+  restOf,
+} from "./rollout.ts";
+import { type Rollouts, controlRollout } from "./rollouts.ts";
+import { say } from "../../slack/error-reply.ts";
+import type { Interaction, Press } from "../../slack/receive/interaction.ts";
+import { sendFile, unsent } from "../../slack/conversation/answer.ts";
+import {
+  authorize,
+  authorizeStop,
+  authorizeTargets,
+  frozenLine,
+} from "../../slack/conversation/authorize.ts";
+import { pinnedAmong } from "../../slack/conversation/dialog-facts.ts";
+import {
+  type Act,
+  type BeforeAck,
+  type PressHandler,
+  changeNamed,
+  personOf,
+} from "../../slack/conversation/gateway-context.ts";
+import { openOr } from "../../slack/conversation/reply-with-error.ts";
+import { formOfMany } from "./form-of-many.ts";
+
+export interface Planned {
+  rollout: StoredRollout;
+  command: ChangeCommand;
+}
+
+/** One that this person asked for, or whose every VM they see: what is hidden is answered like what doesn't exist. */
+export async function findPlanned(
+  id: string,
+  { interaction, gateway }: BeforeAck<Pick<Interaction, "userId">>,
+  rollouts: Rollouts,
+): Promise<Planned | undefined> {
+  const rollout = await rollouts.get(id);
+  const command = changeNamed(rollout?.record.command, gateway);
+  if (!rollout || !command) return undefined;
+  const { record, targets } = rollout;
+  const isSeen = record.requester.id === interaction.userId || (await gateway.sees(targets));
+  return isSeen ? { rollout, command } : undefined;
+}
+
+export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction, "userId">): void {
+  if (rollout.record.requester.id !== userId)
+    throw new UserError("Only the requester can continue.");
+}
+
+/** Throws where policy doesn't let this person run it on its targets, or only with approval. */
+export async function authorizePlan(
+  { rollout, command }: Planned,
+  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
+  hint?: string,
+): Promise<Permit> {
+  const { gateway } = act;
+  const { targets } = rollout;
+  const { channelId } = rollout.record;
+  const person = await personOf(act);
+  const asking = await authorize({ command, person, channelId }, gateway);
+  const permit = await authorizeTargets(asking, { targets }, gateway);
+  if (permit.approvals.required === 0) return permit;
+  const needing = needingApproval(permitEach(asking, targets).permits);
+  const { why } = needing ?? permit.approvals;
+  throw new UserError(`${needing?.targets[0]?.name ?? ""} needs approval: ${why}.`, hint);
+}
+
+/** False where it has begun already. Throws where the permit isn't for each of its targets. */
+export async function begin(
+  permit: Permit,
+  rollout: StoredRollout,
+  record: RolloutRecord,
+  why: string,
+  rollouts: Rollouts,
+): Promise<boolean> {
+  const permitted = new Set(permit.targets.map(({ id }) => id));
+  if (!rollout.targets.every(({ id }) => permitted.has(id)))
+    throw new Error(`${record.id} has targets that were not permitted`);
+  const actor = permit.person.id;
+  const progress = { ...rollout.progress, startedAt: await rollouts.now() };
+  const to = { state: "running" as const, progress, record, why, actor };
+  return (await rollouts.move(rollout, to)) !== undefined;
+}
+
+/** For what changes none of its VMs. */
+async function authorizeHold({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
+  const { targets, record } = rollout;
+  const asked = { command, person: await personOf(act), channelId: record.channelId };
+  await authorizeStop({ ...asked, targets }, act.gateway);
+}
+
+type OnRollout = (
+  planned: Planned | undefined,
+  act: Act<Press>,
+  rollouts: Rollouts,
+) => Promise<void>;
+
+/** The buttons of a rollout. */
+export function rolloutPresses(rollouts: Rollouts): Readonly<Record<string, PressHandler>> {
+  const onRollout =
+    (handle: OnRollout): PressHandler =>
+    async (act, { roll }) =>
+      handle(await findPlanned(String(roll), act, rollouts), act, rollouts);
+  return {
+    "roll:open": onRollout(openPlanned),
+    "roll:rest": onRollout(goOnWithRest),
+    "roll:again": onRollout(goOnWithRest),
+    "roll:list": onRollout(listOutcomes),
+    "roll:pause": onRollout(steer("pause")),
+    "roll:resume": onRollout(steer("resume")),
+    "roll:stop": onRollout(steer("stop")),
+  };
+}
+
+/** Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
+function steer(control: RolloutControl): OnRollout {
+  return async (planned, act, rollouts) => {
+    if (!planned)
+      throw new UserError("This button no longer works.", "Its rollout no longer exists.");
+    const { interaction, gateway } = act;
+    const { rollout } = planned;
+    const { id, channelId } = rollout.record;
+    const card = rollout.delivered.card?.channelId ?? channelId;
+    if (interaction.channelId !== "" && interaction.channelId !== card)
+      throw new UserError("This button belongs to another channel.");
+    const person = await personOf(act);
+    if (control === "resume") await authorizePlan(planned, act, "It stays paused.");
+    else await authorizeHold(planned, act);
+    const changed = await controlRollout(id, control, person, gateway.policyVersion, rollouts);
+    if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
+  };
+}
+
+/** The outcome of each of its VMs, for whoever may run its command on them. */
+async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  if (!planned?.rollout.final)
+    throw new UserError("This button no longer works.", "Its rollout no longer exists.");
+  await authorizeHold(planned, act);
+  const list = rolloutList(planned.rollout, planned.command);
+  const isSent = await sendFile(list, act);
+  await act.reply.privately(isSent ? say(md`The list is in your direct messages.`) : unsent(list));
+}
+
+/** As long as a rollout that has ended is kept. */
+const keptMs = 90 * 24 * 3600_000;
+
+/**
+ * Starts what a stopped rollout left, once, with the rights of who presses: without the VM that stopped it, or with that one
+ * first. Its VMs and options were confirmed before.
+ */
+async function goOnWithRest(
+  planned: Planned | undefined,
+  act: Act<Press>,
+  rollouts: Rollouts,
+): Promise<void> {
+  const again = act.interaction.action === "roll:again";
+  if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
+    throw new UserError("This rollout isn't paused.");
+  const { reply, gateway } = act;
+  const { store, policy, policyVersion } = gateway;
+  const { record } = planned.rollout;
+  const permit = await authorizePlan(planned, act, "It stays stopped.");
+  if (again && !mayTryAgain(planned.rollout))
+    throw new UserError("Its outcome is unknown, so it isn't tried again.");
+  const targets = restOf(planned.rollout, again);
+  const id = restIdOf(record.id);
+  if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
+  const { id: personId, teamId, name: called } = await personOf(act);
+  await store.countAgainstLimits({ personId, holder: id, limits: policy.limits });
+  if (!(await store.useOnce(`rest:${record.id}`, keptMs)))
+    return reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
+  const rest = {
+    ...record,
+    id,
+    total: targets.length,
+    requester: { id: personId, teamId, name: called },
+    policyVersion,
+    leftOut: [],
+    createdAt: gateway.now(),
+  };
+  await rollouts.plan(rest, targets);
+  const made = await rollouts.get(id);
+  if (made) await begin(permit, made, rest, `the rest of ${record.id}`, rollouts);
+}
+
+/** The form from a button: for mentions, and triggers that were too old. */
+async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  if (planned?.rollout.state !== "planned")
+    throw new UserError(
+      "This is too old, or was already started.",
+      "Please run the command again.",
+    );
+  onlyRequester(planned, act.interaction);
+  await authorizePlan(planned, act);
+  const { command, rollout } = planned;
+  const { record, targets } = rollout;
+  const frozen = await frozenLine(act.gateway);
+  const pinned = await pinnedAmong(targets, act.gateway);
+  await openOr(act, formOfMany(command, record, targets, { frozen, pinned }));
+}

@@ -1,0 +1,228 @@
+import {
+  buttons,
+  type ButtonSpec,
+  context,
+  message,
+  type Message,
+  news,
+  roomBeside,
+  section,
+  table,
+  counted,
+  duration,
+  firstFew,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+  csv,
+  mention,
+} from "../../messages/message.ts";
+import { calledName, type ChangeCommand } from "../../registry/define.ts";
+import type { Rolling } from "../../registry/invocation.ts";
+import { signs } from "../../requests/render/render-result.ts";
+import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
+
+/** The one message of a rollout in the channel, edited in place, without mentions. */
+export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
+  const { record } = rollout;
+  const title = md`${signOf(rollout)} *${command.say.verb}* ${counted(record.total, "VM")} (${name(record.words)})`;
+  const progress = progressLine(rollout);
+  return message(
+    news(md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`),
+    section(lines(title, progress, atWork(rollout), stateLine(rollout, command))),
+    context(
+      md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
+    ),
+    buttons(steeringButtons(rollout)),
+  );
+}
+
+const maxCells = 20;
+
+/** `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
+function progressLine(rollout: StoredRollout): Markdown {
+  const { record } = rollout;
+  const cells = Math.min(maxCells, record.total);
+  const full = Math.floor((endedIn(rollout) / Math.max(1, record.total)) * cells);
+  return md`${"▓".repeat(full) + "░".repeat(cells - full)} ${progressWords(rollout)}`;
+}
+
+/** Those that failed before they were touched: nothing was done to them, as to those that did not begin. */
+const refusedUntouched = ({ outcomes }: StoredRollout): number =>
+  [...outcomes.values()].filter(isUntouched).length;
+const isUntouched = ({ is, request }: Outcome) => is === "failed" && request === "";
+
+/** How many it has done something to, with failed and unknown ones. */
+const endedIn = (rollout: StoredRollout): number =>
+  rollout.progress.ok + rollout.progress.failed - refusedUntouched(rollout);
+
+/** Without the bar, which is nothing to read aloud. */
+function progressWords(rollout: StoredRollout): string {
+  const { record, progress } = rollout;
+  const { unknown = 0 } = progress;
+  const failed = progress.failed - unknown - refusedUntouched(rollout);
+  const parts = [
+    `${endedIn(rollout)} of ${record.total}`,
+    failed > 0 ? `${failed} failed` : "",
+    unknown > 0 ? `${unknown} unknown` : "",
+    progress.already > 0 ? `${progress.already} already done` : "",
+    progress.open.length > 0 ? `${progress.open.length} in progress` : "",
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+const maxAtWork = 5;
+
+/** The VMs in progress, by name. */
+function atWork(rollout: StoredRollout): Markdown | undefined {
+  const names = rollout.progress.open.map(({ n }) => nameAt(rollout, n));
+  if (names.length === 0) return undefined;
+  return md`In progress: ${firstFew(names, maxAtWork)}.`;
+}
+
+function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | undefined {
+  const { state, progress } = rollout;
+  const how = howOf(progress);
+  switch (state) {
+    case "paused":
+      return md`⏸️ Paused${how}.${progress.open.length > 0 ? " VMs in progress will finish." : ""}`;
+    case "ending":
+      return md`${progress.endsAs === "stopped" ? "Stopped" : "Stopping"}${how}. VMs in progress will finish; no others start.`;
+    case "done":
+      return md`Ended${took(rollout)}.`;
+    case "stopped":
+    case "failed":
+      return md`Stopped${stopWords(rollout, command)}`;
+    default:
+      return undefined;
+  }
+}
+
+/** ` by olivia`, or `: web-1: the compute service reports ERROR`. */
+function howOf({ by, why, endsAs }: StoredRollout["progress"]): string {
+  return by && endsAs !== "failed" ? ` by ${by.name}` : why ? `: ${why}` : "";
+}
+
+const mostNamed = 3;
+
+/** ` before ledger-2: its measurement matches no pin. ledger-1 restarted; 3 not touched.` */
+function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
+  const { outcomes, progress, record, targets } = rollout;
+  const { culprit = -1 } = progress;
+  const stopping = outcomes.get(culprit);
+  const reason = stopping?.is === "unknown" ? "its outcome is unknown" : stopping?.why;
+  const role = record.options.canary && culprit === 0 ? "the canary " : "";
+  const where = md`${stopping?.request === "" ? "before" : "at"} ${role}${nameAt(rollout, culprit)}: ${reason?.split(untried).at(-1) ?? "it failed"}`;
+  const well = targets.filter((_, n) => outcomes.get(n)?.is === "ok").map(calledName);
+  const names = well.length > mostNamed ? counted(well.length, "VM") : well.join(", ");
+  const done = / /.test(say.done) ? `${say.done} ${names}` : `${names} ${say.done.toLowerCase()}`;
+  const left = record.total - endedIn(rollout);
+  const what = [well.length > 0 && done, left > 0 && `${left} not touched`].filter(Boolean);
+  return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
+}
+
+function took({ progress: { startedAt }, changedAt }: StoredRollout): string {
+  return startedAt === undefined ? "" : ` after ${duration(changedAt - startedAt)}`;
+}
+
+function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
+  const { state, record, progress } = rollout;
+  const value = JSON.stringify({ roll: record.id });
+  const stop: ButtonSpec = { label: "Stop", action: "roll:stop", value, style: "danger" };
+  if (state === "running") return [{ label: "Pause", action: "roll:pause", value }, stop];
+  if (state === "paused")
+    return [{ label: "Resume", action: "roll:resume", value, style: "primary" }, stop];
+  const left = record.total - progress.ok - progress.failed;
+  if (state !== "stopped" && state !== "failed") return [];
+  const culprit = progress.culprit === undefined ? undefined : nameAt(rollout, progress.culprit);
+  const others = `the other ${left}`;
+  const rest = culprit ? `Skip ${culprit}, continue with ${left}` : `Continue with ${others}`;
+  const again = `Try ${culprit} again${left > 0 ? `, then ${others}` : ""}`;
+  return [
+    ...(left > 0 ? [{ label: rest, action: "roll:rest", value }] : []),
+    ...(mayTryAgain(rollout) ? [{ label: again, action: "roll:again", value }] : []),
+  ];
+}
+
+function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: number): string {
+  const atOnce = maxUnavailable >= total ? "all at once" : `${maxUnavailable} at a time`;
+  const stop = stopOnFailure === 1 ? "the first failure" : `${stopOnFailure} failures`;
+  return [atOnce, canary ? "canary first" : "", `stops after ${stop}`].filter(Boolean).join(" · ");
+}
+
+function signOf({ state, progress }: StoredRollout): string {
+  if (state === "done") return progress.failed > 0 ? signs.partly : signs.done;
+  if (state === "failed" || state === "stopped") return signs.failed;
+  return state === "paused" ? "⏸️" : signs.open;
+}
+
+const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
+
+/** The result in the thread, with the one mention of the requester. Failures first. */
+export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand): Message {
+  const { record } = rollout;
+  const rows = rowsOf(rollout, command);
+  const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
+  const how =
+    rollout.state === "done"
+      ? md`has ended${took(rollout)}.`
+      : md`was stopped${stopWords(rollout, command)}`;
+  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
+  const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
+  const skippedLine =
+    skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
+  const all = `List of ${counted(rows.length, "VM")}`;
+  const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
+  const head = section(lines(said, progressLine(rollout)));
+  const room = roomBeside(head, skippedLine, context(md`${all}`), buttons([list]));
+  const { block, shown } = table(what.value, columns, rows, room);
+  return message(
+    news(md`${what} ${how} ${progressWords(rollout)}`),
+    head,
+    block,
+    skippedLine,
+    rows.length > shown
+      ? [context(md`${rows.length - shown} more:`), ...buttons([list])]
+      : undefined,
+  );
+}
+
+/** All rows, which a table may not hold. */
+export const rolloutList = (rollout: StoredRollout, command: ChangeCommand) => ({
+  name: `${rollout.record.id}.csv`,
+  title: `${command.say.verb} of ${counted(rollout.record.total, "VM")}`,
+  content: csv([columns, ...rowsOf(rollout, command)]),
+});
+
+/** Whatever isn't in here was not started: after what failed, and before what is done. */
+const ranks: Partial<Record<Outcome["is"], number>> = { failed: 0, unknown: 1, ok: 3, already: 3 };
+
+/** Failed, unknown, not started, then done; each in the original order. */
+function rowsOf(
+  { progress, targets, outcomes }: StoredRollout,
+  command: ChangeCommand,
+): readonly (readonly string[])[] {
+  const rows = targets.map((target, n) => {
+    const outcome = outcomes.get(n);
+    const row = [
+      calledName(target),
+      `${resultOf(outcome, n < progress.next, command)}${n === progress.culprit ? ", stopped here" : ""}`,
+      target.projectName ?? target.projectId,
+      outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),
+      outcome?.why ?? "",
+    ];
+    return { rank: ranks[outcome?.is ?? "cancelled"] ?? 2, row };
+  });
+  return rows.toSorted((a, b) => a.rank - b.rank).map(({ row }) => row);
+}
+
+function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: ChangeCommand): string {
+  const { is, request } = outcome ?? {};
+  if (is === "ok") return `${signs.done} ${command.say.done}`;
+  if (is === "already") return `${signs.idle} Nothing to do`;
+  if (is === "failed") return `${signs.failed} ${request === "" ? "Not touched" : "Failed"}`;
+  if (is === "unknown") return `${signs.unknown} Unknown`;
+  return hasBegun ? `${signs.failed} Canceled` : "– Not started";
+}

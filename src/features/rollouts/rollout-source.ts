@@ -1,0 +1,65 @@
+import type { ChangeCommand } from "../../registry/define.ts";
+import { renderRollout, renderRolloutEnd } from "./render-rollout.ts";
+import type { StoredRollout } from "./rollout.ts";
+import { parseRollout, type Rollouts } from "./rollouts.ts";
+import type { Fields } from "../../redis/redis.ts";
+import type { Place } from "../../slack/web.ts";
+import type { Owes, Source } from "../../slack/deliver/deliver.ts";
+import { type Owed, paced } from "../../slack/deliver/post-once.ts";
+
+/**
+ * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its
+ * targets post nothing.
+ */
+export function rolloutSource(options: {
+  rollouts: Rollouts;
+  commands: readonly ChangeCommand[];
+  editMs?: number;
+}): Source {
+  const { rollouts } = options;
+  const { outbox } = rollouts;
+
+  async function readRollout(_id: string, fields: Fields): Promise<Owes | undefined> {
+    const rollout = parseRollout(fields);
+    const command = options.commands.find(({ name }) => name === rollout?.record.command);
+    if (!rollout || !command) return undefined;
+    const { revision, record } = rollout;
+    const now = await rollouts.now();
+    return { createdAt: record.createdAt, revision, ...messagesOfRollout(rollout, command, now) };
+  }
+
+  function messagesOfRollout(rollout: StoredRollout, command: ChangeCommand, now: number) {
+    const { record, delivered, revision, state, final } = rollout;
+    const { shown = "", said } = delivered;
+    const place = placeOf(rollout);
+    const closed = async () => {
+      if (delivered.isElsewhere) return undefined;
+      await outbox.remember(record.id, { elsewhere: "1" });
+      return 0;
+    };
+    const isLast = final || shown.split(" ")[1] !== state;
+    const looks = { version: String(revision), look: state, isLast };
+    const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
+    const isResumable = shown.split(" ")[1] === "paused";
+    const asks = isResumable && delivered.formerCard === undefined;
+    const card = () => renderRollout(rollout, command);
+    const end = () => renderRolloutEnd(rollout, command);
+    const owed: Owed[] = [
+      { key: "card", mark: said["card"], place, render: card, shows: { ...shows, asks }, closed },
+      { key: "end", mark: said["end"], place, render: end, closed },
+    ];
+    return { messages: final ? owed : owed.slice(0, 1), waitMs };
+  }
+
+  return { outbox, owedSince: "createdAt", readSubject: readRollout };
+}
+
+/** In the thread of its card; where the channel is closed, the requester's direct messages. */
+function placeOf({ record, delivered }: StoredRollout): Place {
+  const { card, isElsewhere } = delivered;
+  // The thread of a card is closed with its channel
+  const open = isElsewhere && card?.channelId === record.channelId ? undefined : card;
+  const threadTs = isElsewhere ? open?.ts : (record.threadTs ?? open?.ts);
+  const channelId = open?.channelId ?? (isElsewhere ? record.requester.id : record.channelId);
+  return { channelId, ...(threadTs ? { threadTs } : {}) };
+}

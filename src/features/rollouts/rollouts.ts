@@ -1,0 +1,174 @@
+import { UserError } from "../../errors.ts";
+import { createOutbox } from "../../redis/outbox.ts";
+import { createPending } from "../../redis/pending.ts";
+import { createRecords } from "../../redis/record.ts";
+import {
+  type Fields,
+  type Keys,
+  type RedisClient,
+  fieldsNamed,
+  redisNow,
+} from "../../redis/redis.ts";
+import { shownIn } from "../../redis/shown.ts";
+import type { Target } from "../../registry/define.ts";
+import { keepFinalMs } from "../../requests/journal/record.ts";
+import {
+  type Outcome,
+  type RolloutControl,
+  type RolloutProgress,
+  type RolloutRecord,
+  type RolloutState,
+  type StoredRollout,
+  isFinalState,
+  steered,
+} from "./rollout.ts";
+
+/** An unconfirmed plan is outdated after this time. */
+const planKeptMs = 30 * 60_000;
+
+interface RolloutMove {
+  state: RolloutState;
+  progress: RolloutProgress;
+  outcomes?: readonly Outcome[];
+  /** For the audit trail; `actor` is a person. */
+  why?: string;
+  actor?: string;
+  /** What exactly a person confirmed. */
+  record?: RolloutRecord;
+}
+
+export type Rollouts = ReturnType<typeof createRollouts>;
+
+export function createRollouts(redis: RedisClient, key: Keys) {
+  const rolloutKey = (id: string) => key("roll", id);
+  const outbox = createOutbox(redis, key, "rollout", rolloutKey);
+  const steps = createPending(redis, key, "rollout-step");
+  const records = createRecords(redis, key, { open: key("rolls", "open"), outbox, steps });
+
+  return {
+    outbox,
+    /** Rollouts that a worker has something to do for. */
+    steps,
+    now: () => redisNow(redis),
+
+    /** Saves what a dialog shows, so that exactly that runs once confirmed. */
+    async plan(record: RolloutRecord, targets: readonly Target[]): Promise<void> {
+      const progress: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
+      const now = await redisNow(redis);
+      const planned = { state: "planned", final: 0, revision: 1 };
+      const times = { createdAt: now, changedAt: now, seenAt: now };
+      const [text, ...texts] = [record, targets, progress].map((part) => JSON.stringify(part));
+      const parts = { record: text, targets: texts[0], progress: texts[1] };
+      const saved = redis.multi().hset(rolloutKey(record.id), { ...parts, ...planned, ...times });
+      await saved.pexpire(rolloutKey(record.id), planKeptMs).exec();
+    },
+
+    async get(id: string): Promise<StoredRollout | undefined> {
+      return parseRollout(await redis.hgetall(rolloutKey(id)));
+    },
+
+    stateOf: (id: string): Promise<string | null> => redis.hget(rolloutKey(id), "state"),
+
+    /** Undefined, with nothing written, when it changed since it was read. */
+    async move(rollout: StoredRollout, to: RolloutMove): Promise<StoredRollout | undefined> {
+      const { id } = rollout.record;
+      const final = isFinalState(to.state);
+      const { state, progress, record = rollout.record, outcomes = [] } = to;
+      const audit = to.why === undefined ? undefined : auditRecord(record, to, rollout.state);
+      const fields = {
+        progress: JSON.stringify(progress),
+        ...(to.record ? { record: JSON.stringify(record) } : {}),
+        ...Object.fromEntries(outcomes.map((one) => [`ended:${one.n}`, JSON.stringify(one)])),
+      };
+      const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
+      const moved = await records.move({ ...how, audit, fields });
+      if (moved === undefined) return undefined;
+      const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
+      const { revision } = moved;
+      return { ...rollout, record, state, progress, outcomes: all, final, revision };
+    },
+
+    /** Not under the revision: nothing changes. */
+    async seen(id: string): Promise<void> {
+      await redis.hset(rolloutKey(id), "seenAt", String(await redisNow(redis)));
+    },
+
+    openIds: records.openIds,
+  };
+}
+
+function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState) {
+  const { id, command, requester, total, options } = record;
+  return {
+    what: "roll",
+    roll: id,
+    command,
+    requester: requester.id,
+    team: requester.teamId,
+    move: to.state,
+    from,
+    why: to.why,
+    who: to.actor,
+    ...(to.record ? { targets: total, options } : {}),
+  };
+}
+
+/** Undefined for one that is gone. */
+export function parseRollout(fields: Fields): StoredRollout | undefined {
+  if (!fields["record"] || !fields["state"]) return undefined;
+  const record = JSON.parse(fields["record"]) as RolloutRecord;
+  return {
+    record: { ...record, createdAt: Number(fields["createdAt"]) },
+    targets: JSON.parse(fields["targets"] ?? "[]") as Target[],
+    outcomes: new Map(
+      fieldsNamed("ended:", fields).map(([n, text]) => [Number(n), JSON.parse(text) as Outcome]),
+    ),
+    state: fields["state"] as RolloutState,
+    final: fields["final"] === "1",
+    revision: Number(fields["revision"]),
+    changedAt: Number(fields["changedAt"]),
+    seenAt: Number(fields["seenAt"]),
+    progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
+    delivered: {
+      ...shownIn(fields),
+      isElsewhere: fields["elsewhere"] === "1",
+    },
+  };
+}
+
+/** The worker writes too, so a move may need several tries. */
+const maxTries = 20;
+
+/**
+ * Pauses, resumes, or stops a rollout; VMs in progress finish. `policyVersion` is the one that allows the person to do
+ * this. Throws UserError.
+ */
+export async function controlRollout(
+  id: string,
+  steering: RolloutControl,
+  person: { id: string; name: string },
+  policyVersion: string,
+  rollouts: Rollouts,
+): Promise<StoredRollout> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const rollout = await rollouts.get(id);
+    if (!rollout || rollout.state === "planned")
+      throw new UserError("This rollout no longer exists.");
+    const to = steered(rollout, steering, { id: person.id, name: person.name });
+    if (to === undefined) throw new UserError(tooLate(rollout));
+    const renewed = steering === "resume" && rollout.record.policyVersion !== policyVersion;
+    const moved = await rollouts.move(rollout, {
+      ...to,
+      why: to.progress.why ?? "resumed",
+      actor: person.id,
+      ...(renewed ? { record: { ...rollout.record, policyVersion } } : {}),
+    });
+    if (moved) return moved;
+  }
+  throw new UserError("Its state just changed.", "Press the button again.");
+}
+
+function tooLate({ state }: StoredRollout): string {
+  if (state === "ending") return "It is already stopping: VMs in progress will finish.";
+  return `It is already ${state === "paused" || state === "running" ? state : "finished"}.`;
+}

@@ -1,0 +1,25 @@
+import { attestationInWords } from "../../attestation/appraiser.ts";
+import { defineFeature } from "../define-feature.ts";
+import { keepSnapshots } from "./keep-snapshots.ts";
+import { snapshots as listSnapshots } from "./list-snapshots.ts";
+import { pickSnapshot } from "./pick-snapshot.ts";
+import { restore } from "./restore.ts";
+import { snapshotsInDigests } from "./tell-snapshots.ts";
+import { snapshot } from "./snapshot.ts";
+
+/** Takes snapshots, remembers them, and restores a VM from one. */
+export const snapshots = defineFeature({
+  name: "snapshots",
+  commands: [snapshot, listSnapshots, restore],
+  needs: ["config", "snapshots", "appraiser", "tellAudit"],
+  start(on) {
+    const { httpTimeoutMs } = on.config.policy.timing;
+    const attestation = (vm: Parameters<typeof attestationInWords>[1]) =>
+      attestationInWords(on.appraiser, vm, httpTimeoutMs);
+    return {
+      digest: snapshotsInDigests(on),
+      pickers: { snapshot: pickSnapshot },
+      afterResult: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
+    };
+  },
+});

@@ -1,0 +1,89 @@
+import type { NamedVm } from "../../attestation/pins.ts";
+import type { Vm } from "../../compute/compute.ts";
+import type { Snapshots } from "../../inventory/snapshots.ts";
+import {
+  type Message,
+  context,
+  lines,
+  md,
+  message,
+  name,
+  news,
+  section,
+} from "../../messages/message.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { RequestRecord } from "../../requests/journal/record.ts";
+import { beforeOf, callOf } from "../../requests/journal/stage.ts";
+import { type StoredRequest, sentAtOf } from "../../requests/journal/stored-request.ts";
+
+/** What a finished request leaves to remember of snapshots: the compute service can't list them. */
+export async function keepSnapshots(
+  request: StoredRequest,
+  command: ChangeCommand,
+  to: Keeping,
+): Promise<void> {
+  const { record, stage, state } = request;
+  if (state !== "done" || command.on !== "vm") return;
+  if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
+  if (command.snapshot === "takes") await keepSnapshot(request, to);
+  const { claimed } = callOf(stage)?.answer ?? {};
+  if (claimed)
+    await to.tellAudit(`snapshot-claimed-${record.id}-${claimed.id}`, claimNews(request, claimed));
+}
+
+interface Keeping {
+  snapshots: Snapshots;
+  /** To the audit channel, once per ID. */
+  tellAudit(id: string, message: Message): Promise<void>;
+  /** What is made of the VM's evidence now, in words. */
+  attestation(vm: NamedVm): Promise<string | undefined>;
+}
+
+/** Asks whoever can confirm it: the ID of another team's snapshot would bring its data into this one's VM. */
+function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
+  const text = md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`;
+  return message(
+    news(text),
+    section(
+      lines(
+        text,
+        md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
+      ),
+    ),
+    context(md`${name(record.id)}`),
+  );
+}
+
+async function keepSnapshot(request: StoredRequest, to: Keeping): Promise<void> {
+  const { record, stage } = request;
+  const before = beforeOf(stage) as Vm | undefined;
+  const { snapshotId = "", claimed } = callOf(stage)?.answer ?? {};
+  const measurement = before?.attestation?.measurement;
+  const attestation = measurement ? await to.attestation(record.target) : undefined;
+  const { name: called } = record.input;
+  await to.snapshots.remember({
+    ...vmOfSnapshot(record),
+    id: snapshotId,
+    name: typeof called === "string" ? called : "",
+    by: record.requester.id,
+    at: sentAtOf(request),
+    ...(measurement ? { measurement } : {}),
+    ...(attestation ? { attestation } : {}),
+    ...(before?.specs ? { specs: before.specs } : {}),
+    ...(record.origin.kind === "safety" ? { isSafety: true } : {}),
+    ...(claimed ? { claimed } : {}),
+  });
+}
+
+/** A typed ID that worked is known from now on. */
+async function keepTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
+  const { snapshot: id } = record.input;
+  if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;
+  await snapshots.remember({ ...vmOfSnapshot(record), id, name: "", by: "", at: record.createdAt });
+}
+
+const vmOfSnapshot = ({ target: { id, name: vmName, projectId } }: RequestRecord) => ({
+  vmId: id,
+  vmName,
+  projectId,
+});

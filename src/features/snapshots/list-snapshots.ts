@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
+import {
+  context,
+  counted,
+  duration,
+  listing,
+  md,
+  name,
+  sentence,
+  table,
+} from "../../messages/message.ts";
+import { defineCommand, target } from "../../registry/define.ts";
+import { type ReadContext, isKept } from "../../commands/context.ts";
+import { withNames } from "../../commands/known-people.ts";
+import { isoTime, time } from "../../commands/shapes.ts";
+import { vmFields } from "../../compute/compute.ts";
+import { specsWords } from "../../commands/specs-words.ts";
+
+const maxRows = 50;
+
+const snapshotShape = z.object({
+  id: z.string().describe("empty where the service gave none: then it can't be restored"),
+  name: z.string(),
+  takenAt: time,
+  takenBy: z.string().describe("a Slack user ID; empty where it isn't known"),
+  isSafety: z.boolean().optional().describe("taken right before a restore"),
+  measurement: z.string().optional(),
+  specs: vmFields.specs,
+});
+
+export const snapshots = defineCommand({
+  name: "vm snapshots",
+  summary: "List the snapshots of a VM that Gatehouse knows of",
+  example: "/vm snapshots db-1",
+  class: "read",
+  onCard: "Snapshots",
+  args: z.object({ vm: target("vm").describe("the VM") }),
+  async answer({ vm: words }, reading: ReadContext) {
+    const { snapshots: known, resolve, now, nameOf, learnNames } = reading;
+    const vm = await resolve("vm", words);
+    const all = await known.of(vm.id);
+    await learnNames(all.slice(0, maxRows).map(({ by }) => by));
+    const note = context(
+      md`The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.`,
+    );
+    if (all.length === 0) {
+      const nothing = md`Gatehouse knows no snapshot of ${name(vm.name)}. ${name(`/vm snapshot ${vm.name}`)} takes one.`;
+      return sentence(nothing, note);
+    }
+    const rows = all
+      .slice(0, maxRows)
+      .map((one) => [
+        one.name || "–",
+        one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
+        snapshotName(one, all) === one.name && !isKept(reading)
+          ? `${duration(now() - one.at)} ago`
+          : takenAt(one),
+        one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
+        specsWords(one.specs),
+        one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
+      ]);
+    const { block, shown } = table(
+      `Snapshots of ${vm.name}`,
+      ["Name", "ID", "Taken", "By", "CPU · memory · disk", "Measurement"],
+      rows,
+    );
+    const head = md`*${counted(all.length, "snapshot")}* of ${name(vm.name)}, newest first`;
+    return listing(head, all.length, shown, block, note);
+  },
+  data: {
+    at: "/v1/vms/{vm}/snapshots",
+    shape: z.object({ vmId: z.string(), snapshots: z.array(snapshotShape) }),
+    async readData({ vm: words }, { snapshots: known, resolve }: ReadContext) {
+      const { id: vmId } = await resolve("vm", words);
+      const all = await known.of(vmId);
+      const said = all.map((one) => ({ ...one, takenAt: isoTime(one.at), takenBy: one.by }));
+      return { vmId, snapshots: said };
+    },
+  },
+});

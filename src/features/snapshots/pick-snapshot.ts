@@ -1,0 +1,21 @@
+import { type KnownSnapshot, snapshotName } from "../../inventory/snapshots.ts";
+import { duration } from "../../messages/message.ts";
+import type { GatewayContext, Picker } from "../../slack/conversation/gateway-context.ts";
+import { fitting, option } from "../../slack/conversation/suggestions.ts";
+import { textAt } from "../../slack/json.ts";
+import { parseJson } from "../../text/parse-json.ts";
+
+/** Snapshots of the VM that the form is about. */
+export const pickSnapshot: Picker = async ({ privateMetadata, typed: raw }, gateway) => {
+  const typed = raw.trim();
+  const known = await gateway.snapshots.of(textAt(parseJson(privateMetadata), "targetId"));
+  const options = known
+    .filter(({ id }) => id !== "")
+    .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway)));
+  // An unknown ID may be valid: the compute service can't list snapshots
+  return fitting(typed, options, option(typed, `Use the ID ${typed}`));
+};
+
+function describe({ at, id, isSafety }: KnownSnapshot, { now }: GatewayContext): string {
+  return `${isSafety ? "safety snapshot, " : ""}${duration(now() - at)} old, ${id}`;
+}

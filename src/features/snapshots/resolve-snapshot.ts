@@ -1,0 +1,39 @@
+import { UserError } from "../../errors.ts";
+import { type Snapshots, takenAt } from "../../inventory/snapshots.ts";
+import type { Target } from "../../registry/define.ts";
+import { type Input, PickValue } from "../../registry/invocation.ts";
+
+/** Replaces the name of a known snapshot of this VM by its ID. Unknown words pass: they may be an ID. */
+export async function withSnapshotId(
+  input: Input,
+  target: Target,
+  { snapshots }: { snapshots: Pick<Snapshots, "of"> },
+): Promise<Input> {
+  const words = input["snapshot"];
+  if (typeof words !== "string") return input;
+  const known = await snapshots.of(target.id);
+  if (known.some(({ id }) => id === words)) return input;
+  const named = known.filter(({ name }) => name === words);
+  if (named.length === 0) return input;
+  const withId = named.filter(({ id }) => id !== "");
+  if (withId.length === 1) return { ...input, snapshot: withId[0]?.id };
+  const claimed = named.find((one) => one.claimed)?.claimed;
+  if (withId.length === 0 && claimed) {
+    throw new UserError(
+      `The ID of the snapshot ${words} was named by ${claimed.by}, and nobody who sees every VM has confirmed it yet.`,
+      "“Confirm its ID” on the card of that snapshot's request does it.",
+    );
+  }
+  if (withId.length === 0) {
+    throw new UserError(
+      `The compute service gave no ID for the snapshot ${words}, so it can't be restored by its name.`,
+      `\`/vm snapshots ${target.name}\` shows which have one.`,
+    );
+  }
+  const choices = withId.map((one): [string, Input] => [
+    `${takenAt(one)} (${one.id})`,
+    { ...input, vm: target.id, snapshot: one.id },
+  ]);
+  const several = `${withId.length} snapshots of ${target.name} are called ${words}.`;
+  throw new PickValue(several, choices);
+}

@@ -1,0 +1,215 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { commands } from "../../../src/features/index.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { newRolloutId, type RolloutState } from "../../../src/features/rollouts/rollout.ts";
+import { createRollouts } from "../../../src/features/rollouts/rollouts.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { rolloutSource } from "../../../src/features/rollouts/rollout-source.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+import { vmTarget } from "../../requests/asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const fast = {
+  posts: { interval: 1, burst: 100, reserve: 0 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+};
+
+/** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
+async function rollingOut({ channelId = "C01OPS" } = {}) {
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
+  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
+  const log = silentLog();
+  const rollouts = createRollouts(redis, key);
+  const id = newRolloutId();
+  const started: { close(): Promise<void> }[] = [];
+  const targets = ["web-1", "web-2", "web-3"].map((name) => vmTarget(name));
+  await rollouts.plan(
+    {
+      id,
+      command: "vm restart",
+      input: {},
+      words: "web-*",
+      options: { maxUnavailable: 1, canary: false, stopOnFailure: 1 },
+      total: targets.length,
+      requester: { id: "U0OLIVIA", teamId: "T01CONF", name: "olivia" },
+      channelId,
+      policyVersion: "v1",
+      leftOut: [],
+      createdAt: 0,
+    },
+    targets,
+  );
+  return {
+    slack,
+    redis,
+    key,
+    rollouts,
+    id,
+    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
+      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+      const usual = createRateLimiter(redis, key, fast);
+      const changes = commands.filter(isChange);
+      const source = rolloutSource({ rollouts, commands: changes, editMs: 50 });
+      const delivery = startDelivery([source], {
+        web,
+        rateLimiter: rateLimiter(usual),
+        log,
+        redis,
+        key,
+      });
+      const one = { close: () => delivery.close(5000) };
+      started.push(one);
+      return one;
+    },
+    /** As its worker would. */
+    async goes(state: RolloutState, ok: number): Promise<void> {
+      const rollout = await rollouts.get(id);
+      if (!rollout) throw new Error("it is gone");
+      const progress = { ...rollout.progress, next: ok, ok };
+      await rollouts.move(rollout, { state, progress });
+    },
+    /** It is taken out of sight for half a minute: as if that had passed. */
+    async isDueAgain(): Promise<void> {
+      await rollouts.outbox.later(id, 0);
+    },
+    async empty(): Promise<void> {
+      await expect.poll(rollouts.outbox.depth, { timeout: 5000 }).toBe(0);
+    },
+    cards: () =>
+      slack
+        .person("vera")
+        .seesChannel("ops")
+        .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
+    directs: () =>
+      slack
+        .person("olivia")
+        .seesChannel("gatehouse")
+        .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
+    edits: () => slack.calls("chat.update").map(({ args }) => String(args["text"])),
+    async [Symbol.asyncDispose]() {
+      for (const one of started) await one.close();
+      await disconnect();
+      await slack.close();
+    },
+  };
+}
+
+/** Holds one call of a rate limiter until the test wakes it: a process that was stopped there. */
+function asleepAt(what: "post" | "edit") {
+  const [asleep, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const hold = async () => {
+    asleep.resolve();
+    await awake.promise;
+  };
+  return {
+    asleep: asleep.promise,
+    wakes: awake.resolve,
+    rateLimiter: (usual: RateLimiter): RateLimiter => ({
+      ...usual,
+      async post(channelId, turn) {
+        if (what === "post") await hold();
+        return usual.post(channelId, turn);
+      },
+      async edit(turn) {
+        if (what === "edit") await hold();
+        return usual.edit(turn);
+      },
+    }),
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the message of a rollout", () => {
+  it("is posted once, though one process slept between reading it and posting it", async () => {
+    await using here = await rollingOut();
+    const held = asleepAt("post");
+    const sleeper = here.start(held.rateLimiter);
+    await here.goes("running", 0);
+    await held.asleep;
+    // It takes nothing more
+    const closed = sleeper.close();
+    here.start();
+    await here.isDueAgain();
+    await here.empty();
+    expect(here.cards()).toHaveLength(1);
+    held.wakes();
+    await closed;
+    await here.empty();
+    expect(here.cards()).toHaveLength(1);
+  });
+
+  it("is not set back by a process that slept before its edit", async () => {
+    await using here = await rollingOut();
+    const held = asleepAt("edit");
+    const sleeper = here.start(held.rateLimiter);
+    await here.goes("running", 0);
+    await here.empty();
+    await here.goes("running", 1);
+    await held.asleep;
+    // It takes nothing more
+    const closed = sleeper.close();
+    here.start();
+    await here.goes("done", 3);
+    await here.isDueAgain();
+    await here.empty();
+    expect(here.edits().at(-1)).toContain("3 of 3");
+    held.wakes();
+    await closed;
+    await here.empty();
+    expect(here.edits().filter((text) => text.includes("1 of 3"))).toEqual([]);
+  });
+
+  it("shows progress in time, though the process before had a clock that is an hour ahead", async () => {
+    await using here = await rollingOut();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    const ahead = here.start();
+    await here.goes("running", 0);
+    await here.empty();
+    await ahead.close();
+    vi.useRealTimers();
+    here.start();
+    await here.goes("running", 1);
+    await here.slack.until(() => here.edits().length === 1, 2000);
+    expect(here.edits()).toEqual([expect.stringContaining("1 of 3")]);
+  });
+
+  it("goes on in direct messages when its channel is closed to us, its end too", async () => {
+    await using here = await rollingOut();
+    here.start();
+    await here.goes("running", 0);
+    await here.empty();
+    here.slack.edit.removeBot("ops");
+    await here.goes("done", 3);
+    await here.empty();
+    const posts = here.slack.calls("chat.postMessage").filter(({ ok }) => ok);
+    expect(posts.map(({ args }) => args["channel"])).toEqual(["C01OPS", "D0OLIVIA"]);
+  });
+
+  it("stands in direct messages once, though the answer to its post is lost, and so is the look for it at first", async () => {
+    // From the Home tab: Slack takes the person's ID for a post, and finds nothing there
+    await using here = await rollingOut({ channelId: "U0OLIVIA" });
+    here.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
+    here.slack.weather.add({ method: "conversations.open", kind: "lost-before", times: 2 });
+    here.start();
+    await here.goes("running", 0);
+    const owed = async () => {
+      const left = await here.rollouts.outbox.depth();
+      if (left > 0) await here.isDueAgain();
+      return left;
+    };
+    await expect.poll(owed, { timeout: 5000 }).toBe(0);
+    expect(here.slack.calls("conversations.history")).toHaveLength(1);
+    expect(here.directs()).toHaveLength(1);
+    // Edited where it was found
+    await here.goes("done", 3);
+    await here.empty();
+    expect(here.edits().at(-1)).toContain("3 of 3");
+    expect(here.directs()).toHaveLength(1);
+  });
+});

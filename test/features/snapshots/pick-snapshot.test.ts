@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pickSnapshot } from "../../../src/features/snapshots/pick-snapshot.ts";
+import type { GatewayContext } from "../../../src/slack/conversation/gateway-context.ts";
+import type { SuggestRequest } from "../../../src/slack/receive/interaction.ts";
+import { type Reading, startReading } from "../../commands/reading.ts";
+import { ourTeamId } from "../../policy/sample.ts";
+
+const now = Date.parse("2026-11-20T12:00:00Z");
+let at: Reading;
+beforeAll(async () => {
+  at = await startReading({ world: "demo" });
+  for (const [id, name, isSafety] of [
+    ["snap-1", "nightly", false],
+    ["snap-2", "before-r-1", true],
+    ["snap-3", "weekly", false],
+    ["snap-4", "weekly", false],
+    ["", "no-id-given", false],
+  ] as const) {
+    await at.snapshots.remember({
+      id,
+      name,
+      vmId: "vm-payments-db-1",
+      vmName: "db-1",
+      projectId: "prj-payments",
+      at: now - 3_600_000,
+      by: "olivia",
+      isSafety,
+    });
+  }
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+async function offered(over: Partial<SuggestRequest>) {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a picker asks for nothing else
+  const gateway = { snapshots: at.snapshots, now: () => now } as unknown as GatewayContext;
+  const privateMetadata = JSON.stringify({ targetId: "vm-payments-db-1" });
+  const who = { userId: "U0OLA", teamId: ourTeamId };
+  return pickSnapshot(
+    { ...who, action: "pick:snapshot", typed: "", privateMetadata, ...over },
+    gateway,
+  );
+}
+
+describe("what is offered to restore", () => {
+  it("is snapshots of the VM that the dialog is about, without those that can't be restored", async () => {
+    const all = await offered({ action: "pick:snapshot" });
+    const ids = ["snap-1", "snap-2", "snap-3", "snap-4"];
+    expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
+    // Two of one name are told apart, also once one is chosen
+    expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
+      "weekly (2026-11-20 11:00 UTC, snap-3)",
+    );
+    expect(all.find(({ value }) => value === "snap-1")?.label).toBe("nightly");
+    expect(all.find(({ value }) => value === "snap-2")?.description).toBe(
+      "safety snapshot, 1 h old, snap-2",
+    );
+    expect(
+      (await offered({ action: "pick:snapshot", typed: "night" })).map(({ value }) => value),
+    ).toContain("snap-1");
+    expect(
+      await offered({
+        action: "pick:snapshot",
+        privateMetadata: '{"targetId":"vm-payments-web-2"}',
+      }),
+    ).toEqual([]);
+  });
+
+  it("is an ID that nobody here has seen, because the service can't list them", async () => {
+    expect(await offered({ action: "pick:snapshot", typed: "snap-77" })).toEqual([
+      { label: "Use the ID snap-77", value: "snap-77" },
+    ]);
+    expect(await offered({ action: "pick:snapshot", typed: "x".repeat(76) })).toEqual([]);
+  });
+
+  it.each(["", "null", "{", "[]", '{"targetId":7}'])(
+    "is nothing when what the dialog carries is %j",
+    async (privateMetadata) => {
+      expect(await offered({ action: "pick:snapshot", privateMetadata })).toEqual([]);
+    },
+  );
+});

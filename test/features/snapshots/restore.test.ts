@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { sentAtOf } from "../../../src/requests/journal/stored-request.ts";
+import { snapshotIdOf } from "../../requests/asking.ts";
+import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+
+describe("restoring a snapshot with approval", () => {
+  it("asks for the name and a reason, waits for somebody else, and restores once", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const taken = await world.ended("vm snapshot");
+    expect(taken.state).toBe("done");
+    const snapshotId = snapshotIdOf(taken);
+    world.compute.forget();
+
+    await world.olivia.types("ops", `/vm restore db-1 ${snapshotId}`);
+    await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Request approval"),
+    );
+    const wrong = await world.olivia.submits({
+      "Type db-1 to confirm": "db-2",
+      Reason: "corrupt index",
+    });
+    expect(wrong.errors).toEqual({ confirm: "Type db-1 exactly as shown." });
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
+    await world.amir.until((seen) => JSON.stringify(seen).includes("vote:approve"));
+
+    const own = await world.olivia.presses("Approve");
+    expect(own.acked).toBe(true);
+    await world.olivia.until((seen) =>
+      JSON.stringify(seen).includes("You requested this; someone else"),
+    );
+    expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toEqual([]);
+
+    await world.amir.presses("Approve");
+    const request = await world.ended("vm restore");
+    expect(request.state).toBe("done");
+    expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
+    const card = await hears(world.vera, "ops", /Restored db-1 from [^]*in payments/);
+    const result = await hears(world.vera, "ops", /Approved by amir/);
+    expect(result.threadTs).toBe(card.ts);
+  });
+
+  it("tells two snapshots of one name apart: a warning, two buttons, and the title of the card", async () => {
+    await using world = await startWorld();
+    const takes = async (words: string, count: number) => {
+      await world.olivia.types("ops", words);
+      // Known a moment after it is done
+      await expect
+        .poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1")), {
+          timeout: 5_000,
+        })
+        .toBe(count);
+      const taken = await world.ended("vm snapshot");
+      const at = new Date(sentAtOf(taken)).toISOString();
+      return {
+        id: snapshotIdOf(taken),
+        at: `${at.slice(0, 16).replace("T", " ")} UTC`,
+      };
+    };
+    const first = await takes("/vm snapshot db-1 nightly", 1);
+    const second = await takes("/vm snapshot db-1 --name nightly", 2);
+    await hears(
+      world.olivia,
+      "ops",
+      new RegExp(
+        `⚠️ db-1 already has a snapshot called nightly: ${first.at} \\(${first.id}\\)\\. This one gets the same name`,
+      ),
+    );
+    await world.olivia.types("ops", "/vm restore db-1 nightly");
+    const asked = await hears(
+      world.olivia,
+      "ops",
+      /2 snapshots of db-1 are called nightly\. Which/,
+    );
+    expect(wordsOf(asked)).toContain(`[${second.at} (${second.id})] [${first.at} (${first.id})]`);
+    await world.olivia.presses(`${first.at} (${first.id})`, { in: asked.ts });
+    const called = `nightly (${first.at}, ${first.id})`;
+    const form = await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(JSON.stringify(form.modals)).toContain(`"text":"${called}"`);
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    const card = await hears(world.amir, "ops", /Waiting for approval/);
+    expect(wordsOf(card)).toContain(`Restore db-1 in payments from ${called}`);
+    expect(wordsOf(card)).toContain(`Snapshot: ${called}\n`);
+    await world.amir.presses("Approve", { in: card.ts });
+    const { record } = await world.ended("vm restore");
+    expect(record.input["snapshot"]).toBe(first.id);
+    await hears(world.olivia, "ops", /Restored db-1 from nightly \(\d/);
+  });
+
+  it("takes a seat for each entry and one more for an old snapshot, of lists that overlap", async () => {
+    await using world = await startWorld({
+      policy: `${testPolicy}attestation: { maxSnapshotAge: 1s }
+approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U0VERA"] }, { from: ["U0AMIR"] }] }]
+`,
+    });
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const taken = await world.ended("vm snapshot");
+    const { record } = taken;
+    await expect
+      .poll(() => Date.now() - record.createdAt, { timeout: 5_000 })
+      .toBeGreaterThan(2_000);
+    await world.olivia.types("ops", `/vm restore db-1 ${snapshotIdOf(taken)}`);
+    await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(describeSeen(world.olivia.sees())).toContain("One more than usual");
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
+    for (const person of [world.vera, world.ada, world.amir]) {
+      await person.until((seen) => JSON.stringify(seen).includes("vote:approve"));
+      await person.presses("Approve");
+    }
+    expect(await world.ended("vm restore")).toMatchObject({ state: "done" });
+    expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
+  });
+
+  it("says what to do where an old snapshot asks for more people than there are", async () => {
+    await using world = await startWorld({
+      policy: `${testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0AMIR"]')}approvals: [{ operations: ["vm.restore"], required: 1 }]
+`,
+    });
+    await world.olivia.types("ops", "/vm restore db-1 snap-of-another-time");
+    await world.olivia.until((seen) => describeSeen(seen).includes("Not enough approvers"));
+    expect(describeSeen(world.olivia.sees())).toContain(
+      "One of these is added because Gatehouse has no record of this snapshot. Choose another snapshot: `/vm snapshots` lists those that Gatehouse took.",
+    );
+  });
+});
