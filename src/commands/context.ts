@@ -1,9 +1,9 @@
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Digests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
+import type { DriftRecords } from "../monitor/drift-records.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
 import type { Asking, ServiceAsking } from "../policy/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -21,7 +21,8 @@ export interface Surroundings extends WithServices {
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
-  digests: Digests;
+  /** Which VMs fail attestation. */
+  drift: Pick<DriftRecords, "failing" | "failure">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** The name of a person or group, only for display. */

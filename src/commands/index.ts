@@ -3,7 +3,6 @@ import type { ReadContext } from "./context.ts";
 import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
 import { canI } from "./gatehouse/can-i.ts";
-import { digest } from "./gatehouse/digest.ts";
 import { freeze } from "./gatehouse/freeze.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
@@ -11,9 +10,7 @@ import { pinsDrop } from "./gatehouse/pins-drop.ts";
 import { pinsPropose } from "./gatehouse/pins-propose.ts";
 import { pins } from "./gatehouse/pins.ts";
 import { status } from "./gatehouse/status.ts";
-import { subscribe } from "./gatehouse/subscribe.ts";
 import { thaw } from "./gatehouse/thaw.ts";
-import { unsubscribe } from "./gatehouse/unsubscribe.ts";
 import { why } from "./gatehouse/why.ts";
 import { create } from "./project/create.ts";
 import { deleteProject } from "./project/delete.ts";
@@ -54,9 +51,6 @@ export const commands: readonly Command<ReadContext>[] = [
   pins,
   pinsPropose,
   pinsDrop,
-  digest,
-  subscribe,
-  unsubscribe,
   freeze,
   thaw,
 ];

@@ -6,11 +6,12 @@ import type { Compute } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { DigestPart } from "../digests/digest-part.ts";
+import type { DigestPart } from "./digest-part.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import type { Follow } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Pending } from "../redis/pending.ts";
@@ -19,6 +20,7 @@ import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
 import type {
@@ -30,7 +32,6 @@ import type {
 } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/message.ts";
@@ -69,8 +70,8 @@ export interface RunningFeature {
   pending?: readonly PendingWork[];
   /** What workers do with pending IDs, beside the steps of requests. */
   steps?: readonly WorkerSteps[];
-  /** What one worker does for the installation, again and again. */
-  schedules?: readonly Schedule[];
+  /** What one worker does for the installation, again and again; a function where they come and go. */
+  schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
   /** What it shows on the Home tab. */
   home?: HomePart;
   /** What it tells in digests and handovers. */
@@ -87,6 +88,10 @@ export interface RunningFeature {
   afterRequest?(request: MadeRequest): Promise<unknown>;
   /** A request has ended: keeps what outlives it, before its result is posted. At least once for each; idempotent. */
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
+  /** What an ended request's own messages say is posted: others may read it now. Idempotent. */
+  tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
+  /** Something happened to VMs, or changes were made. At least once for each. */
+  follow?: Follow;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
@@ -146,6 +151,14 @@ export interface Layers {
   redisProblem(): Promise<string | undefined>;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
+  /** Has the worker ask anew which schedules there are. */
+  schedulesChanged(): Promise<unknown>;
+  /** What a person is called, by user ID. */
+  personName(userId: string): Promise<string>;
+  /** What a project is called now, by its ID; undefined where that isn't known. */
+  projectName(id: string): Promise<string | undefined>;
+  /** All features of this process, once each was started: for one that shows what others contribute. */
+  running(): readonly RunningFeature[];
   /** Between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

@@ -4,12 +4,14 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
+import { digests } from "./digests/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
 import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
+import { subscriptions } from "./subscriptions/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
 export const features: readonly Feature[] = [
@@ -21,6 +23,8 @@ export const features: readonly Feature[] = [
   reads,
   mcp,
   outages,
+  digests,
+  subscriptions,
 ];
 
 /** Those of features, too, in the order of help. */

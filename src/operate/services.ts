@@ -1,10 +1,7 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { createAlarms } from "../digests/alarms.ts";
-import { createDriftRecords } from "../digests/drift-facts.ts";
-import { renderFeed } from "../digests/render-feed.ts";
-import { createSubscriptions, subscriptionsOf } from "../digests/subscriptions.ts";
-import { tellElsewhere } from "../digests/tell-elsewhere.ts";
+import { createAlarms } from "../monitor/alarms.ts";
+import { createDriftRecords } from "../monitor/drift-records.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
@@ -13,6 +10,7 @@ import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
 import { rememberVerdicts } from "../monitor/drift-probe.ts";
 import { createQueues } from "../queue/queues.ts";
+import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
 import { createAttestationNote, recordResults } from "../requests/after-result.ts";
@@ -24,8 +22,6 @@ import {
   changesSince,
 } from "../requests/render/since-request.ts";
 import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
-import { createFeeds } from "../slack/deliver/feeds.ts";
-import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
@@ -112,20 +108,21 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const store = withFreezesAnnounced(journal, tellBusy, () => running.afterFreeze());
   const polls = createPolls(redis, key, journal.latest);
 
-  const feeds = createFeeds({ ...on, render: renderFeed });
-  const subscriptions = createSubscriptions({ ...on, post: feeds.post });
-  const { follow } = subscriptions;
   const drift = createDriftRecords(redis, key);
   const appraiser = rememberVerdicts(judge, {
     records: drift,
     alarms: createAlarms({ config, announce }),
-    follow,
+    follow: (news) => running.follow(news),
     inventory,
     log,
     now: Date.now,
   });
   const attestationNote = createAttestationNote({ config, appraiser, failure: drift.failure, log });
 
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
   const changes = requestable(commands);
   const running = startFeatures(options.features, {
     ...on,
@@ -142,16 +139,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     attestationNote,
     watch,
     redisProblem: () => redisProblem(redis, key),
+    projectName,
+    schedulesChanged: () => requestSync(queues.schedules),
+    personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
     editMs: timing.editMs,
   });
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
-  async function projectName(id: string): Promise<string | undefined> {
-    const known = await inventory.findProject(id, { onlyKnown: true });
-    return "found" in known && known.found.id === id ? known.found.name : undefined;
-  }
   const posting = {
     ...on,
     store,
@@ -167,26 +163,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ...posting,
     offered: commands,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
-    tellElsewhere: (request, command) =>
-      tellElsewhere(request, command, {
-        attestationNote,
-        projectName,
-        linkTo: (message) => linkTo(message, { web }),
-        follow,
-      }),
+    tellElsewhere: running.tellElsewhere,
     recordResults: async (request, command) => {
       await recordResults(request, command, { inventory, tellAudit });
       await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },
   });
-  const sources = [
-    requests,
-    sharedCardSource(posting),
-    ...running.messages,
-    notices.source,
-    feeds.source,
-  ];
+  const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
   const delivery = deliveryWork(sources, {
     ...posting,
     refusal: slack.refusal,
@@ -242,12 +226,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     polls,
     sources,
     features: running,
-    subscriptions,
     commands,
-    services: new Map<symbol, unknown>([
-      subscriptionsOf.providedBy(subscriptions),
-      ...running.services,
-    ]),
+    services: new Map<symbol, unknown>(running.services),
     tell,
     tellBusy,
     announce,

@@ -1,14 +1,17 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
-import type { Contributions } from "../slack/conversation/gateway-context.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { Follow } from "../monitor/news.ts";
 import type { ChangeCommand } from "../registry/define.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { Contributions } from "../slack/conversation/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
 /** Starts each feature, and puts together what they contribute. */
-export function startFeatures(features: readonly Feature[], layers: Layers) {
-  const running = features.map((feature) => feature.start?.(layers) ?? {});
+export function startFeatures(features: readonly Feature[], layers: Omit<Layers, "running">) {
+  const running: RunningFeature[] = [];
+  const on = { ...layers, running: () => running };
+  for (const feature of features) running.push(feature.start?.(on) ?? {});
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
@@ -32,10 +35,23 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
     steps: all(({ steps }) => steps),
-    schedules: all(({ schedules }) => schedules),
+    schedules: async () =>
+      (
+        await Promise.all(
+          running.map(async ({ schedules = [] }) =>
+            typeof schedules === "function" ? schedules() : schedules,
+          ),
+        )
+      ).flat(),
     status: all(({ status }) => status),
-    digestParts: all(({ digest }) => digest && [digest]),
     afterRequest,
+    follow: (async (news) =>
+      void (await Promise.all(
+        running.map(async (feature) => feature.follow?.(news)),
+      ))) satisfies Follow,
+    async tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void> {
+      await Promise.all(running.map(async (feature) => feature.tellElsewhere?.(request, command)));
+    },
     async afterResult(request: StoredRequest, command: ChangeCommand) {
       await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
     },

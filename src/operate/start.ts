@@ -134,7 +134,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         await startGateway({
           ...on,
           contributed: on.features.contributed,
-          digestParts: on.features.digestParts,
           identity,
           receive,
           status: lines,

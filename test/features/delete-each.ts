@@ -80,11 +80,15 @@ for (const feature of asked.length > 0 ? asked : all) {
   console.log(`without ${feature}`);
   await using copy = await copyWithout(feature);
   const modules = path.join(root, "node_modules");
-  const isTyped = passes(copy.folder, "types", [
-    path.join(modules, "typescript/bin/tsc"),
-    "-p",
-    "tsconfig.src.json",
-  ]);
+  // What is derived from the commands follows, too
+  const isDerived = passes(copy.folder, "derived files", ["run.mjs", "scripts/derive.ts"]);
+  const isTyped =
+    isDerived &&
+    passes(copy.folder, "types", [
+      path.join(modules, "typescript/bin/tsc"),
+      "-p",
+      "tsconfig.src.json",
+    ]);
   const isTested =
     isTyped &&
     passes(copy.folder, `tests: ${remainingTests.join(" ")}`, [

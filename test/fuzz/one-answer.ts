@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { commands } from "../../src/features/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -25,7 +24,7 @@ import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
-import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { commands, handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { pickCallback } from "../../src/slack/conversation/pick-target.ts";
 

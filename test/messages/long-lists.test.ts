@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { renderFeed } from "../../src/digests/render-feed.ts";
+import { renderFeed } from "../../src/features/subscriptions/render-feed.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md } from "../../src/messages/message.ts";
 import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";

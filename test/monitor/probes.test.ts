@@ -1,3 +1,4 @@
+import { sentFor } from "../support/sent-for.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import { createDriftRecords, lackingIn } from "../../src/digests/drift-facts.ts";
-import { createStatusRecords } from "../../src/digests/status-facts.ts";
+import { createDriftRecords, lackingIn } from "../../src/monitor/drift-records.ts";
+import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
@@ -16,7 +17,7 @@ import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { running } from "../digests/digest-processes.ts";
+import { running } from "../support/known-vm.ts";
 
 /** What was told, once per id, as the announcer does it. */
 function teller() {
@@ -167,7 +168,7 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
       records,
       readEveryMs: 60_000,
       now: Date.now,
-      requests: { touched: async ({ id }: { id: string }) => touched(id) },
+      store: sentFor(touched),
       inventory: {
         vms: async () => vms,
         state: async () => ({

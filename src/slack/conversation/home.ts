@@ -148,7 +148,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     recentRequests({ requesterId: person.id, most: maxOfEach }, store),
     gateway.inventory.state(),
     frozenLine(gateway),
-    gateway.digests.drift.failing(),
+    gateway.drift.failing(),
   ]);
   const waiting = open.filter((request) => waitsFor(person, request, gateway));
   const asked = header("Waiting for you");

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ModalView } from "@slack/types";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { type Project, checkSnapshotId } from "../../compute/compute.ts";
-import { asksForReview, signReviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Message,
@@ -50,6 +49,7 @@ import {
   changeNamed,
   personOf,
 } from "./gateway-context.ts";
+import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
 
 /**
  * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
@@ -410,7 +410,7 @@ export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefi
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
-  const askedIn = [noticeOf(request), ...(await gateway.digests.postedSince(review.at))];
+  const askedIn = [noticeOf(request), ...(await gateway.store.reviewAskedSince(review.at))];
   const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
   const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
   await gateway.answerNotices(askedIn, signReviewButton(request), words, asksForReview);
