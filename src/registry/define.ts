@@ -66,6 +66,8 @@ interface Words<Schema extends ArgsSchema> {
   example: string;
   /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
   helpsInError?: true;
+  /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
+  inTrouble?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;
 }
