@@ -1,22 +1,6 @@
 import { stringify } from "yaml";
-import { usageOf, type Command, type CommandClass } from "../src/registry/define.ts";
+import { usageOf, type Command, type CommandClass, type Shortcut } from "../src/registry/define.ts";
 import { botScopes } from "../src/operate/checks/slack.ts";
-
-/** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
-const shortcuts = [
-  {
-    name: "Restart a VM…",
-    type: "global",
-    callback_id: "restart-vm",
-    description: "Choose a VM and restart it",
-  },
-  {
-    name: "Show the VMs named here",
-    type: "message",
-    callback_id: "show-vms",
-    description: "Look up the VMs that this message names",
-  },
-] as const;
 
 export const botEvents = [
   "app_home_opened",
@@ -36,6 +20,13 @@ interface Has {
   /** A feature shows the Home tab. */
   hasHome?: boolean;
 }
+
+const shortcutOf = ({ name, type, callback, description }: Shortcut) => ({
+  name,
+  type,
+  callback_id: callback,
+  description,
+});
 
 /** The Slack app, computed from the commands: https://docs.slack.dev/reference/app-manifest */
 export function manifestOf(
@@ -57,7 +48,7 @@ export function manifestOf(
         messages_tab_read_only_enabled: false,
       },
       bot_user: { display_name: "gatehouse", always_online: true },
-      shortcuts: shortcuts.map((shortcut) => ({ ...shortcut })),
+      shortcuts: commands.flatMap(({ shortcut }) => (shortcut ? [shortcutOf(shortcut)] : [])),
       slash_commands: roots.map((root) => ({
         command: `/${root}`,
         description: descriptions[root] ?? `Commands about ${root}`,

@@ -58,6 +58,8 @@ export interface ReadContext extends Surroundings {
   channelId: string;
   /** For the whole channel: what stands in it must work for everybody. */
   isShared: boolean;
+  /** Whether a command may name several VMs. */
+  takesSeveral: boolean;
   /** The approved request that this answers. */
   approved?: string;
   journal: Journal;

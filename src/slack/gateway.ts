@@ -96,7 +96,7 @@ export async function startGateway(
     botToken: () => config.slack.botToken,
     interactions,
     connection: await options.connected("worker"),
-    names: listenedTo(options.contributed),
+    names: listenedTo(options.contributed, options.commands),
     async onStored(interaction, isNew) {
       options.watch.taken(interaction.id);
       if (!isNew) telemetry.refusals.inc({ reason: "replay" });

@@ -119,6 +119,7 @@ export async function startReading(
     channelId: "C01OPS",
     ourTeamId,
     isShared: false,
+    takesSeveral: true,
     commands,
     policy,
     compute,

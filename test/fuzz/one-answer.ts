@@ -19,7 +19,6 @@ import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
-import { pickCallback } from "../../src/slack/conversation/run.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
@@ -27,6 +26,7 @@ import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
 import { commands, handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { refusal } from "../../src/policy/refusal.ts";
+import { pickCallback } from "../../src/slack/conversation/pick-target.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {

@@ -124,8 +124,8 @@ describe("the manifest of the Slack app", () => {
       features: {
         app_home: { home_tab_enabled: true },
         shortcuts: [
-          { name: "Restart a VM…", type: "global" },
           { name: "Show the VMs named here", type: "message" },
+          { name: "Restart a VM…", type: "global" },
         ],
       },
       settings: { interactivity: { is_enabled: true }, socket_mode_enabled: true },

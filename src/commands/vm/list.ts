@@ -63,6 +63,12 @@ export const list = defineCommand({
   name: "vm list",
   aliases: ["ls"],
   everyday: true,
+  shortcut: {
+    callback: "show-vms",
+    type: "message",
+    name: "Show the VMs named here",
+    description: "Look up the VMs that this message names",
+  },
   summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",

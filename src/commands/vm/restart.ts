@@ -9,6 +9,12 @@ export const restart = defineCommand({
   inTrouble: true,
   aliases: ["reboot"],
   everyday: true,
+  shortcut: {
+    callback: "restart-vm",
+    type: "global",
+    name: "Restart a VM…",
+    description: "Choose a VM and restart it",
+  },
   summary: "Restart a running VM",
   example: "/vm restart web-1",
   class: "disrupt",

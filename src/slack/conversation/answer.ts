@@ -83,6 +83,7 @@ function readContext(
     person,
     channelId,
     isShared,
+    takesSeveral: gateway.contributed.several !== undefined,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),

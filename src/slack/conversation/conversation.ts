@@ -19,7 +19,7 @@ import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
-import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
+import { runWords, targetChosen } from "./run.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { suggest } from "./suggestions.ts";
 import { seenBy } from "./visible-to.ts";
@@ -33,6 +33,9 @@ import {
 } from "./vote.ts";
 import { withoutRedis } from "./without-redis.ts";
 import { originOfInteraction } from "./act-origin.ts";
+import { pickCallback } from "./pick-target.ts";
+import { shortcut } from "./shortcut.ts";
+import type { Command } from "../../registry/define.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
@@ -46,8 +49,12 @@ const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
   new Map([...ownForms, ...Object.entries(forms)]);
 
 /** What Bolt listens to by name. */
-export const listenedTo = (contributed: Pick<Contributions, "forms" | "presses">): ListenedTo => ({
+export const listenedTo = (
+  contributed: Pick<Contributions, "forms" | "presses">,
+  commands: readonly Command[],
+): ListenedTo => ({
   forms: [...formsOf(contributed).keys()],
+  shortcuts: commands.flatMap(({ shortcut: one }) => one?.callback ?? []),
   buttons: buttonFamilies(contributed),
 });
 

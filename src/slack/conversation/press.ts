@@ -1,4 +1,3 @@
-import { why } from "../../commands/gatehouse/why.ts";
 import { UserError } from "../../errors.ts";
 import { md, when } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../policy/access.ts";
@@ -213,8 +212,10 @@ function once(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  await authorize({ command: why, person, channelId }, act.gateway);
   const { policy, commands, attestationNote } = act.gateway;
+  const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
+  if (!reader) throw outdated();
+  await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });
