@@ -70,8 +70,8 @@ export interface ReadContext extends Surroundings {
   /** The address of a message in Slack, where Slack says it. */
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   status(): Promise<readonly StatusLine[]>;
-  /** Posts a digest in a channel, or returns why it can't. */
-  post(channelId: string, digest: Message): Promise<string | undefined>;
+  /** Posts in a channel, or returns why it can't. */
+  post(channelId: string, message: Message): Promise<string | undefined>;
 }
 
 /** Records in the audit trail what a person asks for in a channel, before it is done. */

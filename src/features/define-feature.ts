@@ -7,6 +7,7 @@ import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { DigestPart } from "./digest-part.ts";
+import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
@@ -22,9 +23,10 @@ import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
+import type { MadeRequest } from "../slack/conversation/contributions.ts";
 import type {
   Contributions,
+  HomeTab,
   FormHandler,
   Picker,
   PressHandler,
@@ -48,6 +50,8 @@ export interface Feature {
   policy?: readonly PolicySection[];
   /** What `doctor` and `policy check` find in what gatehouse.yml says of it. */
   judgePolicy?(policy: Policy): readonly Finding[];
+  /** It has a Home tab: Slack's app has one. */
+  showsHome?: true;
   /** Called once in each process, before anything is received or delivered. */
   start?(layers: Layers): RunningFeature;
 }
@@ -72,6 +76,8 @@ export interface RunningFeature {
   steps?: readonly WorkerSteps[];
   /** What one worker does for the installation, again and again; a function where they come and go. */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
+  /** The Home tab, which one feature at most has. */
+  homeTab?: HomeTab;
   /** What it shows on the Home tab. */
   home?: HomePart;
   /** What it tells in digests and handovers. */

@@ -5,6 +5,7 @@ import { alerts } from "./alerts/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
 import { digests } from "./digests/index.ts";
+import { home } from "./home/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
@@ -25,6 +26,7 @@ export const features: readonly Feature[] = [
   outages,
   digests,
   subscriptions,
+  home,
 ];
 
 /** Those of features, too, in the order of help. */

@@ -16,6 +16,8 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const [homeTab, ...otherTabs] = all((feature) => feature.homeTab && [feature.homeTab]);
+  if (otherTabs.length > 0) throw new Error("two features have a Home tab");
   const [several, another] = all((feature) => feature.several && [feature.several]);
   if (another) throw new Error("two features handle commands that name several VMs");
   const contributed: Contributions = {
@@ -23,7 +25,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
     several,
-    home: all(({ home }) => home && [home]),
+    homeTab,
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
     },

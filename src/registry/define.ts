@@ -76,6 +76,8 @@ interface Words<Schema extends ArgsSchema> {
   example: string;
   /** The card of a request that the compute service refused because its VM is in ERROR offers this for the VM. */
   helpsInError?: true;
+  /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
+  inTrouble?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;
 }
@@ -92,10 +94,10 @@ export interface ReadCommand<
   approversToo?: true;
   /** Whoever a rule of `approvals` asks for a vote may run it; it shows them what they vote on. */
   votersToo?: true;
-  /** Its answer is about one request: whoever may run it may see that from a button of the request. */
-  readsRequests?: true;
   /** Whoever may run it may read of all requests that they see. */
   listsRequests?: true;
+  /** Its answer is about one request: whoever may run it may see that from a button of the request. */
+  readsRequests?: true;
   /** Whether, with these words, it decides what a channel is told: only for those who see all that the channel may be told. */
   speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */

@@ -344,7 +344,6 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
       presses: {},
       pickers: {},
       forms: {},
-      home: [],
       requestMade: async () => undefined,
     },
     attestationNote: async () => undefined,

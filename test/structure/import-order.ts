@@ -46,6 +46,7 @@ const layers = [
   "slack",
   "api",
   "features/digest-part.ts",
+  "features/home-part.ts",
   "features/define-feature.ts",
   "features",
   "operate",

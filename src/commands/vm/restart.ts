@@ -6,6 +6,7 @@ import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 export const restart = defineCommand({
   on: "vm",
   name: "vm restart",
+  inTrouble: true,
   aliases: ["reboot"],
   everyday: true,
   shortcut: {

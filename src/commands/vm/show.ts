@@ -44,6 +44,7 @@ import { specsWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",
+  inTrouble: true,
   aliases: ["status", "describe", "info", "get"],
   everyday: true,
   summary: "Show a VM, with buttons for what you can do",

@@ -4,8 +4,8 @@ import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { md, name, when } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { HomePart } from "../../slack/conversation/contributions.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+import type { HomePart } from "../home-part.ts";
 
 /** Deliveries of a busy day; older ones aren't read. */
 const mostRecords = 1_000;

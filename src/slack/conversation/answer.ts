@@ -89,8 +89,8 @@ function readContext(
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     linkTo: (posted) => linkTo(posted, gateway),
-    async post(channel, digest) {
-      const posted = await postIn({ channelId: channel }, digest, gateway);
+    async post(channel, posting) {
+      const posted = await postIn({ channelId: channel }, posting, gateway);
       return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
     },
   };

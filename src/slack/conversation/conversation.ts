@@ -17,7 +17,6 @@ import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
-import { pressedAtHome, showHome } from "./home.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { runWords, targetChosen } from "./run.ts";
@@ -78,9 +77,9 @@ export function createConversation(
           return replyWithError(by(interaction), (act) => runWords(interaction.text, act));
         case "button":
           if (interaction.view?.type !== "home") return replyWithError(by(interaction), press);
-          return pressedAtHome(by(interaction));
+          return gateway.contributed.homeTab?.pressed(by(interaction));
         case "home":
-          return void (await showHome(by(interaction)));
+          return void (await gateway.contributed.homeTab?.show(by(interaction)));
         case "shortcut":
           return shortcut(by(interaction));
         case "submission": {
@@ -135,7 +134,7 @@ function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>):
           gateway.web.call("chat.postEphemeral", { channel, user: interaction.userId, ...shown }),
         );
         if (posted.ok || posted.kind === "lost") return;
-      } else if (await showHome({ interaction, gateway }, { said: message })) return;
+      } else if (await gateway.contributed.homeTab?.show({ interaction, gateway }, message)) return;
       await reply.privately(message);
     },
   };

@@ -10,7 +10,7 @@ import { statusProbe } from "../../../src/monitor/status-probe.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { running } from "../../support/known-vm.ts";
-import { twoTeams } from "../digests/team-policy.ts";
+import { twoTeams } from "../../policy/two-teams.ts";
 import type { Event, News } from "../../../src/monitor/news.ts";
 
 const ops = "C01OPS";

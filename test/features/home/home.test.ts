@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PersonActions } from "../../sandbox/slack/actions.ts";
-import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
-import { hears, wordsOf } from "./words.ts";
+import type { PersonActions } from "../../../sandbox/slack/actions.ts";
+import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
 

@@ -1,8 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { blocksInWords } from "../../charts/in-words.ts";
 import { inventoryAge } from "../../commands/inventory-age.ts";
-import { restart } from "../../commands/vm/restart.ts";
-import { show } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { failsWords, firstOf, redFirst } from "../../inventory/known.ts";
 import {
@@ -36,59 +32,28 @@ import {
 } from "../../requests/render/render-result.ts";
 import { changesSince } from "../../requests/render/since-request.ts";
 import { targetOf } from "../../requests/submit/resolve-targets.ts";
-import { textAt } from "../json.ts";
-import type { Interaction, Press } from "../receive/interaction.ts";
-import { parseJson } from "../../text/parse-json.ts";
-import { frozenLine, maySeeNames } from "./authorize.ts";
-import type { HomeSection } from "./contributions.ts";
-import {
-  type Act,
-  type BeforeAck,
-  type GatewayContext,
-  changeNamed,
-  personOf,
-} from "./gateway-context.ts";
-import { press } from "./press.ts";
-import { replyWithError } from "./reply-with-error.ts";
-import { targetButton } from "./run.ts";
-import { originOf } from "./act-origin.ts";
+import { frozenLine, maySeeNames } from "../../slack/conversation/authorize.ts";
+import type { HomePart, HomeSection } from "../home-part.ts";
+import { type GatewayContext, changeNamed } from "../../slack/conversation/gateway-context.ts";
+import { targetButton } from "../../slack/conversation/run.ts";
+import { isChange } from "../../registry/define.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
 const maxRead = 200;
 
 /** What stands above the rest after a press there. */
-interface News {
+export interface News {
   said?: Message | undefined;
   /** The request that the press was about. */
   request?: string | undefined;
 }
 
-/** False when Slack doesn't show it. */
-export async function showHome(
-  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
-  news: News = {},
-): Promise<boolean> {
-  const { gateway } = act;
-  const person = await personOf(act);
-  const blocks =
-    person.kind === "member"
-      ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
-      : [section(md`Only full members of the workspace can use this.`)];
-  const publish = (some: readonly Block[]) =>
-    gateway.web.call("views.publish", {
-      user_id: act.interaction.userId,
-      view: { type: "home", blocks: some.slice(0, 100) },
-    });
-  let answer = await publish(blocks);
-  const words = blocksInWords(blocks);
-  // Charts and tables that Slack refuses there
-  if (!answer.ok && answer.kind === "refused" && words) answer = await publish(words);
-  if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
-  return answer.ok;
-}
-
-async function newsBlocks({ said, request: id }: News, gateway: GatewayContext): Promise<Block[]> {
+/** What became of a press, in front of what the tab always shows. */
+export async function newsBlocks(
+  { said, request: id }: News,
+  gateway: GatewayContext,
+): Promise<Block[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) return said ? [...said.blocks, divider] : [];
@@ -98,48 +63,12 @@ async function newsBlocks({ said, request: id }: News, gateway: GatewayContext):
   return [...(said?.blocks ?? []), section(lines(line, by, ended)), divider];
 }
 
-/** How long what a press there began is followed (ms), and how often it is looked at. */
-const followedForMs = 120_000;
-const followEveryMs = 500;
-/** The newest press of each person. */
-const followed = new Map<string, symbol>();
-
-/** A press on the Home tab is answered there, at once, and again when what it began moves on. */
-export async function pressedAtHome(act: Act<Press>): Promise<void> {
-  const { interaction, reply, gateway } = act;
-  let said: Message | undefined;
-  const onHome = async (message: Message) => void (said = message);
-  await replyWithError({ ...act, reply: { ...reply, privately: onHome, instead: onHome } }, press);
-  const named = textAt(parseJson(interaction.value), "request");
-  const request = named || (await gateway.store.madeBy(originOf(act)))?.record.id;
-  const news = { said, request };
-  const shown = request === undefined ? "" : await stateOf(request, gateway);
-  await showHome(act, news);
-  if (request !== undefined) void follow(act, { said, request }, shown).catch(() => undefined);
-}
-
-async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
-  const request = await store.get(id);
-  return `${request?.state} ${request?.votes.length} ${request?.final ?? true}`;
-}
-
-/** `shown`: the state that stands there at least. */
-async function follow(act: Act<Press>, news: News & { request: string }, shown: string) {
-  const { userId } = act.interaction;
-  const mine = Symbol(userId);
-  followed.set(userId, mine);
-  const until = performance.now() + followedForMs;
-  let last = shown;
-  while (followed.get(userId) === mine) {
-    const state = await stateOf(news.request, act.gateway);
-    if (state !== last) await showHome(act, news);
-    last = state;
-    if (state.endsWith("true") || performance.now() > until) followed.delete(userId);
-    else await sleep(followEveryMs, undefined, { ref: false });
-  }
-}
-
-async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
+/** `parts`: what features show there. */
+export async function homeBlocks(
+  person: Person,
+  gateway: GatewayContext,
+  parts: readonly HomePart[],
+): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
   const [open, openCount, mine, state, frozen, failing] = await Promise.all([
@@ -181,9 +110,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const contributed = await Promise.all(
-    gateway.contributed.home.map((part) => part({ vms, seesAll })),
-  );
+  const contributed = await Promise.all(parts.map((part) => part({ vms, seesAll })));
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const list = (requests: readonly StoredRequest[], none: Markdown) =>
@@ -222,21 +149,24 @@ async function troubleRow(
   vm: KnownVm,
   failure: string | undefined,
   person: Person,
-  { policy, ourTeamId, store }: GatewayContext,
+  { policy, ourTeamId, store, commands }: GatewayContext,
 ): Promise<Block[]> {
   const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
   const refused = refusedInError({ vm, last });
   const target = targetOf(vm);
-  const [look, change] = [show, restart].map((command) =>
-    !refused.has(command.name) &&
-    (command === show || vm.status === "ERROR") &&
-    mayRun({ person, command, targets: [target] }, { policy, ourTeamId })
-      ? targetButton(command, {}, target, policy)
-      : undefined,
-  );
+  const offered = commands
+    .filter((command) => command.inTrouble === true)
+    .filter((command) => !isChange(command) || vm.status === "ERROR")
+    .filter(({ name }) => !refused.has(name))
+    .filter((command) => mayRun({ person, command, targets: [target] }, { policy, ourTeamId }));
+  const buttonsOf = (areChanges: boolean) =>
+    offered
+      .filter((command) => isChange(command) === areChanges)
+      .map((command) => targetButton(command, {}, target, policy));
+  const [look] = buttonsOf(false);
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";
   const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
-  return [section(what, look), ...buttons(change ? [change] : [])];
+  return [section(what, look), ...buttons(buttonsOf(true))];
 }
 
 function row({ record, state, changedAt }: StoredRequest, now: number) {
