@@ -94,10 +94,10 @@ export interface ReadCommand<
   approversToo?: true;
   /** Whoever a rule of `approvals` asks for a vote may run it; it shows them what they vote on. */
   votersToo?: true;
-  /** Whoever may run it may read of all requests that they see. */
-  listsRequests?: true;
   /** Its answer is about one request: whoever may run it may see that from a button of the request. */
   readsRequests?: true;
+  /** Whoever may run it may read of all requests that they see. */
+  listsRequests?: true;
   /** Whether, with these words, it decides what a channel is told: only for those who see all that the channel may be told. */
   speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */
