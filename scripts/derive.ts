@@ -1,12 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { commands } from "../src/features/index.ts";
+import { commands, features } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { renderManifest, withTable } from "./manifest.ts";
 import { renderRights } from "./rights-table.ts";
 
+const hasHome = features.some((feature) => feature.showsHome);
+
 /** Writes the derived files; with `--check` it only names stale ones. */
 const files = [
-  { path: "manifest.yml", make: () => renderManifest(commands) },
+  { path: "manifest.yml", make: () => renderManifest(commands, { hasHome }) },
   // Only its table is derived: a missing README stays missing
   {
     path: "README.md",

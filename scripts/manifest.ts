@@ -1,22 +1,6 @@
 import { stringify } from "yaml";
-import { usageOf, type Command, type CommandClass } from "../src/registry/define.ts";
+import { usageOf, type Command, type CommandClass, type Shortcut } from "../src/registry/define.ts";
 import { botScopes } from "../src/operate/checks/slack.ts";
-
-/** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
-const shortcuts = [
-  {
-    name: "Restart a VM…",
-    type: "global",
-    callback_id: "restart-vm",
-    description: "Choose a VM and restart it",
-  },
-  {
-    name: "Show the VMs named here",
-    type: "message",
-    callback_id: "show-vms",
-    description: "Look up the VMs that this message names",
-  },
-] as const;
 
 export const botEvents = [
   "app_home_opened",
@@ -32,8 +16,23 @@ const descriptions: Readonly<Record<string, string>> = {
   gatehouse: "Help, approvals, running requests, audit trail, freeze",
 };
 
+interface Has {
+  /** A feature shows the Home tab. */
+  hasHome?: boolean;
+}
+
+const shortcutOf = ({ name, type, callback, description }: Shortcut) => ({
+  name,
+  type,
+  callback_id: callback,
+  description,
+});
+
 /** The Slack app, computed from the commands: https://docs.slack.dev/reference/app-manifest */
-export function manifestOf(commands: readonly Command[]): Record<string, unknown> {
+export function manifestOf(
+  commands: readonly Command[],
+  { hasHome = true }: Has = {},
+): Record<string, unknown> {
   const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))];
   return {
     _metadata: { major_version: 2 },
@@ -44,12 +43,12 @@ export function manifestOf(commands: readonly Command[]): Record<string, unknown
     },
     features: {
       app_home: {
-        home_tab_enabled: true,
+        home_tab_enabled: hasHome,
         messages_tab_enabled: true,
         messages_tab_read_only_enabled: false,
       },
       bot_user: { display_name: "gatehouse", always_online: true },
-      shortcuts: shortcuts.map((shortcut) => ({ ...shortcut })),
+      shortcuts: commands.flatMap(({ shortcut }) => (shortcut ? [shortcutOf(shortcut)] : [])),
       slash_commands: roots.map((root) => ({
         command: `/${root}`,
         description: descriptions[root] ?? `Commands about ${root}`,
@@ -59,7 +58,9 @@ export function manifestOf(commands: readonly Command[]): Record<string, unknown
     },
     oauth_config: { scopes: { bot: [...botScopes] } },
     settings: {
-      event_subscriptions: { bot_events: [...botEvents] },
+      event_subscriptions: {
+        bot_events: botEvents.filter((event) => hasHome || event !== "app_home_opened"),
+      },
       interactivity: { is_enabled: true },
       org_deploy_enabled: false,
       socket_mode_enabled: true,
@@ -82,8 +83,8 @@ const forSlackbot = {
   },
 };
 
-export function renderManifest(commands: readonly Command[]): string {
-  const manifest = stringify(manifestOf(commands), { lineWidth: 0 });
+export function renderManifest(commands: readonly Command[], has: Has = {}): string {
+  const manifest = stringify(manifestOf(commands, has), { lineWidth: 0 });
   return [
     `# Made from src/commands by "npm run derive". Paste it into Slack: Create New App, From a manifest.\n${manifest}`,
     "# Optional: people ask Slackbot, which reads and proposes through API_PORT with their rights (docs/automation.md).",

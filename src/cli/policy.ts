@@ -132,7 +132,7 @@ function orComplain<T>(start: string, read: () => T): T {
 async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const { write, slack, secretProblem } = terminal;
   const { path, policy } = file;
-  const { approvals, protect, digests, teams } = policy;
+  const { approvals, protect, teams } = policy;
   const { everyone, users, groups } = whoAre(policy.access.approve);
   const approvers = everyone
     ? "everyone"
@@ -142,7 +142,6 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     ...(policy.version === undefined ? [] : [`version ${policy.version}`]),
     counted(approvals.length, "approval rule"),
     counted(protect.length, "protected name"),
-    counted(digests.length, "digest"),
     counted(Object.keys(teams).length, "team"),
     ...countedSections(policy),
     counted(Object.keys(policy.services).length, "service"),

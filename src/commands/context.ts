@@ -1,9 +1,9 @@
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Digests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
+import type { DriftRecords } from "../monitor/drift-records.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
 import type { Asking, ServiceAsking } from "../policy/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -22,7 +22,8 @@ export interface Surroundings extends WithServices {
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
-  digests: Digests;
+  /** Which VMs fail attestation. */
+  drift: Pick<DriftRecords, "failing" | "failure">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Of changes that skip approvals; without it none can. */
@@ -60,6 +61,8 @@ export interface ReadContext extends Surroundings {
   channelId: string;
   /** For the whole channel: what stands in it must work for everybody. */
   isShared: boolean;
+  /** Whether a command may name several VMs. */
+  takesSeveral: boolean;
   /** The approved request that this answers. */
   approved?: string;
   journal: Journal;
@@ -70,8 +73,8 @@ export interface ReadContext extends Surroundings {
   /** The address of a message in Slack, where Slack says it. */
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   status(): Promise<readonly StatusLine[]>;
-  /** Posts a digest in a channel, or returns why it can't. */
-  post(channelId: string, digest: Message): Promise<string | undefined>;
+  /** Posts in a channel, or returns why it can't. */
+  post(channelId: string, message: Message): Promise<string | undefined>;
 }
 
 /** Records in the audit trail what a person asks for in a channel, before it is done. */

@@ -3,12 +3,9 @@ import type { ReadContext } from "./context.ts";
 import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
 import { canI } from "./gatehouse/can-i.ts";
-import { digest } from "./gatehouse/digest.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
 import { status } from "./gatehouse/status.ts";
-import { subscribe } from "./gatehouse/subscribe.ts";
-import { unsubscribe } from "./gatehouse/unsubscribe.ts";
 import { why } from "./gatehouse/why.ts";
 import { create } from "./project/create.ts";
 import { deleteProject } from "./project/delete.ts";
@@ -44,7 +41,4 @@ export const commands: readonly Command<ReadContext>[] = [
   canI,
   why,
   audit,
-  digest,
-  subscribe,
-  unsubscribe,
 ];

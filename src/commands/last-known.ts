@@ -29,7 +29,7 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError
 export async function lastKnown(
   { kind, id, name: called }: Target,
   why: ComputeError,
-  { inventory, digests, now }: Pick<ReadContext, "inventory" | "digests" | "now">,
+  { inventory, drift, now }: Pick<ReadContext, "inventory" | "drift" | "now">,
 ): Promise<Message> {
   const found =
     kind === "vm"
@@ -42,7 +42,7 @@ export async function lastKnown(
   const known = found.found;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
-  const failing = await digests.drift.failing([known, ...vms].map((one) => one.id));
+  const failing = await drift.failing([known, ...vms].map((one) => one.id));
   const failure = failing.get(known.id);
   const sign = failure === undefined ? statusSign(known.status) : "🔴";
   const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(failure)}`;

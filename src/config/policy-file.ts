@@ -42,7 +42,6 @@ export type Policy = Frozen<
 > &
   WithSections;
 export type Access = Policy["access"];
-export type DigestRule = Policy["digests"][number];
 export type Team = Policy["teams"][string];
 export type ServiceRule = Policy["services"][string];
 export type Pin = Policy["attestation"]["pins"][number];
@@ -61,7 +60,7 @@ export const mostPolicyBytes = 4 * longestText;
 /** The policy without a file: everyone may view, no one may change anything. */
 export function emptyPolicy(pace = usualPace, sections: PolicyTerms["sections"] = []): Policy {
   const { timing, ...rest } = policySchema(sections).parse({});
-  rememberStated(rest, {});
+  rememberStated(rest, {}, []);
   return withSections({ ...rest, timing: { ...pace, ...timing }, operations: [] }, sections);
 }
 
@@ -113,7 +112,8 @@ export function parsePolicy(
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
   for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
-  rememberStated(read.data, document.toJS());
+  const ofFeatures = terms.sections.flatMap(({ name, inTeams }) => (inTeams ? [name] : []));
+  rememberStated(read.data, document.toJS(), ofFeatures);
   const timing = { ...pace, ...read.data.timing };
   const policy = { ...read.data, timing, operations: [...terms.operations] };
   return { policy: withSections(policy, terms.sections), lineOf };
@@ -134,9 +134,13 @@ export function lineWords(
 /** What the file says in a section: a policy may be put together from the sections of two files. */
 const stated = new WeakMap<object, unknown>();
 
-function rememberStated(policy: Omit<PolicyRules, "timing">, file: unknown): void {
+function rememberStated(
+  policy: Omit<PolicyRules, "timing">,
+  file: unknown,
+  ofFeatures: readonly string[],
+): void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema accepted it
-  const rules = statedRules(file as Parameters<typeof statedRules>[0]);
+  const rules = statedRules(file as Parameters<typeof statedRules>[0], ofFeatures);
   for (const name of objectKeys(rules)) stated.set(policy[name], rules[name]);
 }
 
@@ -146,7 +150,7 @@ const objectKeys = <T extends object>(value: T) =>
 
 /**
  * 12 hex digits over what the file says about who may do what; what is requested under one version waits under every file that
- * has it. Timing, digests, and places of files aren't part of it, nor are defaults (`statedRules`). `services` have a version
+ * has it. Timing, what features add, and places of files aren't part of it, nor are defaults (`statedRules`). `services` have a version
  * of their own: no service approves or runs what waits. They were part of this one, so their empty section still is.
  */
 export function policyVersion(policy: Policy): string {

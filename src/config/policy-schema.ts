@@ -9,7 +9,6 @@ import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import {
   channel,
   count,
-  days,
   durationText,
   glob,
   lasting,
@@ -22,8 +21,6 @@ import {
   some,
   teamName,
   teamProject,
-  timeOfDay,
-  timezone,
   webAddress,
   who,
 } from "./policy-values.ts";
@@ -229,21 +226,11 @@ const attestationSection = section({
 
 const people = (fallback: string[] = []) => z.array(who).default(fallback);
 
-/** When a channel gets its digest. */
-const digest = {
-  /** Local time, `HH:MM`. */
-  at: timeOfDay,
-  timezone: timezone.default("UTC"),
-  days: days.prefault("daily"),
-  /** Globs over VM and project names: it speaks of these alone. */
-  targets: some(glob, "VM or project").optional(),
-};
-
 /**
  * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
  * may operate, approve, or break glass for a team sees it too.
  */
-const team = section({
+const ofTeam = {
   /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
   projects: some(teamProject, "project"),
   view: people(),
@@ -252,12 +239,7 @@ const team = section({
   breakGlass: people(),
   /** Where the team's approvals, alerts, unknown outcomes, and recaps go when they arise elsewhere. */
   channel: channel.optional(),
-  /** Posted in the team's channel. */
-  digests: z.array(section(digest)).default([]),
-}).refine(({ channel: where, digests }) => where !== undefined || digests.length === 0, {
-  path: ["digests"],
-  error: "have no place: add `channel` to the team",
-});
+};
 
 const tokenHash = matching(
   /^sha256:[0-9a-f]{64}$/,
@@ -329,7 +311,7 @@ const ownSections = {
       }),
     )
     .default([]),
-  teams: z.record(teamName, team).default({}),
+  teams: z.record(teamName, section(ofTeam)).default({}),
   /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
   confirm: z.array(glob).default([]),
   /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
@@ -340,7 +322,6 @@ const ownSections = {
   sharedChannels: z.array(channel).default([]),
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
-  digests: z.array(section({ channel, ...digest })).default([]),
   services: z.record(teamName, service).default({}),
   attestation: attestationSection,
   limits: section({
@@ -363,7 +344,12 @@ export type PolicyRules = z.output<typeof ownSchema>;
 /** gatehouse.yml: its own sections and those of features. */
 export function policySchema(sections: readonly PolicySection[]): z.ZodType<PolicyRules> {
   const added = Object.fromEntries(sections.map(({ name, schema }) => [name, schema]));
-  return section<typeof ownSections>({ ...ownSections, ...added }).transform(filled);
+  const addedToTeams = Object.fromEntries(
+    sections.flatMap(({ name, inTeams }) => (inTeams ? [[name, inTeams]] : [])),
+  );
+  const team = section<typeof ofTeam>({ ...ofTeam, ...addedToTeams });
+  const teams = z.record(teamName, team).default({});
+  return section<typeof ownSections>({ ...ownSections, teams, ...added }).transform(filled);
 }
 
 /** Rules whose values depend on other sections. */

@@ -26,13 +26,24 @@ export interface PolicySection<Schema extends z.ZodType = z.ZodType> {
   name: string;
   /** Takes `undefined`, where the file doesn't have it. */
   schema: Schema;
+  /** The same key in each team, where teams have it. Takes `undefined`, too. */
+  inTeams?: z.ZodType;
   /** What no rule could enforce although each value is fine by itself. Paths begin at the top of the file. */
-  nonsenseIn?(value: z.output<Schema>, operations: readonly Operation[]): readonly Nonsense[];
+  nonsenseIn?(
+    value: z.output<Schema>,
+    operations: readonly Operation[],
+    teams: StatedTeams,
+  ): readonly Nonsense[];
+  /** Every channel that it sends something to. */
+  channelsIn?(value: z.output<Schema>): readonly string[];
   /** Those who call the API. */
   callersIn?(value: z.output<Schema>): readonly ApiCaller[];
   /** How much it holds, like `2 sources`, for `policy check`. */
   counted?(value: z.output<Schema>): string;
 }
+
+/** The teams of a file, with what sections of features have in them (`teamSectionOf`). */
+export type StatedTeams = Readonly<Record<string, { channel?: string | undefined }>>;
 
 /** Who calls the API, as gatehouse.yml names them. */
 export interface ApiCaller {
@@ -79,6 +90,23 @@ export function sectionOf<Schema extends z.ZodType>(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the file was read by this schema
   return value === undefined ? schema.parse(undefined) : (value as z.output<Schema>);
 }
+
+/** The same of what a team has of it. */
+export function teamSectionOf<Schema extends z.ZodType>(
+  team: object,
+  name: string,
+  schema: Schema,
+): z.output<Schema> {
+  const value: unknown = Reflect.get(team, name);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the file was read by this schema
+  return value === undefined ? schema.parse(undefined) : (value as z.output<Schema>);
+}
+
+/** Every channel that the sections of features send something to. */
+export const channelsIn = (policy: WithSections): readonly string[] =>
+  (policy[sections] ?? []).flatMap(
+    (section) => section.channelsIn?.(sectionOf(policy, section)) ?? [],
+  );
 
 /** Those who call the API, as the sections of features name them. */
 export const callersIn = (policy: WithSections): readonly ApiCaller[] =>

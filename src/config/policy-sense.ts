@@ -21,7 +21,7 @@ export function nonsenseIn(
     ...unsigned(rules),
     ...unsound({ ...pace, ...rules.timing }),
     ...sections.flatMap(
-      (section) => section.nonsenseIn?.(sectionOf(rules, section), operations) ?? [],
+      (section) => section.nonsenseIn?.(sectionOf(rules, section), operations, rules.teams) ?? [],
     ),
   ];
 }

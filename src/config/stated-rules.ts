@@ -41,25 +41,30 @@ interface StatedAppraisal extends Section {
 /**
  * The sections that versions are made of: what a file says, and nothing that Gatehouse adds to it: the versions of one file are equal in every release. What a file
  * leaves out stands here as version 0.2.0 filled it in. Those values never change, whatever the defaults of `policySchema`
- * become, and a key that is added there later appears here only when a file says it.
+ * become, and a key that is added there later appears here only when a file says it. What features have in teams (`ofFeatures`) is no
+ * rule.
  */
-export function statedRules({
-  access,
-  teams = {},
-  approvals = [],
-  protect = [],
-  attestation = {},
-  limits,
-  services = {},
-  timing,
-}: Stated) {
+export function statedRules(
+  {
+    access,
+    teams = {},
+    approvals = [],
+    protect = [],
+    attestation = {},
+    limits,
+    services = {},
+    timing,
+  }: Stated,
+  ofFeatures: readonly string[],
+) {
+  const leftOut = Object.fromEntries(ofFeatures.map((name) => [name, undefined]));
   const { pins = [], appraisal = [], maxSnapshotAge, ...others } = attestation;
   return {
     access: { view: ["*"], operate: [], approve: [], administer: [], breakGlass: [], ...access },
     teams: Object.fromEntries(
       Object.entries(teams).map(([name, team]) => [
         name,
-        { view: [], operate: [], approve: [], breakGlass: [], ...team, digests: undefined },
+        { view: [], operate: [], approve: [], breakGlass: [], ...team, ...leftOut },
       ]),
     ),
     approvals: approvals.map(({ expires, required, votes, ...rule }) => {

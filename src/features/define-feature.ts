@@ -6,11 +6,13 @@ import type { Compute } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { DigestPart } from "../digests/digest-part.ts";
+import type { DigestPart } from "./digest-part.ts";
+import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import type { Follow } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Pending } from "../redis/pending.ts";
@@ -19,10 +21,12 @@ import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { ServiceKey } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import type { HomePart, MadeRequest } from "../slack/conversation/contributions.ts";
+import type { MadeRequest } from "../slack/conversation/contributions.ts";
 import type {
   Contributions,
+  HomeTab,
   FormHandler,
   Picker,
   PressHandler,
@@ -30,14 +34,12 @@ import type {
 } from "../slack/conversation/gateway-context.ts";
 import type { Announce, Source } from "../slack/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/message.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
-import type { Follow } from "../digests/subscriptions.ts";
 
 /**
  * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
@@ -51,6 +53,8 @@ export interface Feature {
   policy?: readonly PolicySection[];
   /** What `doctor` and `policy check` find in what gatehouse.yml says of it. */
   judgePolicy?(policy: Policy): readonly Finding[];
+  /** It has a Home tab: Slack's app has one. */
+  showsHome?: true;
   /** Called once in each process, before anything is received or delivered. */
   start?(layers: Layers): RunningFeature;
 }
@@ -75,8 +79,10 @@ export interface RunningFeature {
   pending?: readonly PendingWork[];
   /** What workers do with pending IDs, beside the steps of requests. */
   steps?: readonly WorkerSteps[];
-  /** What one worker does for the installation, again and again. */
-  schedules?: readonly Schedule[];
+  /** What one worker does for the installation, again and again; a function where they come and go. */
+  schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
+  /** The Home tab, which one feature at most has. */
+  homeTab?: HomeTab;
   /** What it shows on the Home tab. */
   home?: HomePart;
   /** What it tells in digests and handovers. */
@@ -95,6 +101,10 @@ export interface RunningFeature {
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** The evidence of a VM was appraised, whoever asked for it. Never rejects. */
   afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
+  /** What an ended request's own messages say is posted: others may read it now. Idempotent. */
+  tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
+  /** Something happened to VMs, or changes were made. At least once for each. */
+  follow?: Follow;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
   /** Where programs call the API. */
@@ -154,10 +164,18 @@ export interface Layers {
   redisProblem(): Promise<string | undefined>;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
-  /** Tells the channels that are subscribed. */
+  /** Tells the features of what happened to VMs, or was changed. */
   follow: Follow;
   /** Aborted when this process stops: a long look ends then. */
   stopping: AbortSignal;
+  /** Has the worker ask anew which schedules there are. */
+  schedulesChanged(): Promise<unknown>;
+  /** What a person is called, by user ID. */
+  personName(userId: string): Promise<string>;
+  /** What a project is called now, by its ID; undefined where that isn't known. */
+  projectName(id: string): Promise<string | undefined>;
+  /** All features of this process, once each was started: for one that shows what others contribute. */
+  running(): readonly RunningFeature[];
   /** Between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

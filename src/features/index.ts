@@ -7,12 +7,15 @@ import { breakGlass } from "./break-glass/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
 import { freezes } from "./freeze/index.ts";
+import { digests } from "./digests/index.ts";
+import { home } from "./home/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
 import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
+import { subscriptions } from "./subscriptions/index.ts";
 
 /** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
 export const features: readonly Feature[] = [
@@ -27,6 +30,9 @@ export const features: readonly Feature[] = [
   outages,
   freezes,
   breakGlass,
+  digests,
+  subscriptions,
+  home,
 ];
 
 /** Those of features, too, in the order of help. */

@@ -583,6 +583,14 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
 }
 
+/** Quoted: `a`, `b` and 3 more. */
+export function listed(names: readonly string[], most = 6): Markdown {
+  const [first = md``, ...rest] = names.slice(0, most).map((one) => name(one));
+  const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
+  const more = names.length - most;
+  return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
+}
+
 /** The first `most` of them: `web-1, web-2 and 3 more`. */
 export function firstFew(names: readonly string[], most: number): string {
   const more = names.length > most ? ` and ${names.length - most} more` : "";

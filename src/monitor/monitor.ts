@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Alarms } from "../digests/alarms.ts";
-import type { KnownRecords } from "../digests/known-records.ts";
-import type { Follow } from "../digests/subscriptions.ts";
+import type { Alarms } from "./alarms.ts";
+import type { KnownRecords } from "./known-records.ts";
 import type { Schedule } from "../queue/schedules.ts";
+import type { Follow } from "./news.ts";
 
 /**
  * What the monitor looks at. Its probes:

@@ -1,9 +1,7 @@
 import { hash } from "node:crypto";
 import { unreadable } from "../compute/compute.ts";
-import { showVm } from "../digests/line-buttons.ts";
-import type { RequestSource } from "../digests/request-facts.ts";
-import type { SeenStatus, SeenStatuses, createStatusRecords } from "../digests/status-facts.ts";
-import type { News } from "../digests/subscriptions.ts";
+import { showVm } from "../registry/command-buttons.ts";
+import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import { statusSign } from "../inventory/known.ts";
 import {
@@ -19,7 +17,9 @@ import {
   section,
 } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Journal } from "../requests/journal/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
+import type { News } from "./news.ts";
 
 /** A request that ended this recently may explain a status: lists are read about once a minute. */
 const echoMs = 5 * 60_000;
@@ -30,7 +30,7 @@ interface StatusProbeOptions extends Telling {
   key: Keys;
   records: ReturnType<typeof createStatusRecords>;
   inventory: Pick<Inventory, "vms" | "state">;
-  requests: Pick<RequestSource, "touched">;
+  store: Pick<Journal, "recentIds" | "getMany">;
   /** How often the fleet is read: what people read says so. */
   readEveryMs: number;
   now(): number;
@@ -67,14 +67,31 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
   };
 }
 
+const notSent = new Set(["draft", "authorized"]);
+
+/** Whether a sent request is open on this VM or its project, or ended after `since` (ms). */
+async function isTouched(
+  vm: KnownVm,
+  since: number,
+  store: StatusProbeOptions["store"],
+): Promise<boolean> {
+  const ids = await Promise.all(
+    [vm.id, vm.projectId].map((targetId) => store.recentIds({ targetId }, 20)),
+  );
+  const requests = await store.getMany(ids.flat());
+  return requests.some(({ final, state, changedAt }) =>
+    final ? changedAt > since : !notSent.has(state),
+  );
+}
+
 /** What nobody asked for is one alarm for each team; subscribers hear of all trouble, asked for or not. */
 async function tell(
   changes: readonly StatusChange[],
-  { requests, alarms, follow, readEveryMs, now }: StatusProbeOptions,
+  { store, alarms, follow, readEveryMs, now }: StatusProbeOptions,
 ): Promise<void> {
   const unasked: StatusChange[] = [];
   for (const change of changes)
-    if (isAlarming(change) && !(await requests.touched(change.vm, now() - echoMs)))
+    if (isAlarming(change) && !(await isTouched(change.vm, now() - echoMs, store)))
       unasked.push(change);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {

@@ -1,9 +1,6 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { createDriftRecords } from "../digests/drift-facts.ts";
-import { renderFeed } from "../digests/render-feed.ts";
-import { createSubscriptions, subscriptionsOf } from "../digests/subscriptions.ts";
-import { tellElsewhere } from "../digests/tell-elsewhere.ts";
+import { createDriftRecords } from "../monitor/drift-records.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
@@ -11,6 +8,7 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
 import { createQueues } from "../queue/queues.ts";
+import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
 import { createAttestationNote, noteOutcome } from "../requests/after-result.ts";
@@ -22,8 +20,6 @@ import {
   changesSince,
 } from "../requests/render/since-request.ts";
 import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
-import { createFeeds } from "../slack/deliver/feeds.ts";
-import { linkTo } from "../slack/deliver/permalink.ts";
 import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
@@ -115,9 +111,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const polls = createPolls(redis, key, journal.latest);
 
-  const feeds = createFeeds({ ...on, render: renderFeed });
-  const subscriptions = createSubscriptions({ ...on, post: feeds.post });
-  const { follow } = subscriptions;
   const drift = createDriftRecords(redis, key);
   const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
     running.afterAppraisal(vm, appraisal),
@@ -130,6 +123,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
   });
 
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
   const changes = requestable(commands);
   const stopping = new AbortController();
   const running = startFeatures(options.features, {
@@ -147,18 +144,17 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     attestationNote,
     watch,
     redisProblem: () => redisProblem(redis, key),
+    projectName,
+    schedulesChanged: () => requestSync(queues.schedules),
+    personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
-    follow,
+    follow: (news) => running.follow(news),
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
-  async function projectName(id: string): Promise<string | undefined> {
-    const known = await inventory.findProject(id, { onlyKnown: true });
-    return "found" in known && known.found.id === id ? known.found.name : undefined;
-  }
   const posting = {
     ...on,
     store,
@@ -175,26 +171,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     offered: commands,
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
-    tellElsewhere: (request, command) =>
-      tellElsewhere(request, command, {
-        attestationNote,
-        projectName,
-        linkTo: (message) => linkTo(message, { web }),
-        follow,
-      }),
+    tellElsewhere: running.tellElsewhere,
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);
       await running.afterResult(request, command);
       await running.afterRequest(request.record);
     },
   });
-  const sources = [
-    requests,
-    sharedCardSource(posting),
-    ...running.messages,
-    notices.source,
-    feeds.source,
-  ];
+  const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
   const delivery = deliveryWork(sources, {
     ...posting,
     refusal: slack.refusal,
@@ -250,14 +234,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     polls,
     sources,
     features: running,
-    subscriptions,
     /** Ends long looks. */
     stopping,
     commands,
-    services: new Map<symbol, unknown>([
-      subscriptionsOf.providedBy(subscriptions),
-      ...running.services,
-    ]),
+    services: new Map<symbol, unknown>(running.services),
     tell,
     tellBusy,
     announce,

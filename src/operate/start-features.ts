@@ -1,20 +1,25 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
-import type { Contributions } from "../slack/conversation/gateway-context.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { Follow } from "../monitor/news.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
+import type { StoredRequest } from "../requests/journal/stored-request.ts";
+import type { Contributions } from "../slack/conversation/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
 /** Starts each feature, and puts together what they contribute. */
-export function startFeatures(features: readonly Feature[], layers: Layers) {
-  const running = features.map((feature) => feature.start?.(layers) ?? {});
+export function startFeatures(features: readonly Feature[], layers: Omit<Layers, "running">) {
+  const running: RunningFeature[] = [];
+  const on = { ...layers, running: () => running };
+  for (const feature of features) running.push(feature.start?.(on) ?? {});
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
   const afterRequest: Contributions["requestMade"] = async (request) =>
     void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+  const [homeTab, ...otherTabs] = all((feature) => feature.homeTab && [feature.homeTab]);
+  if (otherTabs.length > 0) throw new Error("two features have a Home tab");
   const [several, another] = all((feature) => feature.several && [feature.several]);
   if (another) throw new Error("two features handle commands that name several VMs");
   const [emergency, other] = all((feature) => feature.emergency && [feature.emergency]);
@@ -24,7 +29,7 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
     several,
-    home: all(({ home }) => home && [home]),
+    homeTab,
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
     },
@@ -37,10 +42,23 @@ export function startFeatures(features: readonly Feature[], layers: Layers) {
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
     steps: all(({ steps }) => steps),
-    schedules: all(({ schedules }) => schedules),
+    schedules: async () =>
+      (
+        await Promise.all(
+          running.map(async ({ schedules = [] }) =>
+            typeof schedules === "function" ? schedules() : schedules,
+          ),
+        )
+      ).flat(),
     status: all(({ status }) => status),
-    digestParts: all(({ digest }) => digest && [digest]),
     afterRequest,
+    follow: (async (news) =>
+      void (await Promise.all(
+        running.map(async (feature) => feature.follow?.(news)),
+      ))) satisfies Follow,
+    async tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void> {
+      await Promise.all(running.map(async (feature) => feature.tellElsewhere?.(request, command)));
+    },
     async afterResult(request: StoredRequest, command: ChangeCommand) {
       await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
     },

@@ -135,7 +135,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
           ...on,
           contributed: on.features.contributed,
           emergency: on.features.emergency,
-          digestParts: on.features.digestParts,
           identity,
           receive,
           status: lines,

@@ -1,5 +1,5 @@
 import type { Access, Policy } from "../config/policy-file.ts";
-import { callersIn } from "../config/policy-section.ts";
+import { callersIn, channelsIn } from "../config/policy-section.ts";
 import { firstFew } from "../messages/message.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -207,13 +207,13 @@ export function everyoneNamed({ access, teams, approvals }: Policy): readonly st
 
 /** Every channel that the policy sends something to. */
 export function channelsNamed(policy: Policy): readonly string[] {
-  const { channels = [], sharedChannels, audit, alerts, digests, teams, services } = policy;
+  const { channels = [], sharedChannels, audit, alerts, teams, services } = policy;
   const all = [
     audit?.channel,
     alerts?.channel,
-    ...digests.map(({ channel }) => channel),
     ...[teams, services].flatMap((section) => Object.values(section).map(({ channel }) => channel)),
     ...callersIn(policy).map(({ channel }) => channel),
+    ...channelsIn(policy),
     ...channels,
     ...sharedChannels,
   ];

@@ -52,6 +52,14 @@ export const takesBreakGlass = ({ class: is }: { class: CommandClass }): boolean
 
 export type ArgsSchema = z.ZodObject<z.ZodRawShape>;
 
+/** As the app's manifest has it. */
+export interface Shortcut {
+  callback: string;
+  type: "global" | "message";
+  name: string;
+  description: string;
+}
+
 interface Words<Schema extends ArgsSchema> {
   /** Two words or three: `vm restart`, `gatehouse pins drop`. The first is the slash command. */
   name: `${"vm" | "project" | "gatehouse"} ${string}`;
@@ -61,11 +69,15 @@ interface Words<Schema extends ArgsSchema> {
   suggestFor?: Readonly<Record<string, string>>;
   /** Among the first in help. */
   everyday?: true;
+  /** In a menu of Slack's: opens its picker, or, in the menu of a message, looks up what that names. */
+  shortcut?: Shortcut;
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
-  /** It takes a VM alone, and may help where the compute service refuses changes because that is in ERROR: then a card offers it. */
+  /** The card of a request that the compute service refused because its VM is in ERROR offers this for the VM. */
   helpsInError?: true;
+  /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
+  inTrouble?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
   args: Schema;
 }
@@ -82,6 +94,10 @@ export interface ReadCommand<
   approversToo?: true;
   /** Whoever a rule of `approvals` asks for a vote may run it; it shows them what they vote on. */
   votersToo?: true;
+  /** Its answer is about one request: whoever may run it may see that from a button of the request. */
+  readsRequests?: true;
+  /** Whoever may run it may read of all requests that they see. */
+  listsRequests?: true;
   /** Whether, with these words, it decides what a channel is told: only for those who see all that the channel may be told. */
   speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */

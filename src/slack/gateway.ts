@@ -1,18 +1,14 @@
 import { getGlobalDispatcher } from "undici";
 import { noteGroupChange } from "../audit/stored-policy.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
-import { createDigests } from "../digests/create-digests.ts";
-import type { DigestPart } from "../digests/digest-part.ts";
-import { requestsForDigest } from "../digests/request-facts.ts";
 import { createInteractions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
-import { requestSync } from "../queue/schedules.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { spanned } from "../log/traces.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import { createDriftRecords } from "../monitor/drift-records.ts";
 import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
-import { requestable } from "../registry/define.ts";
 import { createConversation, listenedTo } from "./conversation/conversation.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
 import { groupNews, readGroupChange } from "./people/group-news.ts";
@@ -41,7 +37,7 @@ export async function startGateway(
     redis: RedisClient;
     key: Keys;
     people: People;
-    queues: Pick<Queues, "interactions" | "schedules">;
+    queues: Pick<Queues, "interactions">;
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
@@ -49,11 +45,9 @@ export async function startGateway(
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
-    digestParts: readonly DigestPart[];
   } & Pick<GatewayContext, Records | Services | Words | Told>,
 ) {
-  const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
-    options;
+  const { config, receive, identity, redis, key, people, telemetry, log, at } = options;
   const { apiUrl } = config.slack;
   const { timing } = config.policy;
   const names = createPeopleNames({
@@ -68,14 +62,7 @@ export async function startGateway(
     apiUrl,
     ...names,
     trail: { redis, key, dataDir: config.dataDir },
-    digests: createDigests({
-      ...options,
-      parts: options.digestParts,
-      schedulesChanged: () => requestSync(options.queues.schedules),
-      requests: requestsForDigest(store, redis, key, requestable(commands)),
-      personName: async (id) => (await people.person(id, identity.teamId)).name,
-      now: Date.now,
-    }),
+    drift: createDriftRecords(redis, key),
     ourTeamId: identity.teamId,
     person: people.person,
     sees: async () => true,
@@ -109,7 +96,7 @@ export async function startGateway(
     botToken: () => config.slack.botToken,
     interactions,
     connection: await options.connected("worker"),
-    names: listenedTo(options.contributed),
+    names: listenedTo(options.contributed, options.commands),
     async onStored(interaction, isNew) {
       options.watch.taken(interaction.id);
       if (!isNew) telemetry.refusals.inc({ reason: "replay" });

@@ -5,7 +5,6 @@ import { interaction as asked, oneOf, restartOf, stageOf } from "../requests/ask
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
-const now = Date.parse("2026-11-20T12:00:00Z");
 const ola = person("U0OLA");
 
 describe("/gatehouse can-i", () => {
@@ -145,43 +144,5 @@ describe("/gatehouse audit", () => {
     for (const words of [id, "<@U0OLIVIA>", "vm-web-2"])
       expect(shownText(await at.reads(`gatehouse audit ${words}`))).toContain("vm restart");
     expect(shownText(await at.reads("gatehouse audit db-1"))).not.toContain("vm restart");
-  });
-});
-
-describe("/gatehouse digest", () => {
-  it("is turned on with what was said and usual else, and off again", async () => {
-    await using at = await startReading({ now: () => now });
-    expect(shownText(await at.reads("gatehouse digest"))).toMatch(
-      /^No digest is set up for <#C01OPS>\./,
-    );
-    expect(shownText(await at.reads("gatehouse digest on 08:30 mon-fri"))).toBe(
-      "Done. A digest is posted in <#C01OPS> at 08:30 UTC, mon-fri. Next: Mon 23 Nov, 08:30.\nThe time zone is UTC; `/gatehouse digest on 08:30 Europe/Paris` sets another.",
-    );
-    expect(shownText(await at.reads("gatehouse digest off"))).toBe(
-      "Done. Digests for <#C01OPS> are turned off.",
-    );
-    expect(shownText(await at.reads("gatehouse digest off"))).toBe(
-      "No digest is set up for <#C01OPS>.",
-    );
-  });
-
-  it("is posted now where that can be done, else says why not", async () => {
-    await using at = await startReading();
-    expect(shownText(await at.reads("gatehouse digest now"))).toBe("The digest is in <#C01OPS>.");
-    expect(at.told).toEqual([expect.stringMatching(/^C01OPS: Digest: /)]);
-    await using closed = await startReading({ post: async () => "not_in_channel" });
-    expect(shownText(await closed.reads("gatehouse digest now"))).toMatch(
-      /^Can't post in <#C01OPS> \(not_in_channel\)\./,
-    );
-  });
-
-  it("of another channel is for administrators", async () => {
-    await using at = await startReading();
-    const words = "gatehouse digest on 09:00 C02STATUS";
-    await expect(at.reads(words)).rejects.toThrow("Only an administrator");
-    await using admin = await startReading({ person: person("U09ADMIN") });
-    expect(shownText(await admin.reads(words))).toMatch(
-      /^Done\. A digest is posted in <#C02STATUS>/,
-    );
   });
 });

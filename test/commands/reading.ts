@@ -6,17 +6,17 @@ import {
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { help } from "../../src/commands/gatehouse/help.ts";
-import { commands } from "../../src/features/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import { createDigests } from "../../src/digests/create-digests.ts";
-import { requestsForDigest } from "../../src/digests/request-facts.ts";
-import { createSubscriptions, subscriptionsOf } from "../../src/digests/subscriptions.ts";
+import { createDriftRecords } from "../../src/monitor/drift-records.ts";
+import { type Feature, type Layers, commandsWith } from "../../src/features/define-feature.ts";
+import { features as allFeatures } from "../../src/features/index.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { type Snapshots, createSnapshots } from "../../src/inventory/snapshots.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
-import { type Target, isChange } from "../../src/registry/define.ts";
+import { startFeatures } from "../../src/operate/start-features.ts";
+import { type Target, requestable } from "../../src/registry/define.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
@@ -71,13 +71,18 @@ function holding(requests: readonly StoredRequest[]): Pick<Journal, "recentIds" 
   };
 }
 
+const withCommands = allFeatures.filter((feature) => feature.commands);
+
 export async function startReading(
   over: Partial<ReadContext> & {
     world?: "demo" | "empty";
     requests?: readonly StoredRequest[];
+    /** Those whose commands are there, too; by default all. */
+    features?: readonly Feature[];
   } = {},
 ): Promise<Reading> {
-  const { world = "demo", requests, ...rest } = over;
+  const { world = "demo", requests, features = withCommands, ...rest } = over;
+  const commands = commandsWith(features);
   const service = await startSandboxCompute({ world });
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 5000 });
   const { redis, key, ...at } = await testRedis();
@@ -88,6 +93,26 @@ export async function startReading(
   const policy = usual;
   const told: string[] = [];
 
+  const log = silentLog();
+  // What commands answer from: whatever else a feature needs isn't asked for
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- some layers are enough here
+  const layers = {
+    config: { policy },
+    log,
+    redis,
+    key,
+    compute,
+    inventory,
+    snapshots,
+    commands,
+    changes: requestable(commands),
+    store: journal,
+    async announce({ channelId, message }: { channelId: string; message: Message }) {
+      told.push(`${channelId}: ${message.text}`);
+    },
+    schedulesChanged: async () => undefined,
+  } as unknown as Layers;
+  const { services } = startFeatures(features, layers);
   const asking = askingFor(help, person("U0VERA"));
   const context: ReadContext = {
     asking,
@@ -95,6 +120,7 @@ export async function startReading(
     channelId: "C01OPS",
     ourTeamId,
     isShared: false,
+    takesSeveral: true,
     commands,
     policy,
     compute,
@@ -102,27 +128,9 @@ export async function startReading(
     inventory,
     snapshots,
     journal,
-    digests: createDigests({
-      redis,
-      key,
-      config: { policy },
-      inventory,
-      requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
-      log: silentLog(),
-      now: Date.now,
-    }),
+    drift: createDriftRecords(redis, key),
     emergency,
-    services: new Map([
-      subscriptionsOf.providedBy(
-        createSubscriptions({
-          redis,
-          key,
-          config: { policy },
-          post: async (channelId, lines) =>
-            void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
-        }),
-      ),
-    ]),
+    services: new Map(services),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: () => true,

@@ -48,14 +48,6 @@ describe("gatehouse.yml", () => {
       required: 2,
       expiresMs: 900_000,
     });
-    expect(read.digests).toEqual([
-      {
-        channel: "C02STATUS",
-        at: "09:00",
-        timezone: "Europe/Paris",
-        days: ["mon", "tue", "wed", "thu", "fri"],
-      },
-    ]);
     expect(read).toMatchObject({
       protect: ["vault-*"],
       audit: { channel: "C03AUDIT" },
@@ -73,7 +65,6 @@ describe("gatehouse.yml", () => {
       access: { view: ["*"], operate: [], approve: [], administer: [], breakGlass: [] },
       approvals: [],
       protect: [],
-      digests: [],
       limits: {
         requestsPerMinute: 30,
         draftsPerPerson: 10,
@@ -121,17 +112,6 @@ describe("gatehouse.yml", () => {
       policy(`${approvals("")}\ntiming: { approvalExpires: 1h }`).approvals[0]?.expiresMs,
     ).toBe(3_600_000);
     expect(policy(approvals(", expires: 5m")).approvals[0]?.expiresMs).toBe(300_000);
-  });
-
-  it.each([
-    ["daily", "mon tue wed thu fri sat sun"],
-    ["mon-fri", "mon tue wed thu fri"],
-    ["Mon, wed", "mon wed"],
-    ["sat-mon,wed", "mon wed sat sun"],
-  ])("understands the days %s", (text, days) => {
-    const read = policy(`digests: [{ channel: C1A, at: "09:00", days: "${text}" }]`);
-    expect(read.digests[0]?.days.join(" ")).toBe(days);
-    expect(read.digests[0]?.timezone).toBe("UTC");
   });
 
   it("reads measurements in any case, with or without 0x", () => {
@@ -313,8 +293,6 @@ describe("a mistake in gatehouse.yml", () => {
       "access:",
       "  oprate: [S01ABC]",
       "  approve: [alice]",
-      "digests:",
-      '  - { channel: "#ops", at: "9:00", timezone: Mars/Base, days: fryday }',
       "approvals:",
       "  - operations: [restore it]",
       "timing: { quiesce: 15 }",
@@ -326,22 +304,16 @@ describe("a mistake in gatehouse.yml", () => {
       expect.stringMatching(
         /^gatehouse\.yml line 3: access\.approve\[1\] must be a user ID \(U…\).* not a name/,
       ),
-      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.channel must be a channel ID/),
+      "gatehouse.yml line 5: approvals[1] must contain either `required` or `votes`",
       expect.stringMatching(
-        /^gatehouse\.yml line 5: digests\[1\]\.at must be a time of day like "09:00"/,
-      ),
-      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.timezone must be a time zone/),
-      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.days must be days like/),
-      "gatehouse.yml line 7: approvals[1] must contain either `required` or `votes`",
-      expect.stringMatching(
-        /^gatehouse\.yml line 7: approvals\[1\]\.operations\[1\] must be a command with a dot/,
+        /^gatehouse\.yml line 5: approvals\[1\]\.operations\[1\] must be a command with a dot/,
       ),
       expect.stringMatching(
-        /^gatehouse\.yml line 8: timing\.quiesce must be a length of time like/,
+        /^gatehouse\.yml line 6: timing\.quiesce must be a length of time like/,
       ),
-      "gatehouse.yml line 9: protect must be a list, like [a, b]",
+      "gatehouse.yml line 7: protect must be a list, like [a, b]",
       expect.stringMatching(
-        /^gatehouse\.yml line 10: colour isn't known; known are version, access, approvals/,
+        /^gatehouse\.yml line 8: colour isn't known; known are version, access, approvals/,
       ),
     ]);
   });
@@ -360,7 +332,7 @@ describe("a mistake in gatehouse.yml", () => {
     ["approvals: [{ operations: [], required: 1 }]", "must name at least one command"],
     ['approvals: [{ operations: ["*"], required: -1 }]', "must be a whole number from 0 to 20"],
     ["attestation: { pins: [{ targets: [a], measurements: [1234] }] }", 'put it in quotes ("…")'],
-    ["digests: [null]", "digests[1] is empty: give it a value, or remove it"],
+    ["approvals: [null]", "approvals[1] is empty: give it a value, or remove it"],
     ["timing: { outage: 25d }", "24 days at most"],
     ["timing: { outage: 0s }", "24 days at most"],
     ["limits: { requestsPerMinute: many }", "must be a whole number from 1"],
@@ -450,7 +422,7 @@ const known: readonly (readonly [file: string, version: string])[] = [
     "982d2e605571",
   ],
   [
-    'teams: { pay: { projects: [payments], operate: [S01ONCALL], channel: C01OPS, digests: [{ at: "09:00" }] } }',
+    "teams: { pay: { projects: [payments], operate: [S01ONCALL], channel: C01OPS } }",
     "dcdde9344c47",
   ],
   [

@@ -26,7 +26,7 @@ describe("a rule that names a command which isn't there", () => {
     ]);
   });
 
-  it.each(["vm.list", "gatehouse.freeze", "gatehouse.digest", "gatehouse.f*", "vm.sh*"])(
+  it.each(["vm.list", "gatehouse.freeze", "gatehouse.jobs", "gatehouse.f*", "vm.sh*"])(
     "%s is refused, because nothing of it waits",
     (operation) => {
       expect(problems(rule(operation))).toEqual([

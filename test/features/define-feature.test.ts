@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { type Layers, commandsWith, defineFeature } from "../../src/features/define-feature.ts";
+import {
+  type Layers,
+  type RunningFeature,
+  commandsWith,
+  defineFeature,
+} from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 
@@ -63,5 +68,47 @@ describe("a feature", () => {
     const one = (name: string) =>
       defineFeature({ name, start: () => ({ presses: { parcel: nothing } }) });
     expect(() => startFeatures([one("a"), one("b")], layers)).toThrow("two features handle parcel");
+  });
+
+  it("is refused when another one has the Home tab", () => {
+    const homeTab = { show: async () => true, pressed: nothing };
+    const one = (name: string) => defineFeature({ name, start: () => ({ homeTab }) });
+    expect(() => startFeatures([one("a"), one("b")], layers)).toThrow(
+      "two features have a Home tab",
+    );
+  });
+
+  it("sees what all of them contribute, once each was started", () => {
+    let home: () => readonly RunningFeature[] = () => [];
+    const first = defineFeature({
+      name: "first",
+      needs: ["running"],
+      start(on) {
+        home = on.running;
+        return {};
+      },
+    });
+    const last = defineFeature({ name: "last", start: () => ({ presses: { last: nothing } }) });
+    startFeatures([first, last], layers);
+    expect(home().flatMap(({ presses = {} }) => Object.keys(presses))).toEqual(["last"]);
+  });
+
+  it("may say anew which schedules it has, beside those that stay", async () => {
+    const schedule = (name: string) => ({
+      name,
+      repeat: { every: 1000 },
+      run: async () => undefined,
+    });
+    let named = ["a"];
+    const comes = defineFeature({
+      name: "comes",
+      start: () => ({ schedules: async () => named.map(schedule) }),
+    });
+    const stays = defineFeature({ name: "stays", start: () => ({ schedules: [schedule("s")] }) });
+    const { schedules } = startFeatures([comes, stays], layers);
+    const names = async () => (await schedules()).map(({ name }) => name);
+    expect(await names()).toEqual(["a", "s"]);
+    named = ["b", "c"];
+    expect(await names()).toEqual(["b", "c", "s"]);
   });
 });

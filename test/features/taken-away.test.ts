@@ -3,7 +3,8 @@ import { features } from "../../src/features/index.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld } from "../support/start-world.ts";
 
-const without = (feature: string) => features.filter(({ name }) => name !== feature);
+const without = (...taken: readonly string[]) =>
+  features.filter(({ name }) => !taken.includes(name));
 
 describe("what people read where a feature was taken away", () => {
   it("is without rollouts that a command takes one VM, and how to go on", async () => {
@@ -16,6 +17,8 @@ describe("what people read where a feature was taken away", () => {
     await hears(world.olivia, "ops", refused("payments/web-1, web-2, staging/web-1"));
     await world.olivia.types("ops", "/vm restart payments/web-1 db-1");
     await hears(world.olivia, "ops", refused("payments/web-1, db-1"));
+    await world.olivia.types("ops", "/gatehouse can-i vm restart staging/web-1 web-2");
+    await hears(world.olivia, "ops", refused("staging/web-1, web-2"));
     expect(world.compute.writes()).toEqual([]);
     await world.olivia.types("ops", "/vm restart payments/web-1");
     await hears(world.olivia, "ops", /Restarted/);
@@ -47,5 +50,17 @@ describe("what people read where a feature was taken away", () => {
     await ada.types("ops", "/gatehouse help all");
     expect(wordsOf(await hears(ada, "ops", /What you can run/))).not.toMatch(/break-glass/);
     expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("is without snapshots and consoles that their commands aren't there, and no card offers them", async () => {
+    await using world = await startWorld({ features: without("snapshots", "consoles") });
+    await world.olivia.types("ops", "/vm restore db-1 snap-1");
+    await hears(world.olivia, "ops", /\/vm has no restore\./);
+    await world.olivia.types("ops", "/vm show train-7");
+    await hears(world.olivia, "ops", /\[Metrics\] \[Attest\] \[Refresh\]\n\[Restart\]/);
+    await world.olivia.types("ops", "/vm restart train-7");
+    const refused = await hears(world.olivia, "ops", /Restart of train-7 was not done/);
+    expect(wordsOf(refused)).toMatch(/\[Attest\]/);
+    expect(wordsOf(refused)).not.toMatch(/\[Restore\]|\[Console\]/);
   });
 });

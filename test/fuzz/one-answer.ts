@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { commands } from "../../src/features/index.ts";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -20,14 +19,14 @@ import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
-import { pickCallback } from "../../src/slack/conversation/run.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
 import { ourTeamId } from "../policy/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
-import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { commands, handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { refusal } from "../../src/policy/refusal.ts";
+import { pickCallback } from "../../src/slack/conversation/pick-target.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {
@@ -345,7 +344,6 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
       presses: {},
       pickers: {},
       forms: {},
-      home: [],
       requestMade: async () => undefined,
     },
     attestationNote: async () => undefined,

@@ -1,26 +1,13 @@
-import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
-import { type Message, md } from "../../src/messages/message.ts";
 import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
 import { renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../src/features/rollouts/rollout.ts";
-import { complaintsOf, shownText } from "../commands/shown-text.ts";
+import { type LongList, each, judgeLongLists, nameOf } from "./judge-long-lists.ts";
 import { called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
 
 const at = Date.parse("2026-11-20T12:00:00Z");
-const nameOf = (n: number) => `vm-${n}-${"confidential-workload-".repeat(4)}`;
-const each = <T>(many: number, make: (n: number) => T): T[] =>
-  Array.from({ length: many }, (_, n) => make(n + 1));
 const why = "the compute service reports a failure of the host, and says what it was at length. ";
-
-/** How many of the VMs are in a section or a row of a table, rather than in a menu. */
-const shownOf = (made: Message, many: number) => {
-  const blocks = made.blocks.filter(({ type }) => type !== "actions");
-  const text = shownText({ ...made, blocks });
-  return each(many, (n) => `vm-${n}-`).filter((name) => text.includes(name)).length;
-};
 
 function member(n: number): Member {
   const record = {
@@ -71,18 +58,7 @@ const rollout: StoredRollout = {
   delivered: { said: {}, isElsewhere: false },
 };
 
-const lists: readonly [
-  what: string,
-  many: number,
-  made: Message,
-  rest: (left: number) => string,
-][] = [
-  [
-    "what a channel is subscribed to",
-    40,
-    renderFeed(each(40, (n) => ({ text: md`🔴 *${nameOf(n)}* failed: ${why.repeat(12)}`.value }))),
-    (left) => `… and ${left} more.`,
-  ],
+const lists: readonly LongList[] = [
   [
     "VMs that changed without a request",
     40,
@@ -111,16 +87,4 @@ const lists: readonly [
   ["the end of a rollout", 90, renderRolloutEnd(rollout, restart), (left) => `${left} more:`],
 ];
 
-describe("a list that is longer than a message", () => {
-  it.each(lists)(
-    "is cut to what Slack takes, and counts the others: %s",
-    (_what, many, made, rest) => {
-      expect(complaintsOf(made)).toEqual([]);
-      const shown = shownOf(made, many);
-      expect(shown).toBeGreaterThan(4);
-      expect(shown).toBeLessThan(many);
-      expect(shownText(made)).toContain(rest(many - shown));
-      expect(shownText(made)).not.toContain("more not shown");
-    },
-  );
-});
+judgeLongLists(lists);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { createStatusRecords } from "../../src/digests/status-facts.ts";
+import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
 import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { running } from "../digests/digest-processes.ts";
+import { running } from "../support/known-vm.ts";
+import { sentFor } from "../support/sent-for.ts";
 
 /** What was told, once per id, as the announcer does it. */
 function teller() {
@@ -37,7 +38,7 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
       records,
       readEveryMs: 60_000,
       now: Date.now,
-      requests: { touched: async ({ id }: { id: string }) => touched(id) },
+      store: sentFor(touched),
       inventory: {
         vms: async () => vms,
         state: async () => ({

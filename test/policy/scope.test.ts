@@ -9,7 +9,7 @@ import {
   seesUnder,
 } from "../../src/policy/access.ts";
 import { compileTargetGlobs, matchingTarget } from "../../src/policy/refusal.ts";
-import { twoTeams } from "../digests/team-policy.ts";
+import { twoTeams } from "./two-teams.ts";
 import { ourTeamId, person, policyOf, usual } from "./sample.ts";
 
 const project = (name: string) => ({ id: `p-${name}`, name });

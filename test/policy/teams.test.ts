@@ -39,7 +39,6 @@ teams:
     approve: ["S0PAYLEADS"]
     breakGlass: ["U0GLASS"]
     channel: C0PAYOPS
-    digests: [{ at: "09:00", timezone: Europe/Paris, days: mon-fri }]
   search:
     projects: ["search*"]
     operate: ["S0SEARCH"]
@@ -313,11 +312,6 @@ describe("a file with teams", () => {
 
   it.each([
     ["a team without projects", `teams: { a: { projects: [] } }`, "must name at least one project"],
-    [
-      "digests without a channel",
-      `teams: { a: { projects: ["x"], digests: [{ at: "09:00" }] } }`,
-      "have no place: add `channel` to the team",
-    ],
     [
       "both kinds of votes",
       `approvals: [{ operations: ["vm.restore"], required: 1, votes: [{ from: ["S0A"] }] }]`,

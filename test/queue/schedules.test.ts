@@ -1,6 +1,4 @@
-import { getNextMillis } from "bullmq";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { cronOf, nextSlot } from "../../src/digests/schedules.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { type Schedule, requestSync, startSchedules } from "../../src/queue/schedules.ts";
@@ -199,24 +197,5 @@ describe("a schedule", () => {
     expect(tick.times).toBeLessThanOrEqual(times + 1);
     await one.take();
     await expect.poll(() => tick.times).toBeGreaterThan(times + 2);
-  });
-});
-
-describe("a digest's time", () => {
-  const rule = { channel: "C01OPS", timezone: "Europe/Paris" };
-
-  it.each([
-    // Clocks in Paris go forward on March 28, 2027, from 02:00 to 03:00
-    ["2027-03-27T12:00Z", "02:30", ["sat", "sun"], "2027-03-28T01:30:00.000Z"],
-    ["2027-03-28T12:00Z", "09:00", ["mon"], "2027-03-29T07:00:00.000Z"],
-    // and back on October 31
-    ["2027-10-30T12:00Z", "02:30", ["sat", "sun"], "2027-10-31T00:30:00.000Z"],
-    ["2027-10-31T12:00Z", "09:00", ["mon"], "2027-11-01T08:00:00.000Z"],
-  ] as const)("after %s, at %s on %s, is %s, for BullMQ and for people", (now, at, days, next) => {
-    const digest = { ...rule, at, days };
-    const how = { pattern: cronOf(digest), tz: rule.timezone };
-    const millis = getNextMillis(Date.parse(now), how);
-    expect(new Date(millis ?? 0).toISOString()).toBe(next);
-    expect(nextSlot(digest, Date.parse(now))?.at).toBe(millis);
   });
 });

@@ -42,12 +42,6 @@ describe("words as people write them", () => {
     ["vm show <http://db-1>.", "vm show", { vm: "db-1" }],
     ["vm restart http://web-2/", "vm restart", { vms: ["web-2"] }],
     ["vm restart `web-2`, `web-1`.", "vm restart", { vms: ["web-2", "web-1"] }],
-    ["gatehouse handover", "gatehouse digest", { action: "handover" }],
-    [
-      "handover web-2 is being migrated",
-      "gatehouse digest",
-      { action: "handover", when: "web-2 is being migrated" },
-    ],
   ])("mean what they can only mean: %s", (text, command, input) => {
     expect(read(text)).toEqual({ command, input });
   });
@@ -130,13 +124,6 @@ describe("what can only be guessed", () => {
       "show can be several commands. Did you mean `/vm show payments` or `/project show payments`?",
     );
     expect(near.map(([name]) => name)).toEqual(["vm show", "project show"]);
-  });
-
-  it("keeps what an alias says: a handover is no digest", () => {
-    expect(meant("gatehouse handovr careful")).toEqual([
-      "/gatehouse has no handovr. Did you mean `/gatehouse digest handover careful`?",
-      ["gatehouse digest", { action: "handover", when: "careful" }],
-    ]);
   });
 
   it("has no button for what couldn't be run, or would skip approvals", () => {

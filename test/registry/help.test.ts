@@ -131,7 +131,7 @@ describe("/gatehouse help", () => {
     expect(pins).not.toContain("/gatehouse help`");
     expect(helpOn("restart")).toBe(helpOn("vm restart"));
     expect(helpOn("list")).toMatch(/`\/vm list [^]*`\/project list /);
-    expect(helpOn("handover")).toContain("Also: /gatehouse handover");
+    expect(helpOn("gatehouse requests")).toContain("Also: /gatehouse requests");
   });
 
   it("says what was probably meant, and shows what was typed inert", () => {

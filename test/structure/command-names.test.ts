@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/features/index.ts";
+import { commands, features } from "../../src/features/index.ts";
 import { dottedName } from "../../src/registry/define.ts";
 import { readSources } from "./sources.ts";
 
@@ -8,14 +8,20 @@ const dotted = new Set(commands.map(dottedName));
 const sources = [...readSources(["src"])];
 
 /** Where a text asks for a command by its name: what depends on a command is a field of its definition. */
-function askedByName(text: string): string[] {
+function askedByName(text: string, known: readonly string[] = names): string[] {
   const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, "");
   const elsewhere = code.replaceAll(/\bname: "[^"]*"/g, "");
   const literals = [...elsewhere.matchAll(/"([a-z]+ [a-z-]+)"/g)].map(
     ([, literal = ""]) => literal,
   );
   const roots = [...code.matchAll(/name\.startsWith\(["'`](\w+)/g)].map(([found]) => found);
-  return [...literals.filter((literal) => names.some((name) => name === literal)), ...roots];
+  return [...literals.filter((literal) => known.some((name) => name === literal)), ...roots];
+}
+
+/** Those that a file may not name: a feature names its own. */
+function namesFor(path: string): readonly string[] {
+  const own = features.find((feature) => path.startsWith(`src/features/${feature.name}/`));
+  return names.filter((name) => own?.commands?.some((command) => command.name === name) !== true);
 }
 
 /** Commands as buttons name them: `run:vm.show`, and `vm.show` where the button is put together. */
@@ -26,10 +32,10 @@ function onButtons(text: string): string[] {
 }
 
 describe("the name of a command", () => {
-  it("decides nothing outside the command's own file", () => {
+  it("decides nothing outside the command's own file or feature", () => {
     const asking = sources
       .filter(([path]) => !path.startsWith("src/commands/"))
-      .map(([path, text]) => [path, askedByName(text)] as const)
+      .map(([path, text]) => [path, askedByName(text, namesFor(path))] as const)
       .filter(([, found]) => found.length > 0);
     expect(asking).toEqual([]);
     expect(askedByName('if (command.name === "vm restore") x()')).toEqual(["vm restore"]);

@@ -46,7 +46,7 @@ describe("the rule of imports", () => {
       ["src/operate/start.ts", 'import { features } from "../features/index.ts"'],
       ["src/cli/doctor.ts", 'import type { Feature } from "../features/define-feature.ts"'],
       [
-        "src/slack/conversation/home.ts",
+        "src/slack/conversation/run.ts",
         'import type { F } from "../../features/define-feature.ts"',
       ],
       ["src/features/index.ts", 'import { alerts } from "./alerts/index.ts"'],

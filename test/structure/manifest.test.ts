@@ -110,13 +110,22 @@ describe("the manifest of the Slack app", () => {
     ]);
   });
 
+  it("has no Home tab where no feature shows one", () => {
+    const { features, settings } = manifestOf(commands, { hasHome: false }) as {
+      features: object;
+      settings: object;
+    };
+    expect(features).toMatchObject({ app_home: { home_tab_enabled: false } });
+    expect(JSON.stringify(settings)).not.toContain("app_home_opened");
+  });
+
   it("has the shortcuts, the Home tab, and Socket Mode", () => {
     expect(manifestOf(commands)).toMatchObject({
       features: {
         app_home: { home_tab_enabled: true },
         shortcuts: [
-          { name: "Restart a VM…", type: "global" },
           { name: "Show the VMs named here", type: "message" },
+          { name: "Restart a VM…", type: "global" },
         ],
       },
       settings: { interactivity: { is_enabled: true }, socket_mode_enabled: true },

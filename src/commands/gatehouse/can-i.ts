@@ -27,7 +27,12 @@ import {
 } from "../../registry/define.ts";
 import { type Invocation, asksForChange, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
+import {
+  namesWithin,
+  resolveOne,
+  resolveSeveral,
+  takesOne,
+} from "../../requests/submit/resolve-targets.ts";
 import type { ReadContext } from "../context.ts";
 import { noEmergency } from "../../registry/emergency.ts";
 
@@ -49,6 +54,7 @@ export const canI = defineCommand({
     const several = asksForChange(parsed)
       ? await resolveSeveral(asking, parsed, context)
       : undefined;
+    if (several && !context.takesSeveral) throw takesOne(command, several.targets);
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
     if (breakGlass && !context.emergency) throw noEmergency();
     const asked = { person, command, input, channelId };

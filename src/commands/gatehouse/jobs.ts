@@ -27,6 +27,7 @@ const columns = ["Target", "Command", "State", "Requested", "Request"];
 
 export const jobs = defineCommand({
   name: "gatehouse jobs",
+  listsRequests: true,
   aliases: ["requests"],
   everyday: true,
   summary: "Show running and waiting requests, yours first",

@@ -31,6 +31,7 @@ export const why = defineCommand({
   example: "/gatehouse why",
   class: "read",
   votersToo: true,
+  readsRequests: true,
   args: z.object({
     request: target("vm")
       .optional()

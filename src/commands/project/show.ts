@@ -22,7 +22,7 @@ import {
   table,
 } from "../../messages/message.ts";
 import { target, defineCommand, dottedName, isChange, runButton } from "../../registry/define.ts";
-import { showOneOf } from "../../digests/line-buttons.ts";
+import { showOneOf } from "../../registry/command-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
@@ -40,7 +40,7 @@ export const show = defineCommand({
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
   async answer({ project: words }, context_: ReadContext) {
-    const { compute, inventory, resolve, digests, now } = context_;
+    const { compute, inventory, resolve, drift, now } = context_;
     const found = await resolve("project", words);
     let isMarked = false;
     const onMark = () => void (isMarked = true);
@@ -52,7 +52,7 @@ export const show = defineCommand({
     const vms = await unlessUnreachable(Promise.resolve(reading));
     if (vms instanceof ComputeError) return lastKnown(found, vms, context_);
     await inventory.note({ project });
-    const failing = await digests.drift.failing(vms.map(({ id }) => id));
+    const failing = await drift.failing(vms.map(({ id }) => id));
     const some = firstOf(vms, maxRows, redFirst(failing));
     const rows = some.map((vm) => [
       vm.name,
@@ -103,14 +103,14 @@ export const show = defineCommand({
         .describe("what of the list of its VMs is missing or can't be read"),
       ...readAt,
     }),
-    async readData({ project: words }, { compute, resolve, digests, now }: ReadContext) {
+    async readData({ project: words }, { compute, resolve, drift, now }: ReadContext) {
       const { id } = await resolve("project", words);
       const project = await compute.projects.get(id, { onGaps: () => undefined });
       let short: ListGaps | undefined;
       const onGaps = (found: ListGaps) => void (short = found);
       const vms = mayHaveVms(project) ? await compute.projects.vms(id, { onGaps }) : [];
       const gaps = short && gapsWords(short);
-      const failing = await digests.drift.failing(vms.map((vm) => vm.id));
+      const failing = await drift.failing(vms.map((vm) => vm.id));
       const its = { projectId: id, projectName: project.name };
       const said = vms.map((vm) => ({ ...vm, ...its, failsAttestation: failing.get(vm.id) }));
       return { ...project, vms: said, readAt: isoTime(now()), ...(gaps ? { gaps } : {}) };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { showOneOf } from "../../digests/line-buttons.ts";
+import { showOneOf } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { type Failing, byTrouble, countByStatus, redFirst, signed } from "../../inventory/known.ts";
 import {
@@ -63,6 +63,12 @@ export const list = defineCommand({
   name: "vm list",
   aliases: ["ls"],
   everyday: true,
+  shortcut: {
+    callback: "show-vms",
+    type: "message",
+    name: "Show the VMs named here",
+    description: "Look up the VMs that this message names",
+  },
   summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",
@@ -119,14 +125,14 @@ export const list = defineCommand({
 
 async function selected(
   { project, status, sort = "trouble", page }: z.output<typeof args>,
-  { inventory, resolve, digests }: ReadContext,
+  { inventory, resolve, drift }: ReadContext,
 ) {
   const within = project === undefined ? undefined : await resolve("project", project);
   await inventory.upToDate();
   const all = await inventory.vms(within ? { projectId: within.id } : {});
   const wanted = status?.toUpperCase();
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
-  const [state, failing] = await Promise.all([inventory.state(), digests.drift.failing()]);
+  const [state, failing] = await Promise.all([inventory.state(), drift.failing()]);
   const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
   return { within, all, wanted, vms, page: pageOf(vms, order, page, state), state, failing, order };
 }

@@ -6,8 +6,15 @@ import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 export const restart = defineCommand({
   on: "vm",
   name: "vm restart",
+  inTrouble: true,
   aliases: ["reboot"],
   everyday: true,
+  shortcut: {
+    callback: "restart-vm",
+    type: "global",
+    name: "Restart a VM…",
+    description: "Choose a VM and restart it",
+  },
   summary: "Restart a running VM",
   example: "/vm restart web-1",
   class: "disrupt",

@@ -44,6 +44,7 @@ import { specsWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",
+  inTrouble: true,
   aliases: ["status", "describe", "info", "get"],
   everyday: true,
   summary: "Show a VM, with buttons for what you can do",
@@ -51,11 +52,11 @@ export const show = defineCommand({
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer({ vm: words }, context_: ReadContext) {
-    const { compute, inventory, digests, resolve, journal, commands, policy, now } = context_;
+    const { compute, inventory, drift, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
     const [vm, failing, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
-      digests.drift.failing([found.id]),
+      drift.failing([found.id]),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
@@ -73,11 +74,11 @@ export const show = defineCommand({
     at: "/v1/vms/{vm}",
     summary: "Show a VM",
     shape: vmShape.extend(readAt),
-    async readData({ vm: words }, { compute, digests, resolve, now }: ReadContext) {
+    async readData({ vm: words }, { compute, drift, resolve, now }: ReadContext) {
       const { id, projectId, projectName = projectId } = await resolve("vm", words);
       const [vm, failing] = await Promise.all([
         compute.vms.get(id, { onGaps: () => undefined }),
-        digests.drift.failing([id]),
+        drift.failing([id]),
       ]);
       return { ...vm, projectName, failsAttestation: failing.get(id), readAt: isoTime(now()) };
     },

@@ -1,11 +1,11 @@
 import { type AuditEntry, readAudit } from "../../audit/trail.ts";
-import type { DigestPart, Line } from "../../digests/digest-part.ts";
-import { showVm } from "../../digests/line-buttons.ts";
+import type { DigestPart, Line } from "../digest-part.ts";
+import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { md, name, when } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { HomePart } from "../../slack/conversation/contributions.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+import type { HomePart } from "../home-part.ts";
 
 /** Deliveries of a busy day; older ones aren't read. */
 const mostRecords = 1_000;

@@ -4,7 +4,7 @@ import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { type NamedVm, namesOf } from "../../attestation/pins.ts";
 import type { Pin } from "../../config/policy-file.ts";
-import type { Alarms } from "../../digests/alarms.ts";
+import type { Alarms } from "../../monitor/alarms.ts";
 import {
   type DriftRecord,
   type Lack,
@@ -17,9 +17,8 @@ import {
   vmNamesIn,
   vmsOf,
   warnDays,
-} from "../../digests/drift-facts.ts";
-import { attestVm, showVm } from "../../digests/line-buttons.ts";
-import type { News } from "../../digests/subscriptions.ts";
+} from "../../monitor/drift-records.ts";
+import { attestVm, showVm } from "../../registry/command-buttons.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, KnownVm } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -38,6 +37,7 @@ import {
 } from "../../messages/message.ts";
 import { compileGlob } from "../../text/glob.ts";
 import { type Probe, type Observation, type Telling, runProbe } from "../../monitor/monitor.ts";
+import type { News } from "../../monitor/news.ts";
 
 /** An alarm, and what subscribers read of it. */
 interface Change {

@@ -1,5 +1,3 @@
-import { createAlarms } from "../../digests/alarms.ts";
-import { createDriftRecords } from "../../digests/drift-facts.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { attest } from "./attest.ts";
@@ -8,6 +6,8 @@ import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
 import { driftInDigests } from "./tell-drift.ts";
+import { createDriftRecords } from "../../monitor/drift-records.ts";
+import { createAlarms } from "../../monitor/alarms.ts";
 
 /** People check what VMs run, and pin it; pinned VMs that no longer verify are told of. */
 export const attestation = defineFeature({

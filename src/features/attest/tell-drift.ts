@@ -1,15 +1,15 @@
-import type { DigestPart, Line, ReadPart } from "../../digests/digest-part.ts";
+import { md, when } from "../../messages/message.ts";
 import {
+  createDriftRecords,
   type DriftRecord,
-  type createDriftRecords,
   dayMs,
   lackingIn,
-  vmNamesIn,
-  vmsOf,
   warnDays,
-} from "../../digests/drift-facts.ts";
-import { attestVm } from "../../digests/line-buttons.ts";
-import { md, when } from "../../messages/message.ts";
+  vmsOf,
+  vmNamesIn,
+} from "../../monitor/drift-records.ts";
+import type { DigestPart, ReadPart, Line } from "../digest-part.ts";
+import { attestVm } from "../../registry/command-buttons.ts";
 
 /** Pinned VMs that fail attestation, or did, and what keeps them from being verified, or soon will. */
 export const driftInDigests = (

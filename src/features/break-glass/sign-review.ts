@@ -1,5 +1,4 @@
 import type { ModalView } from "@slack/types";
-import { asksForReview, signReviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Message,
@@ -25,6 +24,7 @@ import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { noticeOf } from "./tell-audit.ts";
+import { signReviewButton, asksForReview } from "../../requests/render/review-button.ts";
 
 export const reviewCallback = "review";
 
@@ -70,7 +70,7 @@ export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefi
     throw new UserError("This review is already signed.");
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
-  const askedIn = [noticeOf(request), ...(await gateway.digests.postedSince(review.at))];
+  const askedIn = [noticeOf(request), ...(await gateway.store.reviewAskedSince(review.at))];
   const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
   const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
   await gateway.answerNotices(askedIn, signReviewButton(request), words, asksForReview);

@@ -1,4 +1,3 @@
-import { asksForReview, signReviewButton } from "../../digests/line-buttons.ts";
 import {
   type Message,
   buttons,
@@ -16,6 +15,7 @@ import { isReviewed } from "../../requests/journal/record.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { headline, symbolOf } from "../../requests/render/render-result.ts";
+import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
 
 type TellAudit = (id: string, message: Message) => Promise<void>;
 

@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import { batches } from "../../digests/batches.ts";
+import { batches } from "../../redis/batches.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";

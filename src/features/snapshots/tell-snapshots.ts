@@ -1,10 +1,9 @@
 import { isSettledVmStatus } from "../../compute/compute.ts";
 import type { Config } from "../../config/config.ts";
-import type { DigestPart, Line } from "../../digests/digest-part.ts";
-import { listed } from "../../digests/line-buttons.ts";
+import type { DigestPart, Line } from "../digest-part.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import type { Snapshots } from "../../inventory/snapshots.ts";
-import { duration, md } from "../../messages/message.ts";
+import { duration, md, listed } from "../../messages/message.ts";
 import { dottedName, runButton } from "../../registry/define.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { snapshots as listSnapshots } from "./list-snapshots.ts";

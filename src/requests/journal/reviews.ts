@@ -1,4 +1,4 @@
-import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 
 /** A use of break-glass that another administrator has yet to sign. */
 export interface Review {
@@ -11,7 +11,14 @@ export interface Review {
   at: number;
 }
 
+/** How long a notice that asks for a signature is remembered (ms). */
+const keptMs = 7 * 24 * 3600_000;
+/** A message is put together for so long before it is posted, at most (ms): what it tells may be newer. */
+const mostOldMs = 5 * 60_000;
+
 export function createReviews(redis: RedisClient, key: Keys) {
+  /** The IDs of notices that ask to sign a review, by when. */
+  const asking = key("reviews-asked");
   return {
     /** False when the review was already signed. Idempotent. */
     async openReview(review: Review): Promise<boolean> {
@@ -24,5 +31,13 @@ export function createReviews(redis: RedisClient, key: Keys) {
       await redis.sadd(key("reviews-signed"), request);
       return (await redis.hdel(key("reviews"), request)) === 1;
     },
+    /** Before a notice is announced that asks to sign reviews: who signs is edited in there. */
+    async noteReviewAsked(noticeId: string): Promise<void> {
+      const now = await redisNow(redis);
+      const over = redis.pipeline().zremrangebyscore(asking, "-inf", now - keptMs);
+      await over.zadd(asking, now, noticeId).pexpire(asking, keptMs).exec();
+    },
+    /** IDs of the notices that may ask for a review that was opened then (ms). */
+    reviewAskedSince: (at: number) => redis.zrangebyscore(asking, at - mostOldMs, "+inf"),
   };
 }

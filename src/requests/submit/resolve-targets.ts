@@ -1,9 +1,9 @@
 import type { Vm } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../inventory/inventory.ts";
-import { duration } from "../../messages/message.ts";
+import { duration, firstFew } from "../../messages/message.ts";
 import { type Asking, type ServiceAsking, checkAsking } from "../../policy/permit.ts";
-import { type Target, targetArgument } from "../../registry/define.ts";
+import { type Command, type Target, calledName, targetArgument } from "../../registry/define.ts";
 import { type ChangeInvocation, isRollable, targetWords } from "../../registry/invocation.ts";
 import { isGlob } from "../../text/glob.ts";
 
@@ -108,6 +108,13 @@ export async function resolveSeveral(
     isEverything: isEverything && isPart ? "of what they see" : isEverything,
   };
 }
+
+/** Where nothing takes several targets. */
+export const takesOne = ({ name }: Pick<Command, "name">, targets: readonly Target[]) =>
+  new UserError(
+    `Here /${name} takes one VM, not a list or a glob. Nothing was done.`,
+    `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
+  );
 
 /** The VMs that these words and globs name, each once. A word that isn't a VM stops everything. */
 export async function vmsNamed(asker: Asker, words: readonly string[], inventory: Inventory) {

@@ -1,5 +1,4 @@
 import type { ReadContext } from "../../commands/context.ts";
-import { asksToSign } from "../../digests/line-buttons.ts";
 import {
   Markdown,
   type Message,
@@ -23,6 +22,7 @@ import { type Interaction, isDirect } from "../receive/interaction.ts";
 import { type WebAnswer, whyOf } from "../web-answer.ts";
 import { type Place, postMessage } from "../web.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
+import { asksToSign } from "../../requests/render/review-button.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(
@@ -83,13 +83,14 @@ function readContext(
     person,
     channelId,
     isShared,
+    takesSeveral: gateway.contributed.several !== undefined,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     linkTo: (posted) => linkTo(posted, gateway),
-    async post(channel, digest) {
-      const posted = await postIn({ channelId: channel }, digest, gateway);
+    async post(channel, posting) {
+      const posted = await postIn({ channelId: channel }, posting, gateway);
       return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
     },
   };
@@ -99,7 +100,7 @@ function readContext(
 export async function postIn(
   place: Place,
   posting: Message,
-  { web, digests, announce }: GatewayContext,
+  { web, store, announce }: GatewayContext,
 ): Promise<WebAnswer> {
   const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
   let posted = await postAt(place);
@@ -108,7 +109,7 @@ export async function postIn(
   if (!posted.ok || !asksToSign(posting)) return posted;
   const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
   const id = `digest-${channelId}-${ts}`;
-  await digests.posts(id);
+  await store.noteReviewAsked(id);
   await announce({ id, channelId, message: posting }, ts);
   return posted;
 }

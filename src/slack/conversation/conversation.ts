@@ -17,16 +17,18 @@ import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
-import { pressedAtHome, showHome } from "./home.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
-import { pickCallback, runWords, shortcut, targetChosen } from "./run.ts";
+import { runWords, targetChosen } from "./run.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { suggest } from "./suggestions.ts";
 import { seenBy } from "./visible-to.ts";
 import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
 import { withoutRedis } from "./without-redis.ts";
 import { originOfInteraction } from "./act-origin.ts";
+import { pickCallback } from "./pick-target.ts";
+import { shortcut } from "./shortcut.ts";
+import type { Command } from "../../registry/define.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
@@ -39,8 +41,12 @@ const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
   new Map([...ownForms, ...Object.entries(forms)]);
 
 /** What Bolt listens to by name. */
-export const listenedTo = (contributed: Pick<Contributions, "forms" | "presses">): ListenedTo => ({
+export const listenedTo = (
+  contributed: Pick<Contributions, "forms" | "presses">,
+  commands: readonly Command[],
+): ListenedTo => ({
   forms: [...formsOf(contributed).keys()],
+  shortcuts: commands.flatMap(({ shortcut: one }) => one?.callback ?? []),
   buttons: buttonFamilies(contributed),
 });
 
@@ -63,9 +69,9 @@ export function createConversation(
           return replyWithError(by(interaction), (act) => runWords(interaction.text, act));
         case "button":
           if (interaction.view?.type !== "home") return replyWithError(by(interaction), press);
-          return pressedAtHome(by(interaction));
+          return gateway.contributed.homeTab?.pressed(by(interaction));
         case "home":
-          return void (await showHome(by(interaction)));
+          return void (await gateway.contributed.homeTab?.show(by(interaction)));
         case "shortcut":
           return shortcut(by(interaction));
         case "submission": {
@@ -120,7 +126,7 @@ function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>):
           gateway.web.call("chat.postEphemeral", { channel, user: interaction.userId, ...shown }),
         );
         if (posted.ok || posted.kind === "lost") return;
-      } else if (await showHome({ interaction, gateway }, { said: message })) return;
+      } else if (await gateway.contributed.homeTab?.show({ interaction, gateway }, message)) return;
       await reply.privately(message);
     },
   };

@@ -25,9 +25,10 @@ import type {
   ViewSubmission,
 } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
-import type { HomePart, MadeRequest } from "./contributions.ts";
+import type { MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../../requests/journal/stored-request.ts";
 import type { Asking, Permit } from "../../policy/permit.ts";
+import type { Message } from "../../messages/message.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
 export interface GatewayContext extends Surroundings {
@@ -92,6 +93,14 @@ export type SeveralHandler = (
   act: Act,
 ) => Promise<void>;
 
+/** The Home tab: what a person sees who opens Gatehouse in Slack. */
+export interface HomeTab {
+  /** Publishes it; `said` stands above the rest. False when Slack doesn't show it. */
+  show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, said?: Message): Promise<boolean>;
+  /** Answers a press of a button there. Never rejects for what the person did. */
+  pressed(act: Act<Press>): Promise<void>;
+}
+
 /** What features add to conversations: none of them is known here by name. */
 export interface Contributions {
   /** By action, or by the word before its colon for all actions that begin so. */
@@ -102,7 +111,8 @@ export interface Contributions {
   pickers: Readonly<Record<string, Picker>>;
   /** Without one, a command takes one VM. */
   several?: SeveralHandler | undefined;
-  home: readonly HomePart[];
+  /** Without one, the Home tab stays empty. */
+  homeTab?: HomeTab | undefined;
   /**
    * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be
    * made.

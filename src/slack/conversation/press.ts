@@ -1,11 +1,6 @@
-import * as z from "zod";
-import { digest } from "../../commands/gatehouse/digest.ts";
-import { jobs } from "../../commands/gatehouse/jobs.ts";
-import { why } from "../../commands/gatehouse/why.ts";
-import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, buttons, duration, md, sentence, when } from "../../messages/message.ts";
-import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
+import { md, when } from "../../messages/message.ts";
+import { scopeOfPerson } from "../../policy/access.ts";
 import type { Permit } from "../../policy/permit.ts";
 import {
   type ChangeCommand,
@@ -49,19 +44,10 @@ import { alreadyRequested, placeOf } from "./submit-change.ts";
 import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
 import { holderOf, noSetbacks } from "../../requests/journal/stage.ts";
 
-const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
-const mostHours = 7 * 24;
-const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
-/** Without a line: all of the channel. */
-const unsnoozing = z.object({ line: line.exactOptional() });
-
 /** What a press does, by its action. Those of commands are `run:…`; features have their own (`Contributions`). */
 const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
-  "digest:changes": showChanges,
-  "digest:snooze": onDigest(snoozing, snooze),
-  "digest:unsnooze": onDigest(unsnoozing, unsnooze),
   "request:show": onRequest(showRequest),
   "request:cancel": onRequest(byRightToStop(cancel)),
   "request:look": onRequest(byRightToStop(lookAgain)),
@@ -125,57 +111,6 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   const { input } = invocation;
   const asking = await authorize({ command, input, person, channelId }, act.gateway);
   await answer(invocation, asking, act, true);
-}
-
-/** What a digest only counts. */
-async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
-  const { interaction, reply, gateway } = act;
-  const { channelId } = interaction;
-  const person = await personOf(act);
-  await authorize({ command: jobs, person, channelId }, gateway);
-  const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
-  const from = typeof since === "number" ? since : gateway.now();
-  await reply.privately(await gateway.digests.changes(from, scope));
-}
-
-/** For those who may change what the digests in this channel show. */
-function onDigest<About extends { line?: string }>(
-  schema: z.ZodType<About>,
-  change: (about: About, act: Act<Press>) => Promise<Message>,
-): PressHandler {
-  return async (act, value) => {
-    const { interaction, reply, gateway } = act;
-    const { action, channelId } = interaction;
-    const about = schema.safeParse(value).data;
-    if (about === undefined || channelId === "")
-      throw new UserError("This button no longer works.", "The next digest has new ones.");
-    const person = await personOf(act);
-    await authorize({ command: digest, person, channelId }, gateway);
-    const said = await change(about, act);
-    const by = { who: person.id, team: person.teamId, channel: channelId };
-    await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
-    await reply.instead(said);
-  };
-}
-
-async function snooze(
-  { line: about, hours }: z.output<typeof snoozing>,
-  { interaction, gateway }: Act<Press>,
-): Promise<Message> {
-  const lastsMs = hours * 3_600_000;
-  await gateway.digests.snoozes.snooze(interaction.channelId, about, gateway.now() + lastsMs);
-  const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
-  const value = JSON.stringify({ line: about });
-  return sentence(text, buttons([{ label: "Un-snooze", action: unsnoozeAction, value }]));
-}
-
-async function unsnooze(
-  { line: about }: z.output<typeof unsnoozing>,
-  { interaction, gateway }: Act<Press>,
-): Promise<Message> {
-  await gateway.digests.snoozes.unsnooze(interaction.channelId, about);
-  const what = about === undefined ? "every line" : "that line";
-  return say(md`The next digest in this channel shows ${what} again.`);
 }
 
 export interface Pressed {
@@ -268,8 +203,10 @@ function once(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  await authorize({ command: why, person, channelId }, act.gateway);
   const { policy, commands, attestationNote, emergency } = act.gateway;
+  const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
+  if (!reader) throw outdated();
+  await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, emergency, commands, after });
   const result = renderResult(request, command, after, { isMentioned: false });

@@ -1,30 +1,22 @@
-import * as z from "zod";
-import { list } from "../../commands/vm/list.ts";
-import { restart } from "../../commands/vm/restart.ts";
 import { statusFacts } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
 import {
   type ButtonSpec,
   Markdown,
   type Message,
   buttons,
-  firstFew,
   hintOf,
   limits,
   lines,
   md,
   message,
   name,
-  plainText,
   section,
   sentence,
-  table,
 } from "../../messages/message.ts";
 import { type Asking, forChange, specify } from "../../policy/permit.ts";
 import { type Confirming, askOnce, isToConfirm } from "../../policy/refusal.ts";
 import {
-  type Argument,
   type ChangeCommand,
   type Command,
   type Target,
@@ -54,19 +46,24 @@ import {
   parseCommand,
   parseInvocation,
 } from "../../registry/parse.ts";
-import { PickOne, resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
+import {
+  PickOne,
+  resolveOne,
+  resolveSeveral,
+  takesOne,
+} from "../../requests/submit/resolve-targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, ViewSubmission } from "../receive/interaction.ts";
-import { parseJson } from "../../text/parse-json.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
+import { authorize, authorizeTargets, emergency } from "./authorize.ts";
 import { confirmFirst } from "./confirm-first.ts";
-import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm } from "./form.ts";
-import { type Act, type SeveralHandler, personOf } from "./gateway-context.ts";
+import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { noEmergency } from "../../registry/emergency.ts";
+import { openPicker, kindOf, pickMeta } from "./pick-target.ts";
+import { parseJson } from "../../text/parse-json.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
 export async function runWords(text: string, act: Act): Promise<void> {
@@ -155,8 +152,11 @@ async function change(
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
-  if (several)
-    return (gateway.contributed.several ?? refuseSeveral)(invocation, several, asking, act);
+  if (several) {
+    const handle = gateway.contributed.several;
+    if (!handle) throw takesOne(command, several.targets);
+    return handle(invocation, several, asking, act);
+  }
   const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)
     throw new UserError("--break-glass takes exactly one target.");
@@ -185,14 +185,6 @@ async function change(
   if (interaction.kind === "button") await reply.replace(say(requested));
   if (caution) await reply.privately(say(caution));
 }
-
-/** Where no feature takes several VMs. */
-const refuseSeveral: SeveralHandler = async ({ command }, { targets }) => {
-  throw new UserError(
-    `Here /${command.name} takes one VM, not a list or a glob. Nothing was done.`,
-    `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
-  );
-};
 
 /** A button that asks by itself says so in its action. */
 function isConfirmed(interaction: Interaction): boolean {
@@ -265,44 +257,6 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
   await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
 }
 
-export const pickCallback = "pick-target";
-
-const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
-
-/** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
-async function openPicker({ command, input }: NamedCommand, { interaction, reply, gateway }: Act) {
-  const place = placeOf(interaction);
-  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
-  const { kind, label } = kindOf(targetArgument(command));
-  const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
-  const interrupts =
-    command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
-  const what = lines(frozen, md`${command.summary}.`, interrupts);
-  const picker = field(kind, label === "VM" ? label : "Project", {
-    type: "external_select",
-    action_id: `pick:${kind}`,
-    min_query_length: 0,
-    placeholder: plainText("Type a name"),
-  });
-  const submit = isChange(command) ? command.say.verb : "Show";
-  const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
-  const blocks = [section(what), picker, ...(place.channelId === "" ? [channelPicker] : [])];
-  return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
-}
-
-const channelPicker = field("channel", "Channel for the result", {
-  type: "conversations_select",
-  action_id: "pick:channel",
-  default_to_current_conversation: true,
-  filter: { include: ["public", "private"], exclude_bot_users: true },
-});
-
-function kindOf(target: Argument | undefined) {
-  return target?.target === "project"
-    ? { kind: "project", label: "project" }
-    : { kind: "vm", label: "VM" };
-}
-
 /** Runs the command on what was picked, where its picker was opened; a form of its own opens next. */
 export async function targetChosen(act: Act<ViewSubmission>): Promise<void> {
   const { interaction, gateway } = act;
@@ -319,47 +273,4 @@ export async function targetChosen(act: Act<ViewSubmission>): Promise<void> {
   const there = channelId || String(interaction.values["channel"] ?? "");
   const place = placeOf({ channelId: there, threadTs });
   await run(parseInvocation(command, input), { ...act, interaction: { ...interaction, ...place } });
-}
-
-type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
-
-export async function shortcut(act: Act<Shortcut>): Promise<void> {
-  const { interaction, reply, gateway } = act;
-  if (interaction.callback === "restart-vm") await openPicker({ command: restart, input: {} }, act);
-  if (interaction.callback !== "show-vms") return;
-  const person = await personOf({ interaction, gateway });
-  const { channelId, messageText = "" } = interaction;
-  await authorize({ command: list, person, channelId }, gateway);
-  await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
-}
-
-/** VMs whose name or ID is a whole word of the text. */
-async function vmsNamedIn(
-  text: string,
-  inventory: Act["gateway"]["inventory"],
-): Promise<readonly KnownVm[]> {
-  const found: KnownVm[] = [];
-  const asWords = text.match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
-  const different = new Set(asWords.map((word) => word.replace(/[._-]+$/, "")));
-  for (const word of [...different].slice(0, 1_000)) {
-    const match = await inventory.findVm(word, { onlyKnown: true });
-    if ("found" in match) found.push(match.found);
-    else if ("ambiguous" in match) found.push(...match.ambiguous);
-  }
-  return [...new Map(found.map((vm) => [vm.id, vm])).values()];
-}
-
-const maxShown = 20;
-
-function vmTable(vms: readonly KnownVm[]): Message {
-  if (vms.length === 0)
-    return say(
-      md`That message names no known VM.`,
-      md`${name("/vm list")} shows every VM you can see.`,
-    );
-  const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
-  const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
-  const { block, shown } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
-  const first = shown < vms.length ? `, the first ${shown} of them here` : "";
-  return message(what, section(md`${what}${first}:`), block);
 }

@@ -12,9 +12,10 @@ import {
   readSubmission,
 } from "./read-interaction.ts";
 
-/** Names that Slack sends back: of forms, and of families of buttons (`vote` for `vote:approve`). */
+/** Names that Slack sends back: of forms, of shortcuts, and of families of buttons (`vote` for `vote:approve`). */
 export interface ListenedTo {
   forms: readonly string[];
+  shortcuts: readonly string[];
   buttons: readonly string[];
 }
 
@@ -54,12 +55,10 @@ export function registerListeners(app: App, options: ListenerOptions): void {
     );
   app.view({ type: "view_closed" }, ({ ack }) => ack());
 
-  app.shortcut("restart-vm", ({ shortcut, ack }) =>
-    deliveries.take(readShortcut(shortcut, Date.now()), ack),
-  );
-  app.shortcut("show-vms", ({ shortcut, ack }) =>
-    deliveries.take(readShortcut(shortcut, Date.now()), ack),
-  );
+  for (const callback of names.shortcuts)
+    app.shortcut(callback, ({ shortcut, ack }) =>
+      deliveries.take(readShortcut(shortcut, Date.now()), ack),
+    );
 
   app.options<"block_suggestion">({ type: "block_suggestion" }, async ({ options: typed, ack }) => {
     const request = {

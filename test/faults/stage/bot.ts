@@ -129,8 +129,7 @@ async function at(point: string, what: string): Promise<void> {
 const { loadConfig } = await import("../../../src/config/config.ts");
 const { createLog, hideSecret } = await import("../../../src/log/log.ts");
 const { start } = await import("../../../src/operate/start.ts");
-const { commands } = await import("../../../src/commands/index.ts");
-const { features, policyTerms } = await import("../../../src/features/index.ts");
+const { commands, features, policyTerms } = await import("../../../src/features/index.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
 const { isKnownSocketRejection } = await import("../../../src/slack/web-answer.ts");
 

@@ -199,9 +199,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a digest whose schedule was lost is lost",
-    file: "src/operate/worker-schedules.ts",
-    was: "      run: postDue,\n    },\n  ];",
-    is: "      run: async () => undefined,\n    },\n  ];",
+    file: "src/features/digests/index.ts",
+    was: "timing.sweepMs) },\n          run: postDue,",
+    is: "timing.sweepMs) },\n          run: async () => undefined,",
     rows: "G6",
   },
   {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import { alertsAtHome, alertsInDigests } from "../../../src/features/alerts/tell-alerts.ts";
-import { running } from "../../digests/digest-processes.ts";
+import { running } from "../../support/known-vm.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const hour = 3_600_000;

@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { writeEndorsements } from "../../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../../src/config/policy-file.ts";
 import { createCompute } from "../../../src/compute/create-compute.ts";
-import { createDriftRecords, lackingIn } from "../../../src/digests/drift-facts.ts";
 import type { KnownVm } from "../../../src/inventory/inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import type { Message } from "../../../src/messages/message.ts";
@@ -14,8 +13,9 @@ import { runProbe } from "../../../src/monitor/monitor.ts";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
 import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { running } from "../../digests/digest-processes.ts";
 import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
+import { createDriftRecords, lackingIn } from "../../../src/monitor/drift-records.ts";
+import { running } from "../../support/known-vm.ts";
 
 /** What was told, once per id, as the announcer does it. */
 function teller() {

@@ -19,8 +19,8 @@ describe("the app in the sandbox Slack", () => {
       homeTab: true,
       messagesTabReadOnly: false,
       shortcuts: [
-        { name: "Restart a VM…", callbackId: "restart-vm", type: "global" },
         { name: "Show the VMs named here", callbackId: "show-vms", type: "message" },
+        { name: "Restart a VM…", callbackId: "restart-vm", type: "global" },
       ],
     });
     expect(settings.commands.map(({ name }) => name)).toEqual(["/vm", "/project", "/gatehouse"]);

@@ -97,7 +97,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     interactions,
     connection,
     onStored: options.onStored,
-    names: { forms: ["reason"], buttons: ["run", "vote"] },
+    names: { forms: ["reason"], shortcuts: ["restart-vm", "show-vms"], buttons: ["run", "vote"] },
     handlers: {
       repeated: async (interaction) => void repeated.push(interaction),
       submit: async () => undefined,

@@ -1,0 +1,217 @@
+import { isTransitional } from "../../compute/compute.ts";
+import type { Config } from "../../config/config.ts";
+import { messageOf } from "../../errors.ts";
+import type { Inventory, Scope } from "../../inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
+import type { Message } from "../../messages/message.ts";
+import { scopeOfChannel, seesUnder } from "../../policy/access.ts";
+import { compileTargetGlobs, ownerOf } from "../../policy/refusal.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import { dayMs } from "../../monitor/drift-records.ts";
+import type { DigestPart } from "../digest-part.ts";
+import { createEventReader } from "./events.ts";
+import { type DigestFacts, itemsOf } from "./items.ts";
+import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
+import type { RequestFact, RequestSource } from "./request-facts.ts";
+import { type Slot, createSchedules, localWords, seriesOf } from "./schedules.ts";
+import { createSnoozes } from "./snoozes.ts";
+import { createStatusRecords } from "../../monitor/status-records.ts";
+import type { Target } from "../../registry/define.ts";
+import { defineService } from "../../registry/service-key.ts";
+import { lineOf } from "./line-buttons.ts";
+
+export type Digests = ReturnType<typeof createDigests>;
+
+/** Those that the command and the buttons of digests answer from. */
+export const digestsOf = defineService<Digests>("digests");
+
+interface DigestsOptions {
+  redis: RedisClient;
+  key: Keys;
+  config: Pick<Config, "policy">;
+  /** All that there is. */
+  inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
+  requests: RequestSource;
+  /** What features tell. */
+  parts?(): readonly DigestPart[];
+  /** The freeze that stands. */
+  store?: Pick<Journal, "freezeState">;
+  /** Called when people turn a digest on or off. */
+  schedulesChanged?: () => Promise<unknown>;
+  /** What a person is called, by user ID. */
+  personName?: (id: string) => Promise<string>;
+  log: Log;
+  now(): number;
+}
+
+/** Undefined for all that a channel may be told. */
+type Targets = readonly string[] | undefined;
+
+/** How long a scheduled digest waits for it. */
+const refreshMs = 15_000;
+/** Up to this late counts as on time. */
+const onTimeMs = 5 * 60_000;
+
+export function createDigests(options: DigestsOptions) {
+  const { redis, key, config, inventory, requests, log, now } = options;
+  const schedules = createSchedules(redis, key, config, options.schedulesChanged);
+  const snoozes = createSnoozes(redis, key);
+  /** Until when the last digest of each series reported changes (ms). */
+  const toldUntil = key("digest-told");
+  const statuses = createStatusRecords(redis, key);
+  const eventsSince = createEventReader(options);
+
+  /** A part that can't be read is named; the others are still reported. */
+  async function facts(
+    channel: string,
+    scope: Scope | undefined,
+    { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
+  ): Promise<DigestFacts> {
+    const { timing } = config.policy;
+    // No one waits for a scheduled digest: even a large fleet is read for it
+    await inventory.upToDate(isScheduled ? refreshMs : undefined);
+    const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
+    const since = Number(last ?? now() - dayMs);
+    const readAt = now();
+    const sight = sightOf(inventory, scope, targets);
+    const unread: string[] = [];
+    async function orUnread<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
+      try {
+        return await reading;
+      } catch (error) {
+        log.warn("digest.unread", { part, why: messageOf(error) });
+        unread.push(part);
+        return undefined;
+      }
+    }
+    const seen = targets && orUnread("VMs", sight.inventory.vms());
+    const aboutTarget = ({ target }: RequestFact) => target;
+    const [state, vms, open, ended, reviews, frozen, events] = await Promise.all([
+      orUnread("how old the list of VMs is", sight.inventory.state()),
+      orUnread("VMs", sight.vms()),
+      orUnread("open requests", sight.only(requests.open(), aboutTarget)),
+      orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
+      orUnread(
+        "break-glass reviews",
+        sight.only(requests.reviews(), ({ on }) => on),
+      ),
+      orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
+      orUnread("freezes and reviews", eventsSince(since)),
+    ]);
+    const seesAll = scope === undefined && targets === undefined;
+    const troubled = (vms ?? []).filter(
+      ({ status }) => status === "ERROR" || isTransitional(status),
+    );
+    const about = { vms: vms ?? [], seesAll, since, now: readAt };
+    const [statusSince, ...parts] = await Promise.all([
+      orUnread("since when VMs are in trouble", statuses.since(troubled)),
+      ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
+    ]);
+    return {
+      now: readAt,
+      since,
+      vms,
+      parts: parts.filter((part) => part !== undefined),
+      frozen,
+      switches: events?.switches,
+      signed: events?.signed,
+      seen: (await seen)?.length,
+      statusSince: statusSince ?? new Map(),
+      refreshedAt: state?.refreshedAt,
+      stale: state?.stale ?? true,
+      unreadProjects: state?.unread ?? [],
+      gaps: state?.gaps,
+      open,
+      ended,
+      reviews,
+      unread,
+      stuckAfterMs: timing.settleDeadlineMs,
+    };
+  }
+
+  return {
+    schedules,
+    snoozes,
+    /** Its last digest has reported what changed until then (ms). */
+    told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
+      redis.hset(toldUntil, seriesOf(rule), until),
+    /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
+    async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
+      const targets = slot ? slot.rule.targets : await targetsOf(channel);
+      const scope = scopeOfChannel(config.policy, channel);
+      const found = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
+      // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
+      const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
+      const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
+      const snoozed = await snoozes.quiet(channel, now(), all);
+      if (!slot) return renderDigest(found, { title: "Digest", snoozed });
+      const dueAt = localWords(slot.at, slot.rule.timezone);
+      const ms = now() - slot.at;
+      const late = ms > onTimeMs ? { ms, dueAt } : undefined;
+      return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });
+    },
+    /** Everything within the scope that ended since then (ms). */
+    async changes(since: number, scope: Scope | undefined): Promise<Message> {
+      const { only } = sightOf(inventory, scope, undefined);
+      return renderChanges(await only(requests.endedSince(since), ({ target }) => target));
+    },
+    /** What the scope sees. `note`: of who leaves. */
+    async handover(
+      channel: string,
+      scope: Scope | undefined,
+      note?: { by: string; text: string },
+    ): Promise<Message> {
+      const consoles = consolesIn(scope).catch((error: unknown) => {
+        log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
+        return undefined;
+      });
+      return renderHandover(await facts(channel, scope), await consoles, note);
+    },
+  };
+
+  /** Undefined when one of its digests is about everything, or it has none. */
+  async function targetsOf(channel: string): Promise<Targets> {
+    const rules = await schedules.of(channel);
+    const targets = rules.flatMap((rule) => rule.targets ?? []);
+    return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
+  }
+
+  async function consolesIn(scope: Scope | undefined) {
+    const open = await requests.consoles(now());
+    if (!scope) return open;
+    const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
+    return open.filter(({ vmId }) => seen.has(vmId));
+  }
+}
+
+type Spoken = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
+
+/** What of everything is spoken of: what a scope sees, and of that what globs name. */
+function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefined, globs: Targets) {
+  const seen = scope ? inventory.seenIn(async () => scope) : inventory;
+  const isNamed = globs && compileTargetGlobs(globs);
+  return {
+    inventory: seen,
+    async vms() {
+      const vms = await seen.vms();
+      return isNamed ? vms.filter((vm) => isNamed({ kind: "vm", ...vm })) : vms;
+    },
+    /** Keeps what is about a VM or project that is spoken of: by the name it had, and by that of now. */
+    async only<T>(
+      reading: Promise<readonly T[]>,
+      targetOf: (one: T) => Spoken | undefined,
+    ): Promise<readonly T[]> {
+      const some = await reading;
+      if (!scope && !isNamed) return some;
+      const projects = await inventory.projects();
+      const namesNow = new Map(projects.map(({ id, name }) => [id, name]));
+      return some.filter((one) => {
+        const target = targetOf(one);
+        if (!target) return false;
+        const { id, name } = ownerOf(target);
+        return seesUnder(scope, id, [name, namesNow.get(id)]) && (!isNamed || isNamed(target));
+      });
+    },
+  };
+}

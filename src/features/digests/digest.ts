@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { sectionOf } from "../../config/policy-section.ts";
+import { weekdays } from "../../config/policy-values.ts";
+import { digestsOf } from "./create-digests.ts";
+import { type DigestRule, digestsSection } from "./digests-section.ts";
+import { readSchedule, daysWords, localWords, nextSlot } from "./schedules.ts";
+import { UserError } from "../../errors.ts";
+import {
+  channelLink,
+  lines,
+  type Markdown,
+  md,
+  name,
+  howToOpen,
+  type Message,
+  sentence,
+} from "../../messages/message.ts";
+import { scopeShownTo } from "../../policy/access.ts";
+import { isListed } from "../../policy/permit.ts";
+import { defineCommand, rest } from "../../registry/define.ts";
+import { noteInChannel, type ReadContext } from "../../commands/context.ts";
+
+export const digest = defineCommand({
+  name: "gatehouse digest",
+  aliases: ["handover"],
+  summary: "Post a digest here daily or now, or hand over to the next shift",
+  example: "/gatehouse digest on 09:00 Europe/Paris mon-fri",
+  class: "change",
+  speaksFor: ({ action }) => action !== "handover",
+  args: z.object({
+    action: z.enum(["on", "off", "now", "handover"]).optional().meta({
+      description:
+        "`handover` is shown only to you, with running requests and open consoles, until you share it",
+    }),
+    when: rest(
+      200,
+      "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
+    ).optional(),
+  }),
+  async answer({ action, when: words = "" }, context: ReadContext) {
+    const { channelId: here, policy, person, ourTeamId } = context;
+    const digests = digestsOf(context);
+    if (action === "handover") {
+      if (here === "") throw new UserError("Run this in a channel.");
+      const left = { by: person.name, text: words.trim() };
+      const scope = scopeShownTo(person, here, policy, ourTeamId);
+      return { message: await digests.handover(here, scope, left), isSharable: true };
+    }
+    const read = readSchedule(words);
+    const channel = read.channel ?? here;
+    if (channel === "") throw new UserError("Run this in a channel.");
+    if (action !== "on" && Object.keys(read).some((key) => key !== "channel"))
+      throw new UserError(
+        "Only `on` takes a time, a time zone, or days.",
+        "Usage: `/gatehouse digest on 09:00 Europe/Paris mon-fri`.",
+      );
+    if (channel !== here && !isListed(person, "administer", context))
+      throw new UserError(
+        "Only an administrator can do that for another channel.",
+        "Run it in that channel, or see `access.administer` in gatehouse.yml.",
+      );
+    if (action === undefined) return showSchedule(channel, context);
+    if (action === "now") return postNow(channel, context);
+    await noteInChannel(context, `digest-${action}`, channel, words.slice(0, 100));
+    if (action === "on") return turnOn(read, channel, context);
+    return sentence(
+      (await digests.schedules.clear(channel))
+        ? md`Done. Digests for ${channelLink(channel)} are turned off.`
+        : md`No digest is set up for ${channelLink(channel)}.`,
+    );
+  },
+});
+
+async function turnOn(
+  words: ReturnType<typeof readSchedule>,
+  channel: string,
+  context: ReadContext,
+): Promise<Message> {
+  const { policy, now } = context;
+  const { schedules } = digestsOf(context);
+  const [before] = await schedules.of(channel);
+  const usual = before ?? sectionOf(policy, digestsSection)[0];
+  const rule: DigestRule = {
+    channel,
+    at: words.at ?? before?.at ?? "09:00",
+    timezone: words.timezone ?? usual?.timezone ?? "UTC",
+    days: words.days ?? before?.days ?? weekdays,
+    ...(before?.targets ? { targets: before.targets } : {}),
+  };
+  await schedules.set(rule);
+  return sentence(
+    lines(
+      md`Done. ${scheduleWords(rule, now())}`,
+      words.timezone === undefined &&
+        md`The time zone is ${rule.timezone}; ${name(`/gatehouse digest on ${rule.at} Europe/Paris`)} sets another.`,
+    ),
+  );
+}
+
+async function postNow(channel: string, context: ReadContext): Promise<Message> {
+  const closed = await context.post(channel, await digestsOf(context).build(channel));
+  if (closed === undefined) return sentence(md`The digest is in ${channelLink(channel)}.`);
+  const way = howToOpen(closed);
+  const why = way
+    ? md`Can't post in ${channelLink(channel)} (${closed}). ${way}`
+    : md`The digest was not posted in ${channelLink(channel)}: Slack didn't take the message (${closed}). Try again in a minute.`;
+  return sentence(md`${why} ${name("/gatehouse digest handover")} shows it only to you.`);
+}
+
+async function showSchedule(channel: string, context: ReadContext): Promise<Message> {
+  const rules = await digestsOf(context).schedules.of(channel);
+  if (rules.length === 0) {
+    return sentence(
+      md`No digest is set up for ${channelLink(channel)}. ${name("/gatehouse digest on 09:00 Europe/Paris mon-fri")} sets one up; ${name("/gatehouse digest now")} posts one.`,
+    );
+  }
+  return sentence(lines(...rules.map((rule) => scheduleWords(rule, context.now()))));
+}
+
+function scheduleWords(rule: DigestRule, now: number): Markdown {
+  const { channel, at, timezone, days, targets } = rule;
+  const about = targets ? md` about ${targets.join(", ")}` : md``;
+  const next = nextSlot(rule, now);
+  return md`A digest${about} is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
+}

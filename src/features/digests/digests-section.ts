@@ -1,0 +1,68 @@
+import * as z from "zod";
+import type { Policy } from "../../config/policy-file.ts";
+import { defineSection, sectionOf, teamSectionOf } from "../../config/policy-section.ts";
+import {
+  type Weekday,
+  channel,
+  days,
+  glob,
+  section,
+  some,
+  timeOfDay,
+  timezone,
+} from "../../config/policy-values.ts";
+import { counted } from "../../messages/message.ts";
+
+/** When a channel gets its digest. */
+const digest = {
+  /** Local time, `HH:MM`. */
+  at: timeOfDay,
+  timezone: timezone.default("UTC"),
+  days: days.prefault("daily"),
+  /** Globs over VM and project names: it speaks of these alone. */
+  targets: some(glob, "VM or project").optional(),
+};
+
+const digests = z.array(section({ channel, ...digest })).default([]);
+
+export interface DigestRule {
+  readonly channel: string;
+  readonly at: string;
+  readonly timezone: string;
+  readonly days: readonly Weekday[];
+  readonly targets?: readonly string[] | undefined;
+}
+
+/** Posted in the team's channel. */
+const ofTeam = z.array(section(digest)).default([]);
+
+const digestsOfTeam = (team: object): readonly Omit<DigestRule, "channel">[] =>
+  teamSectionOf(team, "digests", ofTeam);
+
+/** `digests` in gatehouse.yml. */
+export const digestsSection = defineSection({
+  name: "digests",
+  schema: digests,
+  inTeams: ofTeam,
+  nonsenseIn: (_digests, _operations, teams) =>
+    Object.entries(teams).flatMap(([name, team]) =>
+      team.channel === undefined && digestsOfTeam(team).length > 0
+        ? [
+            {
+              path: ["teams", name, "digests"],
+              message: "have no place: add `channel` to the team",
+            },
+          ]
+        : [],
+    ),
+  channelsIn: (all) => all.map(({ channel: where }) => where),
+  counted: (all) => counted(all.length, "digest"),
+});
+
+/** Every digest that gatehouse.yml asks for: of `digests`, and of each team in its channel. */
+export function digestsIn(policy: Pick<Policy, "teams">): readonly DigestRule[] {
+  const ofTeams = Object.values(policy.teams).flatMap((team) =>
+    digestsOfTeam(team).flatMap((rule) => (team.channel ? { ...rule, channel: team.channel } : [])),
+  );
+  return [...sectionOf(policy, digestsSection), ...ofTeams];
+}

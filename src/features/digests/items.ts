@@ -1,0 +1,340 @@
+import { isTransitional } from "../../compute/compute.ts";
+import type { KnownVm } from "../../inventory/inventory.ts";
+import { counted, type Markdown, md, name, when, listed } from "../../messages/message.ts";
+import type { Freeze } from "../../requests/journal/freeze.ts";
+import { signs } from "../../requests/render/render-result.ts";
+import { showRequest, showVm } from "../../registry/command-buttons.ts";
+import {
+  digestPlaces,
+  type KindOfLine,
+  type Line,
+  type LinesOfKind,
+  type ReadPart,
+} from "../digest-part.ts";
+import type { SignedReview, SwitchFact } from "./events.ts";
+import type { RequestFact, ReviewFact } from "./request-facts.ts";
+import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
+import { showChanges } from "./line-buttons.ts";
+
+/** What could not be read is undefined and named in `unread`: never an empty list. */
+export interface DigestFacts {
+  now: number;
+  /** Changes are reported from here on. */
+  since: number;
+  vms?: readonly KnownVm[] | undefined;
+  /** What features tell. */
+  parts?: readonly ReadPart[] | undefined;
+  /** The freeze that stands. */
+  frozen?: Freeze | undefined;
+  /** Newest first. */
+  switches?: readonly SwitchFact[] | undefined;
+  /** Reviews of break-glass that were signed. */
+  signed?: readonly SignedReview[] | undefined;
+  /** How many the channel sees, where this is about some of them. */
+  seen?: number | undefined;
+  /** Since when a VM in trouble is in its status. */
+  statusSince: ReadonlyMap<string, number>;
+  refreshedAt?: number | undefined;
+  stale: boolean;
+  unreadProjects: readonly string[];
+  /** What the compute service gave only in part, in words. */
+  gaps?: readonly string[] | undefined;
+  open?: readonly RequestFact[] | undefined;
+  ended?: readonly RequestFact[] | undefined;
+  reviews?: readonly ReviewFact[] | undefined;
+  unread: readonly string[];
+  /** A VM in a transition for longer is stuck. */
+  stuckAfterMs: number;
+}
+
+interface OwnKind extends KindOfLine {
+  lines(facts: DigestFacts): readonly Line[];
+}
+
+/**
+ * What every digest tells, beside what features add. What whoever leads must know has a kind of its own, so that it never stands
+ * behind a count of changes.
+ */
+const ownKinds = {
+  frozen: {
+    place: "freeze",
+    words: ["freeze of all changes", "freezes of all changes"],
+    isLasting: true,
+    lines: ({ frozen }) => (frozen ? [frozenLine(frozen)] : []),
+  },
+  error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
+  stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
+  unknown: {
+    place: "decision",
+    words: ["unknown outcome", "unknown outcomes"],
+    isLasting: true,
+    lines: (facts) =>
+      oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
+        key: id,
+        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${atTime(changedAt)}. Someone must record it.`,
+        button: showRequest(id),
+      })),
+  },
+  review: {
+    place: "decision",
+    words: ["review to sign", "reviews to sign"],
+    isLasting: true,
+    lines: (facts) =>
+      (facts.reviews ?? []).map((review) => ({
+        key: review.request,
+        text: md`🚨 ${unapprovedWords(review, facts)} ${asksForReview}`,
+        button: signReviewButton(review.request),
+      })),
+  },
+  emergency: {
+    place: "decision",
+    words: ["break-glass use", "break-glass uses"],
+    isLasting: true,
+    lines: emergencyLines,
+  },
+  approval: {
+    place: "decision",
+    words: ["waiting for approval", "waiting for approval"],
+    isLasting: true,
+    lines: (facts) =>
+      oldestFirst(facts, "draft").flatMap(({ id, command, target, requester, approval }) => {
+        if (!approval) return [];
+        const { yes, required, expiresAt } = approval;
+        const text = md`✋ *${command}* ${name(target.name)}, requested by ${requester}, has ${yes} of ${counted(required, "approval")}, until ${when(expiresAt, "{time}")}.`;
+        return [{ key: id, text, button: showRequest(id, "Show") }];
+      }),
+  },
+  switch: {
+    place: "change",
+    words: ["freeze or thaw", "freezes and thaws"],
+    isLasting: true,
+    lines: switchLines,
+  },
+  recorded: {
+    place: "change",
+    words: ["outcome recorded by a person", "outcomes recorded by a person"],
+    isLasting: true,
+    lines: recordedLines,
+  },
+  guarded: {
+    place: "change",
+    words: ["restore, deletion, or approved change", "restores, deletions, and approved changes"],
+    isLasting: true,
+    lines: guardedLines,
+  },
+  turnedAway: {
+    place: "change",
+    words: ["request not approved", "requests not approved"],
+    isLasting: true,
+    lines: turnedAwayLines,
+  },
+  change: { place: "change", words: ["change", "changes"], isLasting: true, lines: changeLines },
+} as const satisfies Record<string, OwnKind>;
+
+export interface Item extends Line, KindOfLine {
+  kind: string;
+  isLasting: boolean;
+}
+
+/** The most urgent first; of one place, what features add comes last. */
+export function itemsOf(facts: DigestFacts): Item[] {
+  const own = Object.entries<OwnKind>(ownKinds).map(([kind, { lines, ...how }]): LinesOfKind => ({
+    kind,
+    lines: lines(facts),
+    ...how,
+  }));
+  const all = [...own, ...(facts.parts ?? []).flatMap((part) => part.all)];
+  return digestPlaces
+    .flatMap((place) => all.filter((one) => one.place === place))
+    .flatMap(({ lines, isLasting = false, ...how }) =>
+      lines.map((line) => ({ ...line, ...how, isLasting })),
+    );
+}
+
+const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
+const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
+
+const lastRead = ({ unreadProjects }: DigestFacts, { projectName }: KnownVm) =>
+  unreadProjects.includes(projectName) ? " when it was last read" : "";
+
+function errorLines(facts: DigestFacts): Line[] {
+  const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
+  return inError.map((vm) => {
+    const since = facts.statusSince.get(vm.id);
+    const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
+    const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
+    return { key: vm.id, text, button: showVm(vm.id) };
+  });
+}
+
+function stuckLines(facts: DigestFacts): Line[] {
+  return (facts.vms ?? []).flatMap((vm) => {
+    const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
+    if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
+    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${atTime(since)}${lastRead(facts, vm)}.`;
+    return [{ key: `${vm.id}:${since}`, text, button: showVm(vm.id) }];
+  });
+}
+
+function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
+  const those = open.filter((request) => request.state === state);
+  return those.toSorted((a, b) => a.createdAt - b.createdAt);
+}
+
+function frozenLine({ by, reason, at }: Freeze): Line {
+  const text = md`🧊 *All changes are frozen* by ${by} since ${atTime(at)}${quoted(reason)}.`;
+  return { key: String(at), text, button: undefined };
+}
+
+/** Those that are over: what belongs to the freeze that stands is in its line. */
+function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
+  const thawed = switches.findIndex(({ is }) => is === "thaw");
+  const over = frozen ? (thawed < 0 ? [] : switches.slice(thawed)) : switches;
+  return over.map(({ is, by, reason, at }) => ({
+    key: `${is} ${at}`,
+    text:
+      is === "freeze"
+        ? md`🧊 ${by} froze all changes at ${atTime(at)}${quoted(reason)}.`
+        : md`🧊 ${by} allowed changes again at ${atTime(at)}.`,
+    button: undefined,
+  }));
+}
+
+/** Each ended request is told once, by the first of these that it is. */
+function partOf({ ended = [], reviews = [] }: DigestFacts) {
+  const unsigned = new Set(reviews.map(({ request }) => request));
+  const isMade = ({ state }: RequestFact) => state === "done" || state === "failed";
+  const isRecorded = ({ decidedBy, state }: RequestFact) =>
+    decidedBy !== undefined && state !== "cancelled";
+  const parts = Map.groupBy(ended, (request) => {
+    const { id, isBreakGlass, isDestructive, approvedBy = [], approval, state } = request;
+    // The line that asks for its review has its outcome
+    if (isBreakGlass) return unsigned.has(id) ? "none" : "emergency";
+    if (isRecorded(request)) return "recorded";
+    if (state === "denied" || (state === "expired" && approval)) return "turned-away";
+    if (state === "done" && (isDestructive || approvedBy.length > 0)) return "guarded";
+    return isMade(request) ? "change" : "none";
+  });
+  return (part: "emergency" | "recorded" | "turned-away" | "guarded" | "change") =>
+    parts.get(part) ?? [];
+}
+
+const approvedWords = ({ approvedBy = [] }: Pick<RequestFact, "approvedBy">) =>
+  approvedBy.length === 0 ? md`` : md`; approved by ${approvedBy.join(", ")}`;
+
+/** `Restored `db-1` from nightly`, or what became of it instead. */
+function deedWords(request: RequestFact): Markdown {
+  const { state, done, command, target, stateWords, detail, isUndo, why } = request;
+  const what = md`${name(target.name)}${detail ? ` ${detail}` : ""}${isUndo ? " (undo)" : ""}`;
+  if (state === "done") return md`*${done}* ${what}`;
+  const is = stateWords === "failed" ? "failed" : `ended: ${stateWords}`;
+  return md`*${command}* ${what} ${is}${why ? md` (${why})` : ""}`;
+}
+
+function unapprovedWords(review: ReviewFact, { ended = [] }: DigestFacts): Markdown {
+  const { request, command, target, at, by, reason } = review;
+  const made = ended.find(({ id }) => id === request);
+  const outcome = made ? ` Outcome: ${made.stateWords}.` : "";
+  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${quoted(reason)}.${outcome}`;
+}
+
+function emergencyWords(request: RequestFact): Markdown {
+  const { requester, changedAt, reason } = request;
+  return md`${deedWords(request)} without approval (break-glass) at ${atTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
+}
+
+function emergencyLines(facts: DigestFacts): Line[] {
+  const signed = new Map((facts.signed ?? []).map((one) => [one.request, one]));
+  return partOf(facts)("emergency").map((request) => {
+    const { id } = request;
+    const review = signed.get(id);
+    const signedWords = review && md` Review signed by ${review.by} at ${atTime(review.at)}.`;
+    return {
+      key: id,
+      text: md`🚨 ${emergencyWords(request)}${signedWords ?? ""}`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function recordedLines(facts: DigestFacts): Line[] {
+  return partOf(facts)("recorded").map((request) => {
+    const { id, command, target, requester, decidedBy, state, changedAt } = request;
+    const happened = state === "not-applied" ? "did not happen" : "happened";
+    return {
+      key: id,
+      text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded at ${atTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function guardedLines(facts: DigestFacts): Line[] {
+  return partOf(facts)("guarded").map((request) => {
+    const { id, requester, changedAt } = request;
+    return {
+      key: id,
+      text: md`✏️ ${deedWords(request)} · ${requester}, ${atTime(changedAt)}${approvedWords(request)}.`,
+      button: showRequest(id),
+    };
+  });
+}
+
+function turnedAwayLines(facts: DigestFacts): Line[] {
+  return partOf(facts)("turned-away").map(
+    ({ id, command, target, requester, state, denied, changedAt, why }) => {
+      const how =
+        state === "denied"
+          ? md`${denied?.name ?? "someone"} denied it at ${atTime(changedAt)}${quoted(denied?.reason)}`
+          : md`${why ?? "nobody approved it in time"}, expired at ${atTime(changedAt)}`;
+      return {
+        key: id,
+        text: md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}.`,
+        button: showRequest(id),
+      };
+    },
+  );
+}
+
+/** Failures one by one; successes in one line. */
+function changeLines(facts: DigestFacts): Line[] {
+  const ended = partOf(facts)("change");
+  const failed = ended.filter(({ state }) => state === "failed");
+  const done = ended.filter(({ state }) => state === "done");
+  const failures = failed.map((request) => {
+    const { id, command, target, requester, changedAt, why } = request;
+    const because = why ? md`: ${why}` : "";
+    return {
+      key: id,
+      text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
+      button: showRequest(id),
+    };
+  });
+  if (done.length === 0) return failures;
+  const text = md`✏️ ${doneWords(done)}`;
+  const details = showChanges(facts.since);
+  return [...failures, { key: "done", count: done.length, text, button: details }];
+}
+
+/** Groups by command and person that one line names. */
+const maxGroups = 3;
+
+function doneWords(requests: readonly RequestFact[]): Markdown {
+  const groups = Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`);
+  const more = groups.size - maxGroups;
+  const all = [...groups.values()]
+    .slice(0, maxGroups)
+    .map(groupWords)
+    .reduce((said, one) => md`${said}; ${one}`);
+  return more > 0 ? md`${all} and ${more} more` : all;
+}
+
+/** `Restarted web-1, web-3 · olivia, 07:00`. */
+function groupWords(group: readonly RequestFact[]): Markdown {
+  const [newest] = group;
+  if (!newest) return md``;
+  const names = [...new Set(group.map(({ target }) => target.name))];
+  const times = names.length === group.length ? "" : `, ${group.length} times`;
+  const last = group.length === 1 ? "" : "last ";
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${atTime(newest.changedAt)}`;
+}

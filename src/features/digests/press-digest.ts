@@ -1,0 +1,85 @@
+import * as z from "zod";
+import { UserError } from "../../errors.ts";
+import { type Message, buttons, duration, md, sentence } from "../../messages/message.ts";
+import { scopeShownTo } from "../../policy/access.ts";
+import { authorize } from "../../slack/conversation/authorize.ts";
+import {
+  type Act,
+  type PressHandler,
+  outdated,
+  personOf,
+} from "../../slack/conversation/gateway-context.ts";
+import { say } from "../../slack/error-reply.ts";
+import type { Press } from "../../slack/receive/interaction.ts";
+import type { Digests } from "./create-digests.ts";
+import { digest } from "./digest.ts";
+import { unsnooze as unsnoozeButton } from "./line-buttons.ts";
+
+const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
+const mostHours = 7 * 24;
+const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
+/** Without a line: all of the channel. */
+const unsnoozing = z.object({ line: line.exactOptional() });
+
+export function pressesOfDigests(digests: Digests): Readonly<Record<string, PressHandler>> {
+  return {
+    "digest:changes": showChanges,
+    "digest:snooze": onDigest(snoozing, snooze),
+    "digest:unsnooze": onDigest(unsnoozing, unsnooze),
+  };
+
+  /** What a digest only counts, for whoever may list requests. */
+  async function showChanges(
+    act: Act<Press>,
+    { since }: Parameters<PressHandler>[1],
+  ): Promise<void> {
+    const { interaction, reply, gateway } = act;
+    const { channelId } = interaction;
+    const command = gateway.commands.find((one) => one.kind === "read" && one.listsRequests);
+    if (!command) throw outdated();
+    const person = await personOf(act);
+    await authorize({ command, person, channelId }, gateway);
+    const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
+    const from = typeof since === "number" ? since : gateway.now();
+    await reply.privately(await digests.changes(from, scope));
+  }
+
+  async function snooze(
+    { line: about, hours }: z.output<typeof snoozing>,
+    { interaction, gateway }: Act<Press>,
+  ): Promise<Message> {
+    const lastsMs = hours * 3_600_000;
+    await digests.snoozes.snooze(interaction.channelId, about, gateway.now() + lastsMs);
+    const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
+    return sentence(text, buttons([unsnoozeButton(about)]));
+  }
+
+  async function unsnooze(
+    { line: about }: z.output<typeof unsnoozing>,
+    { interaction }: Act<Press>,
+  ): Promise<Message> {
+    await digests.snoozes.unsnooze(interaction.channelId, about);
+    const what = about === undefined ? "every line" : "that line";
+    return say(md`The next digest in this channel shows ${what} again.`);
+  }
+}
+
+/** For those who may change what the digests in this channel show. */
+function onDigest<About extends { line?: string }>(
+  schema: z.ZodType<About>,
+  change: (about: About, act: Act<Press>) => Promise<Message>,
+): PressHandler {
+  return async (act, value) => {
+    const { interaction, reply, gateway } = act;
+    const { action, channelId } = interaction;
+    const about = schema.safeParse(value).data;
+    if (about === undefined || channelId === "")
+      throw new UserError("This button no longer works.", "The next digest has new ones.");
+    const person = await personOf(act);
+    await authorize({ command: digest, person, channelId }, gateway);
+    const said = await change(about, act);
+    const by = { who: person.id, team: person.teamId, channel: channelId };
+    await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
+    await reply.instead(said);
+  };
+}

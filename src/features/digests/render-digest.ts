@@ -1,0 +1,234 @@
+import { countChart } from "../../charts/chart.ts";
+import { countByStatus } from "../../inventory/known.ts";
+import type { KnownVm } from "../../inventory/inventory.ts";
+import {
+  buttons,
+  context,
+  divider,
+  header,
+  list,
+  listing,
+  message,
+  type Message,
+  news,
+  section,
+  sentence,
+  table,
+  counted,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  when,
+  mention,
+  name,
+  listed,
+} from "../../messages/message.ts";
+import { signs } from "../../requests/render/render-result.ts";
+import { type DigestFacts, type Item, itemsOf } from "./items.ts";
+import type { ConsoleFact, RequestFact } from "./request-facts.ts";
+import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
+
+interface DigestFrame {
+  title: string;
+  snoozed?: ReadonlySet<string>;
+  /** How late it is (ms), and when it was due, in words. */
+  late?: { ms: number; dueAt: string } | undefined;
+  /** For one person: lines can't be snoozed for the channel. */
+  isPrivate?: boolean;
+  intro?: Markdown;
+}
+
+/** More are counted: a digest is short. */
+const maxLines = 19;
+const maxOfKind = 6;
+
+/** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
+export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
+  const { title, snoozed, intro, isPrivate } = frame;
+  const all = itemsOf(facts);
+  const heard = all.filter((item) => item.isLasting || !snoozed?.has(lineOf(item)));
+  const hidden = all.length - heard.length;
+  const missing = missingWords(facts);
+  const late =
+    frame.late && md`⏰ Late by ${duration(frame.late.ms)}: it was due ${frame.late.dueAt}.`;
+  const counts = countWords(facts);
+  const since = when(facts.since, "{date_short_pretty} {time}");
+  const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
+  const unsnooze = hidden > 0 ? buttons([unsnoozeAll]) : undefined;
+  if (heard.length === 0 && !missing && !intro) {
+    const more = lines(late, snoozes);
+    return message(
+      news(md`${title}: nothing new`),
+      section(md`☀️ Nothing new since ${since}. ${counts}`),
+      more.value === "" ? undefined : context(more),
+      unsnooze,
+    );
+  }
+  const shown = chosen(heard);
+  const rows = shown.map((item) => {
+    const isPlain = isPrivate || item.isLasting;
+    return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
+  });
+  const statuses = (countable(facts) ?? []).map(({ status }) => status);
+  return message(
+    news(md`${title}: ${summaryOf(heard) || "something could not be read"}`),
+    header(title),
+    late && context(late),
+    intro && section(intro),
+    heard.length === 0
+      ? section(md`☀️ Nothing else new since ${since}.`)
+      : list(rows, {
+          beyond: heard.length - shown.length,
+          rest(_left, many) {
+            const told = new Set(shown.slice(0, many));
+            const rest = heard.filter((item) => !told.has(item));
+            return section(md`… and ${summaryOf(rest)} more.`);
+          },
+        }),
+    divider,
+    missing && section(missing),
+    // A handover is for one person, and about what runs now; two counts are words already
+    isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
+    context(lines(counts, snoozes, ageWords(facts))),
+    unsnooze,
+  );
+}
+
+const byKind = (items: readonly Item[]) => [...Map.groupBy(items, ({ kind }) => kind)];
+
+/** Each kind gets room for one line before any gets room for many. */
+function chosen(items: readonly Item[]): Item[] {
+  const all = byKind(items);
+  let room = maxLines - all.length;
+  return all.flatMap(([, some]) => {
+    const more = Math.min(some.length - 1, maxOfKind - 1, room);
+    room -= more;
+    return some.slice(0, 1 + more);
+  });
+}
+
+/** `2 VMs in ERROR, 1 waiting for approval`. */
+function summaryOf(items: readonly Item[]): string {
+  return byKind(items)
+    .flatMap(([, some]) => {
+      const many = some.reduce((sum, item) => sum + (item.count ?? 1), 0);
+      const [first] = some;
+      return first ? [counted(many, ...first.words)] : [];
+    })
+    .join(", ");
+}
+
+/** VMs of unread projects are neither counted nor zero. */
+function countable({ vms, unreadProjects }: DigestFacts): readonly KnownVm[] | undefined {
+  const unread = new Set(unreadProjects);
+  return vms?.filter(({ projectName }) => !unread.has(projectName));
+}
+
+function countWords(facts: DigestFacts): Markdown {
+  const vms = countable(facts);
+  if (!vms || (vms.length === 0 && facts.unreadProjects.length > 0))
+    return md`How many VMs there are could not be read.`;
+  if (vms.length === 0) return md`There are no VMs.`;
+  const uncounted = (facts.vms?.length ?? 0) - vms.length;
+  const without =
+    uncounted > 0 ? md`, and ${uncounted.toLocaleString("en-US")} whose state is not known` : md``;
+  const { seen = vms.length } = facts;
+  const many =
+    seen > vms.length + uncounted
+      ? `${vms.length} of your ${counted(seen, "VM")}`
+      : counted(vms.length, "VM");
+  return md`${many}: ${countByStatus(vms, failingIn(facts))}${partCounts(facts)}${without}.`;
+}
+
+/** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
+const failingIn = ({ parts = [] }: DigestFacts) =>
+  new Map(parts.flatMap(({ red = [] }) => [...red]));
+
+const partCounts = ({ parts = [] }: DigestFacts): string =>
+  parts.map(({ counts = "" }) => counts).join("");
+
+function missingWords({
+  unread,
+  unreadProjects,
+  gaps = [],
+  stale,
+  refreshedAt,
+}: DigestFacts): Markdown | undefined {
+  const said = lines(
+    unread.length > 0 &&
+      md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
+    unreadProjects.length > 0 &&
+      md`⚠️ *${counted(unreadProjects.length, "project")} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
+    gaps.length > 0 && md`⚠️ *Incomplete:* ${listed(gaps, 5)}.`,
+    stale &&
+      (refreshedAt === undefined
+        ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
+        : md`⚠️ *The compute service does not answer.* Information about VMs was read ${when(refreshedAt, "{date_short_pretty} {time}")}.`),
+  );
+  return said.value === "" ? undefined : said;
+}
+
+function ageWords({ refreshedAt, stale }: DigestFacts): Markdown | undefined {
+  if (refreshedAt === undefined || stale) return undefined;
+  return md`Read at ${when(refreshedAt)}.`;
+}
+
+const most = 8;
+
+/** Approvals and unknown outcomes have lines of their own. */
+const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
+
+/** For who takes the shift: a note of who leaves, what runs now, then the digest with nothing snoozed. Shown to one person, who may share it. */
+export function renderHandover(
+  facts: DigestFacts,
+  consoles: readonly ConsoleFact[] | undefined,
+  note?: { by: string; text: string },
+): Message {
+  const running = facts.open
+    ?.filter(({ state }) => underWay.has(state))
+    .map(
+      ({ command, target, requester, stateWords, createdAt }) =>
+        md`• ${command} ${name(target.name)}: ${stateWords}, requested by ${requester} at ${when(createdAt, "{date_short_pretty} {time}")}`,
+    );
+  const open = consoles?.map(
+    ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+  );
+  const more = (running?.length ?? 0) - most;
+  const intro = lines(
+    note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
+    running
+      ? md`*Running:*${running.length === 0 ? " nothing." : ""}`
+      : md`*Running:* could not be read.`,
+    ...(running ?? []).slice(0, most),
+    more > 0 && md`… and ${more} more; ${name("/gatehouse jobs")} lists them.`,
+    open
+      ? md`*Consoles open:*${open.length === 0 ? " none that Gatehouse opened." : ""}`
+      : md`*Consoles:* could not be read.`,
+    ...(open ?? []).slice(0, most),
+  );
+  return renderDigest(facts, { title: "Handover", isPrivate: true, intro });
+}
+
+const maxChanges = 99;
+
+/** Everything that was done, for who wants the details. */
+export function renderChanges(ended: readonly RequestFact[]): Message {
+  const done = ended.filter(({ state }) => state === "done" || state === "failed");
+  if (done.length === 0) return sentence(md`No change is on record for that time.`);
+  const { block, shown } = table(
+    "Changes",
+    ["Target", "What", "By", "Time (UTC)", "Request"],
+    done
+      .slice(0, maxChanges)
+      .map(({ target, done: words, state, command, requester, changedAt, id, isBreakGlass }) => [
+        target.name,
+        `${state === "failed" ? `${signs.failed} ${command} failed` : words}${isBreakGlass ? ", 🚨 break-glass" : ""}`,
+        requester,
+        new Date(changedAt).toISOString().slice(5, 16).replace("T", " "),
+        id,
+      ]),
+  );
+  const head = md`*${counted(done.length, "change")}*, newest first`;
+  return listing(head, done.length, shown, block);
+}

@@ -1,0 +1,35 @@
+import {
+  Markdown,
+  type Message,
+  name as code,
+  context,
+  counted,
+  list,
+  md,
+  message,
+  news,
+  section,
+} from "../../messages/message.ts";
+import type { NewsLine } from "../../monitor/news.ts";
+
+/** The rest is counted. */
+const maxLines = 15;
+
+/** What a channel is subscribed to, as it happened: one line, or some that came together. Without mentions. */
+export function renderFeed(lines: readonly NewsLine[]): Message {
+  const shown = lines.slice(0, maxLines);
+  const rows = shown.map(({ text, link, button }) =>
+    section(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
+  );
+  const first = new Markdown(shown[0]?.text ?? "");
+  const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;
+  return message(
+    news(lines.length === 1 ? first : md`${head} ${first}`),
+    lines.length === 1 ? undefined : section(head),
+    list(rows, {
+      beyond: lines.length - shown.length,
+      rest: (left) => md`… and ${left.toLocaleString("en-US")} more.`,
+    }),
+    context(md`${code("/gatehouse subscribe")} shows what this channel is subscribed to.`),
+  );
+}

@@ -1,0 +1,152 @@
+import * as z from "zod";
+import { glob as globShape } from "../../config/policy-values.ts";
+import { type Subscription, subscriptionsOf } from "./subscriptions.ts";
+import { UserError } from "../../errors.ts";
+import {
+  type Markdown,
+  type Message,
+  channelLink,
+  counted,
+  lines,
+  list,
+  md,
+  name,
+  section,
+  sentence,
+  listed,
+} from "../../messages/message.ts";
+import { scopeShownTo } from "../../policy/access.ts";
+import { compileTargetGlobs } from "../../policy/refusal.ts";
+import { defineCommand, rest, runButton } from "../../registry/define.ts";
+import { isGlob } from "../../text/glob.ts";
+import { nearest } from "../../text/nearest.ts";
+import { type ReadContext, noteInChannel } from "../../commands/context.ts";
+import { type Event, events } from "../../monitor/news.ts";
+
+/** In one channel. */
+const maxGlobs = 50;
+const fewNames = 3;
+
+export const subscribe = defineCommand({
+  name: "gatehouse subscribe",
+  aliases: ["subscriptions", "follow"],
+  summary: "Tell this channel when VMs fail, drift, or are changed elsewhere",
+  example: "/gatehouse subscribe payments-* trouble,drift,changes",
+  class: "change",
+  speaksFor: () => true,
+  args: z.object({
+    targets: z.string().max(500).optional().meta({
+      description:
+        "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
+    }),
+    events: rest(
+      200,
+      "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
+    ).optional(),
+  }),
+  async answer({ targets = "", events: more = "" }, context: ReadContext) {
+    checkPlace(context);
+    const { channelId, person, now } = context;
+    const subscriptions = subscriptionsOf(context);
+    const before = await subscriptions.of(channelId);
+    const words = readWords(`${targets} ${more}`);
+    if (words.globs.length === 0) {
+      if (words.events.length > 0) throw noneNamed();
+      return shown(channelId, before);
+    }
+    const all = new Set([...before.map(({ glob }) => glob), ...words.globs]);
+    if (all.size > maxGlobs)
+      throw new UserError(
+        `A channel can be subscribed to ${maxGlobs} names and globs.`,
+        "`/gatehouse unsubscribe` removes some.",
+      );
+    const meant = await meantBy(words.globs, context);
+    const chosen = words.events.length > 0 ? words.events : events;
+    await noteInChannel(context, "subscribe", channelId, asNoted(words));
+    for (const glob of words.globs)
+      await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
+    return sentence(
+      lines(
+        md`Done. ${channelLink(channelId)} is notified about ${listed(words.globs, maxGlobs)}: ${eventWords(chosen)}.`,
+        meant,
+      ),
+    );
+  },
+});
+
+/**
+ * What it names now, of what the channel may be told and the person sees. A glob may match what comes later; a name must be there.
+ * Throws UserError.
+ */
+async function meantBy(globs: readonly string[], context: ReadContext): Promise<Markdown> {
+  const { person, channelId, policy, ourTeamId } = context;
+  const scope = scopeShownTo(person, channelId, policy, ourTeamId);
+  const inventory = context.inventory.seenIn(async () => scope);
+  const [vms, projects] = [await inventory.vms(), await inventory.projects()];
+  const all = [
+    ...projects.map((project) => ({ kind: "project" as const, ...project })),
+    ...vms.map((vm) => ({ kind: "vm" as const, ...vm })),
+  ];
+  for (const glob of globs.filter((one) => !isGlob(one)))
+    if (!all.some(compileTargetGlobs([glob])))
+      throw new UserError(
+        `There is no VM or project called ${glob} that this channel may see.`,
+        slipIn(glob) ??
+          "`/vm list` and `/project list` show them; a glob like `web-*` may match what comes later.",
+      );
+  const meant = vms.filter((vm) => compileTargetGlobs(globs)({ kind: "vm", ...vm }));
+  if (meant.length === 0) return md`No VM matches now; those that come later will.`;
+  const names = meant.map((vm) => `${vm.projectName}/${vm.name}`);
+  const match = meant.length === 1 ? "matches" : "match";
+  return md`Now ${counted(meant.length, "VM")} ${match}: ${listed(names, fewNames)}.`;
+}
+
+/** `change` and `drifts` are probably no names. */
+function slipIn(word: string): string | undefined {
+  const event = nearest(word.toLowerCase(), events);
+  return event && `Did you mean \`${event}\`?`;
+}
+
+function shown(channelId: string, all: readonly Subscription[]): Message {
+  if (all.length === 0)
+    return sentence(
+      md`${channelLink(channelId)} has no subscriptions. ${name("/gatehouse subscribe payments-* trouble,drift,changes")} adds one.`,
+    );
+  const head = md`*${channelLink(channelId)} is subscribed to:*`;
+  const rows = all.map((one) =>
+    section(
+      md`• ${name(one.glob)}: ${eventWords(one.events)}`,
+      runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }),
+    ),
+  );
+  return sentence(head, list(rows));
+}
+
+const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";
+export const noneNamed = () => new UserError("No VM or project is named.", usage);
+
+/** Throws UserError where there is nothing to subscribe. */
+export function checkPlace({ channelId }: Pick<ReadContext, "channelId">): void {
+  if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
+}
+
+const isEvent = (word: string): word is Event => events.some((event) => event === word);
+
+/** Names, globs, and events in any order, with commas or spaces. Throws UserError. */
+export function readWords(text: string) {
+  const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
+  const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
+  const globs = words.filter((word) => !isEvent(word.toLowerCase()));
+  const odd = globs.find((glob) => !globShape.safeParse(glob).success);
+  if (odd !== undefined)
+    throw new UserError(`${odd.slice(0, 40)} can't be the name of a VM or project.`, usage);
+  return { globs, events: events.filter((event) => chosen.includes(event)) };
+}
+
+/** As the audit trail keeps them. */
+export const asNoted = ({ globs, events: some }: ReturnType<typeof readWords>): string =>
+  [...globs, ...some].join(" ").slice(0, 300);
+
+/** `trouble, drift, and changes` */
+export const eventWords = (some: readonly Event[]): string =>
+  new Intl.ListFormat("en-US").format(some);

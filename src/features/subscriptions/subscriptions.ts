@@ -1,0 +1,76 @@
+import type { Config } from "../../config/config.ts";
+import type { Event, Follow, Followed, NewsLine } from "../../monitor/news.ts";
+import { scopeOfChannel, seesUnder } from "../../policy/access.ts";
+import { compileTargetGlobs, ownerOf } from "../../policy/refusal.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { defineService } from "../../registry/service-key.ts";
+
+export interface Subscription {
+  channelId: string;
+  /** A name or a glob, as `compileTargetGlobs` reads it. */
+  glob: string;
+  events: readonly Event[];
+  /** User ID. */
+  by: string;
+  at: number;
+}
+
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+/** Those that the commands of subscriptions answer from. */
+export const subscriptionsOf = defineService<Subscriptions>("subscriptions");
+
+/** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
+export function createSubscriptions(options: {
+  redis: RedisClient;
+  key: Keys;
+  config: Pick<Config, "policy">;
+  /** Puts lines into a channel, each once by its key. */
+  post(channelId: string, lines: readonly (NewsLine & { key: string })[]): Promise<void>;
+}) {
+  const { redis, key } = options;
+  const named = key("subscriptions");
+  const fieldOf = ({ channelId, glob }: Pick<Subscription, "channelId" | "glob">) =>
+    `${channelId} ${glob}`;
+
+  async function all(): Promise<Subscription[]> {
+    const rows = Object.values(await redis.hgetall(named));
+    return rows.map((text) => JSON.parse(text) as Subscription).toSorted((a, b) => a.at - b.at);
+  }
+
+  const follow: Follow = async (happened) => {
+    if (happened.length === 0) return;
+    const subscriptions = await all();
+    for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
+      const scope = scopeOfChannel(options.config.policy, channelId);
+      const mayTell = (one: Followed) => {
+        const { id, name } = ownerOf(one);
+        return seesUnder(scope, id, [name, one.projectNameNow]);
+      };
+      const lines: (NewsLine & { key: string })[] = [];
+      for (const { event, key: id, about, line, saidIn = [] } of happened) {
+        const wanted = own.filter((one) => one.events.includes(event));
+        if (wanted.length === 0 || saidIn.includes(channelId)) continue;
+        const isMeant = compileTargetGlobs(wanted.map(({ glob }) => glob));
+        const meant = about.filter((one) => isMeant(one) && mayTell(one));
+        if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
+      }
+      if (lines.length > 0) await options.post(channelId, lines);
+    }
+  };
+
+  return {
+    /** Key in Redis, which is there while any channel is subscribed. */
+    named,
+    follow,
+    all,
+    of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
+    /** In place of what was said of this glob in this channel before. */
+    async set(subscription: Subscription): Promise<void> {
+      await redis.hset(named, fieldOf(subscription), JSON.stringify(subscription));
+    },
+    async remove(subscription: Pick<Subscription, "channelId" | "glob">): Promise<void> {
+      await redis.hdel(named, fieldOf(subscription));
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { Markdown, md } from "../../messages/message.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import { outcomeOf } from "../../requests/render/render-result.ts";
+import { showRequest } from "../../registry/command-buttons.ts";
+import type { Follow } from "../../monitor/news.ts";
+import type { NewsLine } from "../../monitor/news.ts";
+
+/** What channels that are subscribed read of a change that was made, once its own has read it. Idempotent. */
+export async function tellElsewhere(
+  request: StoredRequest,
+  command: ChangeCommand,
+  to: {
+    /** The name of a project now; undefined where it isn't known. */
+    projectName(id: string): Promise<string | undefined>;
+    /** The address of a message in Slack, where Slack says it. */
+    linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
+    follow: Follow;
+    attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
+  },
+): Promise<void> {
+  const { record, delivered } = request;
+  const { id } = ownerOf(record.target);
+  const line = async (): Promise<NewsLine> => ({
+    text: madeLine(request, command, await to.attestationNote(request, command)).value,
+    link: await to.linkTo(delivered.card),
+    button: showRequest(record.id),
+  });
+  const projectNameNow = id === "" ? undefined : await to.projectName(id);
+  const about = [{ ...record.target, projectNameNow }];
+  const saidIn = [record.channelId, delivered.card?.channelId];
+  await to.follow([{ event: "changes", key: record.id, about, line, saidIn }]);
+}
+
+/** `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
+function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
+  const { target, requester } = request.record;
+  const isInProject = target.kind === "vm" && target.projectName !== undefined;
+  const asked = isInProject ? md`In ${target.projectName}, requested` : md`Requested`;
+  const { sign, text } = outcomeOf(request, command, note);
+  return md`${sign} ${text} ${asked} by ${requester.name}.`;
+}

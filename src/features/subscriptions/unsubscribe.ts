@@ -1,0 +1,53 @@
+import * as z from "zod";
+import { subscriptionsOf } from "./subscriptions.ts";
+import { UserError } from "../../errors.ts";
+import { channelLink, md, sentence, listed } from "../../messages/message.ts";
+import { defineCommand, rest } from "../../registry/define.ts";
+import { type ReadContext, noteInChannel } from "../../commands/context.ts";
+import { asNoted, checkPlace, eventWords, noneNamed, readWords } from "./subscribe.ts";
+import { events } from "../../monitor/news.ts";
+
+export const unsubscribe = defineCommand({
+  name: "gatehouse unsubscribe",
+  aliases: ["unfollow"],
+  summary: "End this channel's subscriptions",
+  example: "/gatehouse unsubscribe payments-*",
+  class: "change",
+  speaksFor: () => true,
+  args: z.object({
+    targets: z
+      .string()
+      .max(500)
+      .meta({ description: "the names or globs, as `/gatehouse subscribe` shows them; or `all`" }),
+    events: rest(200, "only these: `trouble`, `drift`, `changes`").optional(),
+  }),
+  async answer({ targets, events: more = "" }, context: ReadContext) {
+    checkPlace(context);
+    const { channelId } = context;
+    const subscriptions = subscriptionsOf(context);
+    const before = await subscriptions.of(channelId);
+    const isAll = targets.trim().toLowerCase() === "all";
+    const words = readWords(isAll ? more : `${targets} ${more}`);
+    if (words.globs.length === 0 && !isAll) throw noneNamed();
+    const ended = isAll ? before : before.filter(({ glob }) => words.globs.includes(glob));
+    const strange = words.globs.find((glob) => !before.some((one) => one.glob === glob));
+    if (strange !== undefined || ended.length === 0) {
+      const what = strange === undefined ? "anything" : strange;
+      throw new UserError(
+        `This channel isn't subscribed to ${what}.`,
+        "`/gatehouse subscribe` shows what it is subscribed to.",
+      );
+    }
+    await noteInChannel(context, "unsubscribe", channelId, asNoted(words));
+    const only = words.events.length > 0 ? words.events : events;
+    for (const one of ended) {
+      const left = one.events.filter((event) => !only.includes(event));
+      if (left.length === 0) await subscriptions.remove(one);
+      else await subscriptions.set({ ...one, events: left });
+    }
+    const globs = ended.map(({ glob }) => glob);
+    return sentence(
+      md`Done. ${channelLink(channelId)} is no longer notified about ${listed(globs, globs.length)}: ${eventWords(only)}.`,
+    );
+  },
+});

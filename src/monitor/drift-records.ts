@@ -1,0 +1,95 @@
+import type { KnownVm } from "../inventory/inventory.ts";
+import type { Failing } from "../inventory/known.ts";
+import { type Markdown, counted, listed } from "../messages/message.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Alarms } from "./alarms.ts";
+import { createKnownRecords } from "./known-records.ts";
+
+/** What is known of a pinned VM. */
+export interface DriftRecord {
+  vm: Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
+  /** Names its failure, as reported: equal marks are the same failure. Empty while it doesn't fail. */
+  mark: string;
+  /** Why it fails, as a sentence without full stop. */
+  reason: string;
+  /** Milliseconds: since when it is so. */
+  since: number;
+  recoveredAt?: number;
+  /** What keeps it from being verified, or soon will. */
+  lacks: readonly Lack[];
+}
+
+export interface Lack {
+  /** A sentence without full stop where it can't be verified; what ends, else. */
+  what: string;
+  /** When it ends (ms); undefined where it can't be verified already. */
+  endsAt?: number;
+  /** It fails once Intel's next level counts, and is fine until then. */
+  isNextLevel?: boolean;
+  /** Since when that is so of any VM of the same place (ms). */
+  since: number;
+}
+
+/** What VMs lack together: one list of a vendor's is behind many. */
+export interface Lacking extends Lack {
+  place: string;
+  vms: readonly DriftRecord["vm"][];
+}
+
+export const dayMs = 86_400_000;
+/** Days before their end at which the digest warns; a snooze ends with its stage. */
+export const warnDays = [14, 7, 1] as const;
+
+export type DriftRecords = ReturnType<typeof createDriftRecords>;
+
+export function createDriftRecords(redis: RedisClient, key: Keys) {
+  const records = createKnownRecords<DriftRecord>(redis, key("drift"));
+  return {
+    ...records,
+    /** Why it fails, and since when; undefined where it doesn't, or where Redis can't say. */
+    async failure(id: string): Promise<{ reason: string; since: number } | undefined> {
+      const known = await records.readRecords([id]).catch(() => undefined);
+      const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
+      return mark === "" ? undefined : { reason, since };
+    },
+    /** Of these VMs, by default of all. Empty where Redis can't say. */
+    async failing(ids?: readonly string[]): Promise<Failing> {
+      const all = await records.readRecords(ids).catch(() => new Map<string, DriftRecord>());
+      const failed = [...all].filter(([, { mark }]) => mark !== "");
+      return new Map(failed.map(([id, { reason }]) => [id, reason.replace(/^the /, "")]));
+    },
+  };
+}
+
+/** Equal for VMs of one place that lack the same. */
+export const lackKey = (
+  { what, endsAt, isNextLevel = false }: Omit<Lack, "since">,
+  place: string,
+) => `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
+
+/** It keeps VMs from being verified by now. */
+export const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
+
+/** What these VMs lack, by its key: put together where what is missing and whose VMs they are is the same. */
+export function lackingIn(
+  records: Iterable<DriftRecord>,
+  placeOf: Alarms["placeOf"] = () => "",
+): Map<string, Lacking> {
+  const found = new Map<string, Lacking & { vms: DriftRecord["vm"][] }>();
+  for (const { vm, lacks } of records) {
+    const place = placeOf(vm);
+    for (const lack of lacks) {
+      const none = () => ({ ...lack, place, vms: [] });
+      found.getOrInsertComputed(lackKey(lack, place), none).vms.push(vm);
+    }
+  }
+  return found;
+}
+
+export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>
+  counted(vms.length, "pinned VM");
+
+export function vmNamesIn({ vms }: Pick<Lacking, "vms">): Markdown {
+  const names = vms.map((vm) => vm.name);
+  return listed(names, 3);
+}

@@ -1,0 +1,30 @@
+import { type ButtonSpec, menu } from "../messages/message.ts";
+
+// Buttons of messages that no command has answered: each runs a command as if it had been typed
+
+const button = (label: string, command: string, input: Record<string, unknown>): ButtonSpec => ({
+  label,
+  action: `run:${command}`,
+  value: JSON.stringify(input),
+});
+
+export const showVm = (vm: string) => button("Show", "vm.show", { vm });
+
+/** Opens any VM of a list. */
+export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
+  menu({
+    label: "Show a VM…",
+    action: "run:vm.show",
+    options: vms.map(({ id, name: called, projectName }) => [
+      projectName === undefined ? called : `${called} in ${projectName}`,
+      JSON.stringify({ vm: id }),
+    ]),
+  });
+
+export const attestVm = (vm: string) => button("Attest", "vm.attest", { vm });
+
+export const showSnapshots = (vm: { id: string; name: string }) =>
+  button(`Snapshots of ${vm.name}`, "vm.snapshots", { vm: vm.id });
+
+export const showRequest = (request: string, label = "Details") =>
+  button(label, "gatehouse.why", { request });

@@ -1,0 +1,186 @@
+import { randomBytes } from "node:crypto";
+import { inject } from "vitest";
+import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
+import type { RequestSource } from "../../../src/features/digests/request-facts.ts";
+import type {
+  Inventory,
+  InventoryState,
+  KnownVm,
+  Scope,
+} from "../../../src/inventory/inventory.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import type { Message } from "../../../src/messages/message.ts";
+import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
+import { createKeys, type Keys, connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
+import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { createNotices } from "../../../src/slack/deliver/deliver.ts";
+import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { pendingOf } from "../../support/pending.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+import { createPostDue } from "../../../src/features/digests/post-due.ts";
+import type { Journal } from "../../../src/requests/journal/journal.ts";
+import { createReviews } from "../../../src/requests/journal/reviews.ts";
+import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
+
+export const noRequests: RequestSource = {
+  open: async () => [],
+  endedSince: async () => [],
+  reviews: async () => [],
+  consoles: async () => [],
+};
+
+const fast = {
+  posts: { interval: 1, burst: 100, reserve: 0 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+};
+
+/** What all processes of a test see, changed as the test goes on. */
+export interface Scene {
+  now: number;
+  vms: readonly KnownVm[];
+  state: Partial<InventoryState>;
+  rules: DigestRule[];
+  requests: RequestSource;
+  policy: Policy;
+}
+
+/** A policy with these digests in place of its own. */
+const withDigests = (policy: Policy, digests: readonly DigestRule[]): Policy => {
+  const some = { ...policy, digests };
+  return some;
+};
+
+/** What an inventory of these VMs says, of all or within a scope. */
+function inventoryOf(set: Scene, scope?: () => Promise<Scope | undefined>): DigestInventory {
+  const vms = async () => {
+    const seen = await scope?.();
+    const sees = ({ projectId: id, projectName }: KnownVm) =>
+      seen === undefined || seen.sees({ id, name: projectName });
+    return set.vms.filter(sees);
+  };
+  return {
+    upToDate: async () => undefined,
+    vms,
+    async projects() {
+      const all = (await vms()).map(({ projectId: id, projectName }) => [id, projectName] as const);
+      return [...new Map(all)].map(([id, name]) => ({ id, name, type: "", status: "" }));
+    },
+    state: async () => ({
+      refreshedAt: set.now - 5000,
+      version: 1,
+      stale: false,
+      vms: set.vms.length,
+      projects: 1,
+      unread: [],
+      ...set.state,
+    }),
+    // Only what digests ask for
+    seenIn: (within) => inventoryOf(set, within) as Inventory,
+  };
+}
+
+type DigestInventory = Parameters<typeof createDigests>[0]["inventory"];
+
+export interface DigestProcess {
+  digests: Digests;
+  store: Pick<Journal, "noteReviewAsked" | "reviewAskedSince">;
+  answerNotices: ReturnType<typeof createNotices>["answer"];
+  postDue(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Processes that make digests, each with its own connection, at one Redis and one Slack, under one clock that the test sets. */
+export async function startScene(scene: Partial<Scene> = {}) {
+  const slack: SandboxSlack = await startGatehouseSlack({ rateLimits: "off" });
+  const redisUrl = inject("redisUrl");
+  const key: Keys = createKeys(`test-${randomBytes(6).toString("hex")}`);
+  const log = silentLog();
+  const redis: RedisClient = await connectRedis(redisUrl, "commands", log);
+  const set: Scene = {
+    now: Date.now(),
+    vms: [],
+    state: {},
+    rules: [],
+    requests: noRequests,
+    policy: emptyPolicy(),
+    ...scene,
+  };
+  const processes: DigestProcess[] = [];
+  const alarms: { id: string; message: Message }[] = [];
+
+  async function start(
+    how: { at?: (point: "digest", id: string) => Promise<void>; leaseMs?: number } = {},
+  ): Promise<DigestProcess> {
+    const own = await connectRedis(redisUrl, "commands", log);
+    const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+    const rateLimiter = createRateLimiter(own, key, fast);
+    const notices = createNotices({ redis: own, key });
+    const delivery = startDelivery([notices.source], {
+      web,
+      rateLimiter,
+      log,
+      redis: own,
+      key,
+    });
+    const now = () => set.now;
+    const { noteReviewAsked, reviewAskedSince } = createReviews(own, key);
+    const store = { noteReviewAsked, reviewAskedSince };
+    const digests = createDigests({
+      redis: own,
+      key,
+      config: { policy: withDigests(set.policy, set.rules) },
+      inventory: inventoryOf(set),
+      requests: set.requests,
+      log,
+      now,
+    });
+    const process: DigestProcess = {
+      digests,
+      store,
+      answerNotices: notices.answer,
+      postDue: createPostDue({
+        redis: own,
+        key,
+        leaseMs: how.leaseMs ?? 5000,
+        digests,
+        store,
+        announce: notices.announce,
+        alarm: async (_channel, id, message) => void alarms.push({ id, message }),
+        ...(how.at ? { at: how.at } : {}),
+        now,
+        log,
+      }),
+      async close() {
+        await delivery.close(5000);
+        own.disconnect();
+      },
+    };
+    processes.push(process);
+    return process;
+  }
+
+  const posted = (channel = "status"): SeenMessage[] =>
+    slack.person("vera").seesChannel(channel).messages;
+  return {
+    set,
+    slack,
+    redis,
+    key,
+    start,
+    posted,
+    alarms,
+    /** Resolves when nothing waits to be posted. */
+    async said(): Promise<void> {
+      while ((await pendingOf(redis, key, "notice")) > 0)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of processes) await one.close();
+      redis.disconnect();
+      await slack.close();
+    },
+  };
+}

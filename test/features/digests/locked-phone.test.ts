@@ -1,0 +1,26 @@
+import { renderDigest } from "../../../src/features/digests/render-digest.ts";
+import { type About, judgeOnLockedPhone } from "../../messages/locked-phone.ts";
+import { running } from "../../support/known-vm.ts";
+
+const at = Date.parse("2026-11-20T03:12:00Z");
+
+const digestOf = (about: About) =>
+  renderDigest(
+    {
+      now: at,
+      since: at - 3_600_000,
+      vms: [running(about.vm, "ERROR"), running("web-1")],
+      statusSince: new Map(),
+      refreshedAt: at,
+      stale: false,
+      unreadProjects: [],
+      open: [],
+      ended: [],
+      reviews: [],
+      unread: [],
+      stuckAfterMs: 1,
+    },
+    { title: "Digest, Fri 20 Nov, 09:00", snoozed: new Set() },
+  );
+
+judgeOnLockedPhone([["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR"]]);

@@ -1,0 +1,323 @@
+import { createStatusRecords } from "../../../src/monitor/status-records.ts";
+import { md } from "../../../src/messages/message.ts";
+import { describe, expect, it } from "vitest";
+import { wordsOf } from "../../stories/words.ts";
+import { pendingOf } from "../../support/pending.ts";
+import { noRequests, startScene } from "./digest-processes.ts";
+import { running } from "../../support/known-vm.ts";
+import { lineOf } from "../../../src/features/digests/line-buttons.ts";
+import { signReviewButton } from "../../../src/requests/render/review-button.ts";
+
+const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
+const rule = (timezone: string, at = "09:00", channel = "C02STATUS") => ({
+  channel,
+  at,
+  timezone,
+  days: daily,
+});
+const ms = (iso: string) => Date.parse(iso);
+const hour = 3_600_000;
+
+describe("digests on a schedule", () => {
+  it("come exactly once a day in two time zones over changes of the clocks, from three processes", async () => {
+    await using scene = await startScene({
+      now: ms("2027-03-26T00:00Z"),
+      rules: [rule("Europe/Paris", "02:30"), rule("America/New_York", "02:30", "C01OPS")],
+      vms: [running("web-1")],
+    });
+    const processes = [await scene.start(), await scene.start(), await scene.start()];
+    const step = 7 * 60_000;
+    for (; scene.set.now < ms("2027-03-31T00:00Z"); scene.set.now += step)
+      await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    expect(scene.posted()).toHaveLength(5);
+    expect(scene.posted("ops")).toHaveLength(5);
+
+    // In New York the clocks went forward two weeks before; here they go back in Paris
+    scene.set.now = ms("2027-10-30T12:00Z");
+    await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    const before = scene.posted().length;
+    for (; scene.set.now < ms("2027-11-02T12:00Z"); scene.set.now += step)
+      await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    expect(scene.posted().length - before).toBe(3);
+  });
+
+  it("comes late, once, and says so when nobody was there at its time", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-19T12:00Z"),
+      rules: [rule("UTC")],
+      vms: [running("web-1", "ERROR")],
+    });
+    await (await scene.start()).postDue(); // the schedule is known from here on
+    scene.set.now = ms("2026-11-20T12:00Z");
+    const back = [await scene.start(), await scene.start()];
+    await Promise.all(back.map((one) => one.postDue()));
+    await scene.said();
+    const [late, ...others] = scene.posted();
+    expect(others).toEqual([]);
+    expect(late && wordsOf(late)).toContain("Late by 3 h: it was due Fri 20 Nov, 09:00.");
+  });
+
+  it("does not begin in the past when it is new", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    expect(await pendingOf(scene.redis, scene.key, "notice")).toBe(0);
+    scene.set.now += 21 * hour;
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
+  it("comes from the first day on where days lie in between", async () => {
+    const weekly = { ...rule("UTC"), days: ["mon"] as const };
+    await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [weekly] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-23T09:00:02Z");
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
+  it("follows what was said in Slack before what gatehouse.yml says", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const { digests, postDue } = await scene.start();
+    await digests.schedules.set(rule("UTC", "10:00"));
+    await postDue();
+    scene.set.now = ms("2026-11-20T09:30Z");
+    await postDue();
+    await scene.said();
+    expect(scene.posted()).toEqual([]);
+    scene.set.now = ms("2026-11-20T10:00Z");
+    await postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+    expect(await digests.schedules.clear("C02STATUS")).toBe(true);
+    expect(await digests.schedules.all()).toEqual([]);
+    expect(await digests.schedules.clear("C02STATUS")).toBe(false);
+  });
+
+  it("is given up with an alarm after it ended three processes", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    let starts = 0;
+    const dies = { at: () => (starts++, new Promise<never>(() => {})), leaseMs: 20 };
+    await (await scene.start(dies)).postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    for (let tries = 0; tries < 60 && scene.alarms.length === 0; tries++) {
+      const one = await scene.start(dies);
+      // Killed in the middle: `postDue` never ends, and nobody waits for it
+      await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
+    }
+    expect(starts).toBe(3);
+    expect(scene.alarms.map(({ id }) => id)).toEqual([
+      "digest-C02STATUS-2026-11-20-0900-UTC-failed",
+    ]);
+    expect(scene.alarms[0]?.message.text).toMatch(/could not be made: three attempts failed/);
+    expect(
+      await scene.redis.hget(
+        scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),
+        "ended",
+      ),
+    ).toBe("failed");
+    expect(scene.posted()).toEqual([]);
+  });
+
+  it("is one message when the process dies between posting and remembering", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.redis.hdel(
+      scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),
+      "ended",
+    );
+    await scene.redis.del(
+      scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC", "lease"),
+    );
+    await (await scene.start()).postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
+  it("is one message when Slack takes it and the answer is lost", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    scene.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+});
+
+describe("a review in digests", () => {
+  it("shows in each of them who signed it, in place of its button, and other reviews keep theirs", async () => {
+    const at = ms("2026-11-19T10:00Z");
+    const review = (request: string) => ({
+      request,
+      command: "vm restore",
+      target: request,
+      on: undefined,
+      at,
+    });
+    await using scene = await startScene({
+      now: ms("2026-11-19T12:00Z"),
+      rules: [rule("UTC"), rule("UTC", "10:00", "C01OPS")],
+      requests: { ...noRequests, reviews: async () => [review("r-db1"), review("r-db2")] },
+    });
+    const one = await scene.start();
+    await one.postDue();
+    for (const now of ["2026-11-20T12:00Z", "2026-11-21T12:00Z"]) {
+      scene.set.now = ms(now);
+      await one.postDue();
+    }
+    await scene.said();
+    const posted = () => [...scene.posted(), ...scene.posted("ops")].map(wordsOf);
+    expect(posted().map((said) => said.split("[Sign review]").length)).toEqual([3, 3, 3, 3]);
+    const words = md`✅ Signed by amir: “all rows are there”`;
+    const ids = await one.store.reviewAskedSince(at);
+    await one.answerNotices(ids, signReviewButton("r-db1"), words);
+    await one.answerNotices(ids, signReviewButton("r-db1"), words);
+    await scene.said();
+    const db1 =
+      /vm restore r-db1 ran [^\n]*\n✅ Signed by amir: “all rows are there”\n🚨 vm restore r-db2/;
+    for (const said of posted()) {
+      expect(said).toMatch(db1);
+      expect(said.split("[Sign review]")).toHaveLength(2);
+    }
+    expect(scene.slack.calls("chat.update")).toHaveLength(4);
+  });
+});
+
+describe("a review in a digest that Slack takes only in words", () => {
+  it("shows who signed it", async () => {
+    const at = ms("2026-11-20T07:00Z");
+    const review = { request: "r-db1", command: "vm restore", target: "db-1", on: undefined, at };
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")],
+      requests: { ...noRequests, reviews: async () => [review] },
+    });
+    const refuses = { kind: "error", error: "invalid_blocks", times: 1 } as const;
+    scene.slack.weather.add({ method: "chat.postMessage", ...refuses });
+    scene.slack.weather.add({ method: "chat.update", ...refuses });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    const ids = await one.store.reviewAskedSince(at);
+    await one.answerNotices(ids, signReviewButton("r-db1"), md`✅ Signed by amir: “fine”`);
+    await scene.said();
+    const [shown = ""] = scene.posted().map(wordsOf);
+    expect(shown).toMatch(/Signed by amir: “fine”[^]*VMs by status\n1 ERROR/);
+    expect(shown).not.toContain("[Sign review]");
+  });
+});
+
+describe("the chart of a digest", () => {
+  const shown = { vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")] };
+
+  it("is in the message, with the same in words", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      ...shown,
+    });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    const chart = scene.posted()[0]?.blocks.find(({ type }) => type === "data_visualization");
+    expect(chart).toMatchObject({
+      title: "VMs by status",
+      chart: { type: "bar", axis_config: { categories: ["ERROR", "RUNNING", "STOPPED"] } },
+    });
+    expect(scene.posted().map(wordsOf).join()).toContain("3 VMs: 1 ERROR, 1 STOPPED, 1 RUNNING.");
+  });
+
+  it("is in words where Slack refuses it, and the digest is posted once", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      ...shown,
+    });
+    const over = scene.slack.weather.add({
+      method: "chat.postMessage",
+      kind: "error",
+      error: "invalid_blocks",
+      times: 1,
+    });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    over();
+    expect(scene.posted()).toHaveLength(1);
+    expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("data_visualization");
+    expect(scene.posted().map(wordsOf).join()).toContain(
+      "VMs by status\n1 ERROR · 1 RUNNING · 1 STOPPED",
+    );
+  });
+});
+
+describe("snoozing a line", () => {
+  it("keeps it out of the digests of that channel for its time, or until it is un-snoozed", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      vms: [running("db-1", "ERROR"), running("db-2", "ERROR")],
+      requests: { ...noRequests },
+    });
+    const { digests } = await scene.start();
+    const line = lineOf({ kind: "error", key: "vm-db-1" });
+    const until = scene.set.now + 24 * hour;
+    await digests.snoozes.snooze("C02STATUS", line, until);
+    const words = async (channel: string) => JSON.stringify(await digests.build(channel));
+    expect(await words("C02STATUS")).toContain("db-2");
+    expect(await words("C02STATUS")).not.toContain("db-1");
+    expect(await words("C02STATUS")).toContain("1 line is snoozed here");
+    expect(await words("C01OPS")).toContain("db-1");
+    scene.set.now += 24 * hour + 1;
+    expect(await words("C02STATUS")).toContain("db-1");
+    await digests.snoozes.snooze("C02STATUS", line, scene.set.now + hour);
+    expect(await words("C02STATUS")).not.toContain("db-1");
+    await digests.snoozes.unsnooze("C02STATUS");
+    expect(await words("C02STATUS")).toContain("db-1");
+  });
+
+  it("outlasts what is learned about it, and ends when the line is gone for certain", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      vms: [running("db-1", "ERROR")],
+    });
+    const { digests } = await scene.start();
+    const { set } = scene;
+    const line = lineOf({ kind: "error", key: "vm-db-1" });
+    const words = async () => JSON.stringify(await digests.build("C02STATUS"));
+    await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour);
+    expect(await words()).not.toContain("db-1");
+    // Only now it is known since when
+    const statuses = { "vm-db-1": ["ERROR", set.now] } as const;
+    await createStatusRecords(scene.redis, scene.key).writeRecords(new Map([["p-shop", statuses]]));
+    expect(await words()).not.toContain("db-1");
+    // What can't be read may still be so
+    set.vms = [];
+    set.state = { stale: true };
+    await words();
+    set.vms = [running("db-1", "ERROR")];
+    set.state = {};
+    expect(await words()).not.toContain("db-1");
+    set.vms = [running("db-1")];
+    await words();
+    set.vms = [running("db-1", "ERROR")];
+    expect(await words()).toContain("db-1");
+  });
+});

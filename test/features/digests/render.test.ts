@@ -1,0 +1,482 @@
+import { describe, expect, it } from "vitest";
+import { itemsOf } from "../../../src/features/digests/items.ts";
+import type { LinesOfKind } from "../../../src/features/digest-part.ts";
+import type { DriftRecord } from "../../../src/monitor/drift-records.ts";
+import type { DigestFacts } from "../../../src/features/digests/items.ts";
+import type { RequestFact } from "../../../src/features/digests/request-facts.ts";
+import {
+  renderChanges,
+  renderHandover,
+  renderDigest,
+} from "../../../src/features/digests/render-digest.ts";
+import type { KnownVm } from "../../../src/inventory/inventory.ts";
+import { type Message, md, name } from "../../../src/messages/message.ts";
+import { complaintsOf, shownText } from "../../commands/shown-text.ts";
+import { running } from "../../support/known-vm.ts";
+import { driftPart } from "../../../src/features/attest/tell-drift.ts";
+
+const now = Date.parse("2026-11-20T08:00:00Z");
+const minute = 60_000;
+const hour = 60 * minute;
+
+function facts(some: Partial<DigestFacts> = {}): DigestFacts {
+  const vms: readonly KnownVm[] = some.vms ?? [running("web-1"), running("db-1")];
+  return {
+    now,
+    since: now - 24 * hour,
+    vms,
+    statusSince: new Map(),
+    refreshedAt: now - minute,
+    stale: false,
+    unreadProjects: [],
+    open: [],
+    ended: [],
+    reviews: [],
+    unread: [],
+    stuckAfterMs: 15 * minute,
+    ...some,
+  };
+}
+
+const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
+  id,
+  command: "vm restart",
+  done: "Restarted",
+  target: { kind: "vm", id: "vm-web-1", name: "web-1", projectId: "p-shop", status: "RUNNING" },
+  requester: "olivia",
+  state: "done",
+  stateWords: some.state === "accepted" ? "running" : (some.state ?? "done"),
+  createdAt: now - 2 * hour,
+  changedAt: now - hour,
+  isBreakGlass: false,
+  why: undefined,
+  approval: undefined,
+  ...some,
+});
+
+const drifting = (records: readonly DriftRecord[]) =>
+  driftPart(records, { since: now - 24 * hour, now });
+
+/** As a feature adds them. */
+const parcels: LinesOfKind = {
+  kind: "parcel",
+  words: ["parcel", "parcels"],
+  place: "advice",
+  lines: [
+    {
+      key: "db-1",
+      text: md`📦 A parcel for ${name("db-1")}.`,
+      button: { label: "Parcels of db-1", action: "run:vm.show", value: "{}" },
+    },
+  ],
+};
+
+const frame = { title: "Digest", snoozed: new Set<string>() };
+const words = (message: Message) =>
+  JSON.stringify(message.blocks).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
+const chartIn = ({ blocks }: Message) =>
+  blocks.find((block) => block.type === "data_visualization");
+const shown = (some: Partial<DigestFacts>) => words(renderDigest(facts(some), frame));
+
+describe("a digest", () => {
+  it("is one quiet line when there is nothing to say", () => {
+    const message = renderDigest(facts(), frame);
+    expect(message.blocks).toHaveLength(1);
+    expect(message.text).toBe("Digest: nothing new");
+    expect(words(message)).toContain("☀️ Nothing new since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
+    expect(chartIn(message)).toBeUndefined();
+  });
+
+  it("tells the most urgent first, each line with a button and a way to quiet it", () => {
+    const drift: DriftRecord = {
+      vm: running("db-1"),
+      mark: "ab",
+      reason: "its measurement matches no pin",
+      since: now - hour,
+      lacks: [],
+    };
+    const message = renderDigest(
+      facts({
+        vms: [running("web-1", "ERROR"), running("web-2", "REBOOTING"), running("db-1")],
+        statusSince: new Map([
+          ["vm-web-1", now - 3 * hour],
+          ["vm-web-2", now - 40 * minute],
+        ]),
+        open: [
+          request("r-aaaaaaaaaa", { state: "unknown" }),
+          request("r-bbbbbbbbbb", {
+            command: "vm restore",
+            state: "draft",
+            approval: { yes: 1, required: 2, expiresAt: now + hour },
+          }),
+        ],
+        reviews: [
+          {
+            request: "r-cccccccccc",
+            command: "project delete",
+            target: "staging",
+            on: undefined,
+            at: now - hour,
+          },
+        ],
+        ended: [
+          request("r-dddddddddd"),
+          request("r-eeeeeeeeee", { target: { ...request("x").target, name: "web-3" } }),
+          request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
+          request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
+        ],
+        parts: [drifting([drift]), { all: [parcels] }],
+      }),
+      frame,
+    );
+    const sections = message.blocks.flatMap((block) =>
+      block.type === "section" ? [block.text?.text ?? ""] : [],
+    );
+    const plain = sections.map((text) => text.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1"));
+    expect(plain).toEqual([
+      "🔴 *web-1* in shop is in ERROR, seen since 05:00:00 UTC.",
+      "🟡 *web-2* in shop has been REBOOTING since 07:20:00 UTC.",
+      "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
+      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since 07:00:00 UTC. Someone must record it.",
+      "🚨 *project delete* `staging` ran without approval at 07:00:00 UTC. Another administrator or approver must sign the review.",
+      "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
+      "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
+      "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
+      "📦 A parcel for `db-1`.",
+    ]);
+    expect(message.text).toBe(
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 parcel",
+    );
+    // One row for each line, with a button beside it, or a menu where it can be snoozed
+    const beside = message.blocks.flatMap((block) => {
+      if (block.type !== "section") return [];
+      if (block.accessory?.type === "button") return [block.accessory.action_id];
+      if (block.accessory?.type !== "overflow") return [];
+      return [block.accessory.options.map(({ text }) => text.text).join(" · ")];
+    });
+    const snoozes = [4, 24]
+      .map((hours) => `Snooze ${hours} h for everyone here`)
+      .concat("Snooze 7 d for everyone here")
+      .join(" · ");
+    expect(beside).toEqual([
+      `Show · ${snoozes}`,
+      `Show · ${snoozes}`,
+      `Attest · ${snoozes}`,
+      "run:gatehouse.why",
+      "review:sign",
+      "run:gatehouse.why",
+      "run:gatehouse.why",
+      "digest:changes",
+      `Parcels of db-1 · ${snoozes}`,
+    ]);
+    expect(message.blocks.filter(({ type }) => type === "actions")).toEqual([]);
+    expect(complaintsOf(message)).toEqual([]);
+    expect(chartIn(message)?.chart.series).toEqual([
+      {
+        name: "VMs",
+        data: ["ERROR", "REBOOTING", "RUNNING"].map((label) => ({ label, value: 1 })),
+      },
+    ]);
+    expect(words(message)).toContain(
+      "3 VMs: 1 ERROR, 1 REBOOTING, 1 RUNNING, 🔴 1 failing attestation.",
+    );
+  });
+
+  it("says of how many VMs it is, draws no chart of two bars, and marks what ran without approval", () => {
+    const ended = [
+      request("r-dddddddddd"),
+      request("r-eeeeeeeeee", { isBreakGlass: true }),
+      request("r-ffffffffff", { isBreakGlass: true, state: "failed" }),
+    ];
+    const vms = [running("web-1"), running("web-2", "ERROR")];
+    const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
+    expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
+    expect(chartIn(message)).toBeUndefined();
+    expect(words(message)).toContain("✏️ Restarted `web-1` · olivia, 07:00:00 UTC");
+    expect(words(message)).toContain(
+      "🚨 *Restarted* `web-1` without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
+    );
+    expect(words(message)).toContain(
+      "🚨 *vm restart* `web-1` failed without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
+    );
+    expect(shownText(renderChanges(ended))).toContain("web-1 | Restarted, 🚨 break-glass | olivia");
+  });
+
+  it("keeps the button of a line whose VM has an ID too long for a menu", () => {
+    const vm = { ...running("web-1", "ERROR"), id: `vm-${"x".repeat(80)}` };
+    const message = renderDigest(facts({ vms: [vm] }), frame);
+    expect(message.blocks.find((block) => "accessory" in block)).toMatchObject({
+      accessory: { type: "button", action_id: "run:vm.show" },
+    });
+  });
+
+  it("shows all changes behind one line", () => {
+    const ended = [
+      request("r-dddddddddd"),
+      request("r-gggggggggg", { state: "failed", why: "it broke" }),
+      request("r-hhhhhhhhhh", { state: "cancelled" }),
+    ];
+    expect(shownText(renderChanges(ended))).toBe(
+      [
+        "*2 changes*, newest first",
+        "Target | What | By | Time (UTC) | Request",
+        "web-1 | Restarted | olivia | 11-20 07:00 | r-dddddddddd",
+        "web-1 | ❌ vm restart failed | olivia | 11-20 07:00 | r-gggggggggg",
+      ].join("\n"),
+    );
+  });
+
+  it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
+    const many = Array.from({ length: 5000 }, (_, n) => running(`web-${n}`, "ERROR"));
+    const message = renderDigest(
+      facts({
+        vms: many,
+        open: Array.from({ length: 30 }, (_, n) => request(`r-${n}`, { state: "unknown" })),
+        ended: [request("r-dddddddddd")],
+        unreadProjects: ["other"],
+      }),
+      frame,
+    );
+    expect(message.blocks.length).toBeLessThanOrEqual(49);
+    expect(words(message)).toContain("… and 4,994 VMs in ERROR, 24 unknown outcomes more.");
+    expect(words(message)).toContain("Restarted");
+  });
+
+  it("names what could not be read and invents no zeros", () => {
+    const text = shown({
+      vms: [running("web-1"), running("gpu-1", "RUNNING", "ml"), running("gpu-2", "ERROR", "ml")],
+      unreadProjects: ["ml"],
+      unread: ["snapshots"],
+    });
+    expect(text).toContain("1 project could not be read:* `ml`. Their VMs are not counted.");
+    expect(text).toContain("Could not be read:* snapshots. Not included in this digest.");
+    expect(text).toContain("1 VM: 1 RUNNING, and 2 whose state is not known.");
+    expect(text).toContain("is in ERROR when it was last read");
+    expect(text).not.toMatch(/\b0 /);
+  });
+
+  it("says nothing of VMs at all when none could be read", () => {
+    const { vms: _, refreshedAt: __, ...rest } = facts();
+    const message = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
+    expect(words(message)).toContain("How many VMs there are could not be read.");
+    expect(words(message)).toContain("The compute service has not been read yet");
+    expect(words(message)).not.toMatch(/\b0 |no VMs/);
+    expect(chartIn(message)).toBeUndefined();
+  });
+
+  it("keeps text from the service inert", () => {
+    const evil = "<!channel> `x`";
+    const vm = { ...running("x", "ERROR"), name: evil, projectName: evil };
+    const { blocks } = renderDigest(
+      facts({ vms: [vm], unreadProjects: [evil], unread: [evil] }),
+      frame,
+    );
+    // Slack shows plain text as it is written
+    const markup = JSON.stringify(blocks, (_key, value) =>
+      value?.type === "plain_text" ? undefined : value,
+    );
+    expect(markup).not.toContain("<!channel>");
+  });
+});
+
+describe("what a lead must know first", () => {
+  const db = { ...request("x").target, id: "vm-db-1", name: "db-1" };
+  const approval = { yes: 1, required: 1, expiresAt: now };
+  const restore = {
+    command: "vm restore",
+    done: "Restored",
+    target: db,
+    detail: "from nightly",
+    isDestructive: true,
+    reason: "corrupt index",
+  };
+  const many = Array.from({ length: 40 }, (_, n) =>
+    request(`r-many${n}`, { state: "failed", why: "it is in ERROR" }),
+  );
+  const some: Partial<DigestFacts> = {
+    ended: [
+      ...many,
+      request("r-emergency", { ...restore, isBreakGlass: true }),
+      request("r-guarded", { ...restore, approval, approvedBy: ["amir", "bea"] }),
+      request("r-denied", {
+        ...restore,
+        approval,
+        state: "denied",
+        denied: { name: "amir", reason: "not on a Friday" },
+      }),
+      request("r-expired", {
+        ...restore,
+        approval,
+        state: "expired",
+        why: "nobody approved it in time",
+      }),
+      request("r-recorded", { decidedBy: { name: "ada", reason: "seen in the console" } }),
+      request("r-recorded-not", { state: "not-applied", decidedBy: { name: "ada" } }),
+      request("r-canceled", { state: "cancelled", decidedBy: { name: "olivia" } }),
+    ],
+    signed: [{ request: "r-emergency", by: "amir", at: now - minute }],
+    switches: [
+      { is: "thaw", by: "ada", reason: "", at: now - 2 * hour },
+      { is: "freeze", by: "Gatehouse", reason: "the key was refused", at: now - 3 * hour },
+    ],
+    parts: [
+      {
+        all: [
+          {
+            kind: "parcel",
+            words: ["parcel", "parcels"],
+            place: "over",
+            lines: [{ key: "a", text: md`📦 A parcel came.`, button: undefined }],
+          },
+        ],
+      },
+    ],
+  };
+  const expected = [
+    "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. Review signed by amir at 07:59:00 UTC.",
+    "🧊 ada allowed changes again at 06:00:00 UTC.",
+    "🧊 Gatehouse froze all changes at 05:00:00 UTC: “the key was refused”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it happened: “seen in the console”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it did not happen.",
+    "✏️ *Restored* `db-1` from nightly · olivia, 07:00:00 UTC; approved by amir, bea.",
+    "⛔ *vm restore* `db-1`, requested by olivia: amir denied it at 07:00:00 UTC: “not on a Friday”.",
+    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired at 07:00:00 UTC.",
+    "📦 A parcel came.",
+  ];
+
+  it("is a line of its own however much else happened, in a digest and in a hand-over", () => {
+    for (const message of [
+      renderDigest(facts(some), frame),
+      renderHandover(facts(some), [], { by: "olivia", text: "" }),
+    ]) {
+      for (const line of expected) expect(words(message)).toContain(line);
+      expect(words(message)).toMatch(/… and \d+ changes more\./);
+      expect(words(message)).not.toContain("canceled");
+    }
+    expect(renderDigest(facts(some), frame).text).toMatch(
+      /^Digest: 1 break-glass use, 2 freezes and thaws, 2 outcomes recorded by a person, 1 restore, /,
+    );
+  });
+
+  it("is told of a use of break-glass once: while its review is open, by the line that asks for it", () => {
+    const message = renderDigest(
+      facts({
+        ended: [request("r-emergency", { ...restore, isBreakGlass: true })],
+        reviews: [
+          {
+            request: "r-emergency",
+            command: "vm restore",
+            target: "db-1",
+            on: db,
+            at: now - hour,
+            by: "olivia",
+            reason: "corrupt index",
+          },
+        ],
+      }),
+      frame,
+    );
+    expect(words(message)).toContain(
+      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
+    );
+    expect(words(message).split("without approval")).toHaveLength(2);
+  });
+
+  it("begins with the freeze that stands, by whom, since when, and why, without its own beginning again", () => {
+    const frozen = { by: "ada", reason: "storage", at: now - hour };
+    const switches = [
+      { is: "freeze" as const, by: "ada", reason: "storage", at: now - hour },
+      { is: "thaw" as const, by: "bea", reason: "", at: now - 4 * hour },
+    ];
+    const message = renderDigest(facts({ frozen, switches }), frame);
+    const lines = words(message);
+    expect(lines).toContain("🧊 *All changes are frozen* by ada since 07:00:00 UTC: “storage”.");
+    expect(lines).toContain("🧊 bea allowed changes again at 04:00:00 UTC.");
+    expect(lines).not.toContain("ada froze");
+  });
+
+  it("is counted as it is told: VMs that run and are red stand in the count", () => {
+    const drift: DriftRecord = {
+      vm: running("db-1"),
+      mark: "ab",
+      reason: "its measurement matches no pin",
+      since: now - hour,
+      lacks: [],
+    };
+    const drifts = drifting([drift, { ...drift, vm: running("x"), mark: "" }]);
+    const parts = [drifts, { all: [], counts: ", 📦 2 with a parcel" }];
+    const vms = ["web-1", "web-2", "db-1"].map((vm) => running(vm));
+    expect(shown({ vms, parts })).toContain(
+      "3 VMs: 3 RUNNING, 🔴 1 failing attestation, 📦 2 with a parcel.",
+    );
+  });
+});
+
+describe("a hand-over", () => {
+  it("begins with what runs and which consoles are open, and snoozes nothing", () => {
+    const message = renderHandover(
+      facts({
+        vms: [running("web-1", "ERROR")],
+        open: [request("r-aaaaaaaaaa", { state: "accepted" })],
+      }),
+      [{ vm: "db-1", vmId: "vm-db-1", by: "U0OLIVIA", until: now + minute }],
+      { by: "olivia", text: "db-1 migrates until noon" },
+    );
+    expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
+    expect(words(message)).toContain(
+      "• vm restart `web-1`: running, requested by olivia at 06:00:00 UTC",
+    );
+    expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
+    expect(words(message)).toContain("is in ERROR");
+    expect(words(message)).not.toContain("Snooze");
+  });
+
+  it("says what it doesn't know", () => {
+    const { open: _, ...rest } = facts({ unread: ["open requests"] });
+    const message = renderHandover(rest, undefined);
+    expect(words(message)).toContain("*Running:* could not be read.");
+    expect(words(message)).toContain("*Consoles:* could not be read.");
+  });
+});
+
+describe("what vouches for VMs", () => {
+  const day = 24 * hour;
+  const ending = (endsAt: number | undefined) => ({
+    what: endsAt === undefined ? "AMD's list has expired" : "AMD's list",
+    ...(endsAt === undefined ? {} : { endsAt }),
+    since: now - hour,
+  });
+  const lacking = (lack: DriftRecord["lacks"][number]): DriftRecord[] =>
+    Array.from({ length: 22 }, (_, n) => ({
+      vm: running(`web-${n + 1}`),
+      mark: "",
+      reason: "",
+      since: now - hour,
+      lacks: [lack],
+    }));
+
+  it("is told before it ends and when it has, with how many VMs hang on it", () => {
+    expect(shown({ parts: [drifting(lacking(ending(now + 6 * day)))] })).toContain(
+      "⏳ AMD's list expires 08:00:00 UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
+    );
+    expect(shown({ parts: [drifting(lacking(ending(undefined)))] })).toContain(
+      "❔ 22 pinned VMs unverifiable since 07:00:00 UTC: AMD's list has expired.",
+    );
+  });
+
+  it("may be a level of Intel's that doesn't count yet", () => {
+    const next = { ...ending(undefined), what: "Intel calls it OutOfDate", isNextLevel: true };
+    expect(shown({ parts: [drifting(lacking(next))] })).toContain(
+      "⏳ Once Intel's next level counts, 22 pinned VMs will fail (`web-1`, `web-2`, `web-3` and 19 more): Intel calls it OutOfDate.",
+    );
+  });
+
+  it("is told again at each stage where it was snoozed", () => {
+    const keyAt = (days: number) =>
+      itemsOf(facts({ parts: [drifting(lacking(ending(now + days * day)))] }))
+        .find(({ kind }) => kind === "unverified")
+        ?.key.split(":")
+        .at(-1);
+    expect([13, 8, 6, 2, 0.5].map(keyAt)).toEqual(["1", "1", "2", "2", "3"]);
+  });
+});

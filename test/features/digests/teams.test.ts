@@ -1,0 +1,127 @@
+import { sectionOf } from "../../../src/config/policy-section.ts";
+import { digestsSection } from "../../../src/features/digests/digests-section.ts";
+import { describe, expect, it } from "vitest";
+import { policyVersion } from "../../../src/config/policy-file.ts";
+import { scopeShownTo } from "../../../src/policy/access.ts";
+import { wordsOf } from "../../stories/words.ts";
+import { ourTeamId, person, policyOf } from "../../policy/sample.ts";
+import { shownText } from "../../commands/shown-text.ts";
+import { noRequests, startScene } from "./digest-processes.ts";
+import { running } from "../../support/known-vm.ts";
+import { twoTeams } from "./team-policy.ts";
+
+const vms = [
+  running("pay-web", "ERROR", "payments"),
+  running("db-pay", "ERROR", "payments"),
+  running("sea-web", "ERROR", "search"),
+  running("shop-web", "ERROR", "shop"),
+];
+const targetOf = (vm: (typeof vms)[number]) => ({ kind: "vm" as const, ...vm });
+const facts = vms.map((vm) => ({
+  id: `r-${vm.name}`,
+  command: "vm restart",
+  done: "Restarted",
+  target: targetOf(vm),
+  requester: `who-asked-for-${vm.name}`,
+  state: "done" as const,
+  stateWords: "done",
+  createdAt: 1,
+  changedAt: Date.parse("2026-11-20T08:30Z"),
+  isBreakGlass: false,
+  why: undefined,
+  approval: undefined,
+}));
+const requests = {
+  ...noRequests,
+  open: async () => facts.map((fact) => ({ ...fact, state: "unknown" as const })),
+  endedSince: async () => facts,
+  reviews: async () =>
+    vms.map((vm) => ({
+      request: `r-${vm.name}`,
+      command: "vm restart",
+      target: vm.name,
+      on: targetOf(vm),
+      by: "U0ADA",
+      at: 1,
+    })),
+  consoles: async () =>
+    vms.map(({ id, name }) => ({ vm: name, vmId: id, by: "U0ADA", until: 4e12 })),
+};
+const at = (iso: string) => Date.parse(iso);
+
+/** The names of VMs that stand in a text. */
+const namesIn = (text: string) => vms.map(({ name }) => name).filter((name) => text.includes(name));
+
+async function startTeams() {
+  return startScene({
+    now: at("2026-11-20T08:00Z"),
+    vms,
+    requests,
+    policy: twoTeams,
+    rules: [...sectionOf(twoTeams, digestsSection)],
+  });
+}
+
+describe("digests with teams", () => {
+  it("speak of the team's in its channel, of its targets where it names some, and elsewhere of nobody's", async () => {
+    await using scene = await startTeams();
+    const processes = [await scene.start(), await scene.start()];
+    await Promise.all(processes.map((one) => one.postDue()));
+    scene.set.now = at("2026-11-20T09:00Z");
+    for (let tries = 0; tries < 2; tries++)
+      await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    const ops = scene.posted("ops").map((message) => namesIn(wordsOf(message)));
+    expect(ops.toSorted((a, b) => a.length - b.length)).toEqual([
+      ["db-pay"],
+      ["pay-web", "db-pay"],
+    ]);
+    expect(scene.posted("status").map((message) => namesIn(wordsOf(message)))).toEqual([
+      ["shop-web"],
+    ]);
+    expect(scene.posted("vendor")).toEqual([]);
+  });
+
+  it("say so on request in each channel, and to one person what both may see", async () => {
+    await using scene = await startTeams();
+    const { digests } = await scene.start();
+    const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
+    expect(await now("C07VENDOR")).toEqual(["sea-web"]);
+    expect(await now("C09ANY")).toEqual(["shop-web"]);
+    const handed = async (who: string, channel: string) =>
+      namesIn(
+        shownText(
+          await digests.handover(channel, scopeShownTo(person(who), channel, twoTeams, ourTeamId)),
+        ),
+      );
+    expect(await handed("U0PAY", "C01OPS")).toEqual(["pay-web", "db-pay"]);
+    expect(await handed("U0SEA", "C01OPS")).toEqual([]);
+    expect(await handed("U9ADMIN", "C01OPS")).toEqual(["pay-web", "db-pay"]);
+    expect(await handed("U0PAY", "D0PAY")).toEqual(["pay-web", "db-pay", "shop-web"]);
+    const scope = scopeShownTo(person("U0SEA"), "C07VENDOR", twoTeams, ourTeamId);
+    expect(namesIn(shownText(await digests.changes(0, scope)))).toEqual(["sea-web"]);
+  });
+
+  it("leave out what was asked for under a name that another team has now", async () => {
+    await using scene = await startTeams();
+    const { digests } = await scene.start();
+    scene.set.vms = vms.map((vm) =>
+      vm.projectName === "payments" ? { ...vm, projectName: "search-2" } : vm,
+    );
+    const words = shownText(await digests.build("C01OPS"));
+    expect(namesIn(words)).toEqual([]);
+    expect(namesIn(shownText(await digests.build("C07VENDOR")))).toEqual([
+      "pay-web",
+      "db-pay",
+      "sea-web",
+    ]);
+  });
+});
+
+describe("when digests come", () => {
+  it("decides nothing: what waits for approval stays", () => {
+    const text = (time: string) =>
+      `teams: { a: { projects: ["a"], channel: C01OPS, digests: [{ at: "${time}" }] } }`;
+    expect(policyVersion(policyOf(text("09:00")))).toBe(policyVersion(policyOf(text("10:00"))));
+  });
+});

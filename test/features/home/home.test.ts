@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PersonActions } from "../../../sandbox/slack/actions.ts";
+import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+
+const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startWorld({ policy });
+});
+afterAll(() => world.close());
+
+/** The Home tab as one reads it, once it says this. */
+async function opens(person: PersonActions, says: RegExp): Promise<string> {
+  await person.opensHome();
+  return reads(person, says);
+}
+
+/** The same of one that is open. */
+async function reads(person: PersonActions, says: RegExp): Promise<string> {
+  const read = () =>
+    wordsIn(person.sees().home?.blocks ?? [])
+      .join("\n")
+      .replaceAll(/[*`\u2060]/g, "");
+  await person.until(() => says.test(read()));
+  return read();
+}
+
+describe("the Home tab", () => {
+  it("shows what is in trouble, with buttons for what this person may do, and how fresh it is", async () => {
+    const olivia = await opens(world.olivia, /train-7 in ml is ERROR/);
+    expect(olivia).toMatch(/\[Show\] \[Restart\]|\[Show\][^]*\[Restart\]/);
+    expect(olivia).toMatch(/8 VMs in 6 projects\. Statuses read \d+ s ago/);
+    const vera = await opens(world.vera, /train-7 in ml is ERROR/);
+    expect(vera).not.toContain("[Restart]");
+    expect(vera).toContain("You have no requests yet");
+  });
+
+  it("reads the newest 200 open requests at most, and says so", async () => {
+    const open = world.key("requests", "open");
+    const old = Array.from({ length: 250 }, (_, n) => `r-gone-${n}`);
+    await world.client.zadd(open, ...old.flatMap((id, n) => [n + 1, id]));
+    await opens(world.amir, /25\d requests are open, and only the 200 newest are on this page/);
+    await world.client.zrem(open, ...old);
+  });
+
+  it("shows approvers what waits for them, with all that the card says, and takes their vote", async () => {
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    const [waiting] = await world.store.getMany(await world.store.openIds());
+    const amir = await opens(world.amir, /Restart web-2 in payments, requested by olivia/);
+    // As on the card: the loss first, the buttons before the facts
+    expect(amir).toMatch(
+      /This interrupts what runs on web-2\.\nRestart web-2 in payments, requested by olivia[^\n]*\nWaiting for approval until[^\n]*\n\[Approve\] \[Deny\] \[Why\?\]\nStatus when requested: RUNNING/,
+    );
+    expect(amir).toContain(`Fingerprint ${waiting?.record.approval?.digest.slice(0, 16)}`);
+    expect(await opens(world.olivia, /Waiting for you/)).toContain(
+      "Nothing is waiting for your approval.",
+    );
+    expect(await opens(world.vera, /Waiting for you/)).toContain(
+      "Nothing is waiting for your approval.",
+    );
+    const notified = world.slack.messages().length;
+    await world.amir.presses("Approve", { in: "home" });
+    expect((await world.ended("vm restart")).state).toBe("done");
+    // It changes by itself, where the button was pressed
+    await reads(world.amir, /Restart web-2 \(payments\): done\nApproved by amir/);
+    const left = await reads(world.amir, /Nothing is waiting for your approval/);
+    expect(left).not.toContain("[Approve]");
+    await world.amir.presses("Show", { in: "home" });
+    await reads(world.amir, /train-7 is ERROR[^]*Waiting for you/);
+    const since = world.slack.messages().slice(notified);
+    expect(since.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
+    expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
+  });
+
+  it("is where a trouble is mended: a button there runs the command like typed words", async () => {
+    await world.vera.opensHome();
+    await opens(world.olivia, /train-7 in ml is ERROR/);
+    const slip = await world.olivia.presses("Restart", { in: "home", confirm: "no" });
+    expect(slip.error).toBe("confirm_denied");
+    expect(JSON.stringify(world.olivia.sees().home?.blocks)).toContain("Restart train-7 in ml?");
+    await world.olivia.presses("Restart", { in: "home" });
+    const newest = async () => (await world.store.getMany(await world.store.recentIds({}, 1)))[0];
+    const wanted = {
+      state: "draft",
+      record: { target: { name: "train-7" }, origin: { kind: "button" } },
+    };
+    await expect.poll(newest).toMatchObject(wanted);
+  });
+
+  it("shows guests nothing", async () => {
+    const gina = await opens(world.slack.person("gina"), /full members/);
+    expect(gina).not.toMatch(/train-7|VMs in/);
+  });
+
+  it("says that all is frozen, by whom and why", async () => {
+    await world.ada.types("audit", "/gatehouse freeze storage is failing");
+    await hears(world.ada, "audit", /froze all changes/);
+    expect(
+      await opens(world.vera, /All changes are frozen by ada: storage is failing/),
+    ).toBeTruthy();
+    await world.ada.types("audit", "/gatehouse thaw");
+  });
+});
+
+describe("a change that is pressed on the Home tab", () => {
+  /** Presses Restart of train-7 there, and gives the request once it has ended. */
+  async function restarts(policyOf: string) {
+    const own = await startWorld({ policy: policyOf });
+    await opens(own.olivia, /train-7 in ml is ERROR/);
+    await own.olivia.presses("Restart", { in: "home" });
+    return own;
+  }
+
+  it("is told in the channel of alerts, where others see it", async () => {
+    await using own = await restarts(testPolicy);
+    await hears(own.vera, "status", /Restarted train-7|Restart train-7/);
+    const request = await own.ended("vm restart");
+    expect(request.record.channelId).toBe("C02STATUS");
+    const posts = own.slack.messages().filter(({ botId }) => botId !== undefined);
+    expect(posts.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
+    expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it("is told in the channel of the VM's team, with and without approvals", async () => {
+    const teams = `teams: { ml: { projects: [ml], channel: C01OPS, operate: [S01ONCALL], approve: [S02LEADS], view: ["*"] } }\n`;
+    const needs = `approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+    for (const more of [teams, teams + needs]) {
+      await using own = await restarts(testPolicy + more);
+      await hears(own.amir, "ops", /Restart(ed)? train-7/);
+      expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
+      const [request] = await own.store.getMany(await own.store.recentIds({}, 1));
+      expect(request?.record.channelId).toBe("C01OPS");
+    }
+  });
+
+  it("comes to its requester's direct messages where no channel may see it", async () => {
+    await using own = await restarts(testPolicy.replace(/^alerts: .*\n/m, ""));
+    await hears(own.olivia, "gatehouse", /Restart(ed)? train-7/);
+    const said = wordsOf(await hears(own.olivia, "gatehouse", /train-7/));
+    expect(said).not.toContain("/invite");
+    expect(own.slack.calls("chat.postMessage").filter(({ ok }) => !ok)).toEqual([]);
+  });
+});
+
+describe("people who may not look", () => {
+  it("see no names on the Home tab, in pickers, and in messages; who may do something sees it", async () => {
+    await using closed = await startWorld({
+      policy: policy.replace('view: ["*"]', 'view: ["U0ADA"]'),
+    });
+    const vera = await opens(closed.vera, /can't see more/);
+    expect(vera).not.toMatch(/train-7|VMs in/);
+    await closed.olivia.types("ops", "/vm restart web-2");
+    await hears(closed.olivia, "ops", /Waiting for approval/);
+    const amir = await opens(closed.amir, /Restart web-2 in payments, requested by olivia/);
+    expect(amir).toMatch(/VMs in/);
+    await closed.vera.picksShortcut("restart-vm");
+    await closed.vera.until(({ modals }) => modals.length > 0);
+    expect((await closed.vera.suggests("VM", "web")).options).toEqual([]);
+    await closed.vera.closes();
+    await closed.olivia.picksShortcut("restart-vm");
+    await closed.olivia.until(({ modals }) => modals.length > 0);
+    expect((await closed.olivia.suggests("VM", "web")).options.length).toBeGreaterThan(1);
+    const message = await closed.vera.types("ops", "web-2 and gpu-1 are slow");
+    await closed.vera.picksMessageShortcut("show-vms", message.ts ?? "");
+    await hears(closed.vera, "ops", /You can't run \/vm list/);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
+import { pendingOf } from "../../support/pending.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { createFeeds } from "../../../src/features/subscriptions/feeds.ts";
+import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+import { wordsOf } from "../../stories/words.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const limits = (interval: number) => ({
+  posts: { interval, burst: 1, reserve: 0 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+});
+
+/** Processes on one Redis and one Slack, where a channel takes a message each `interval` (ms). */
+async function feeding(interval = 1) {
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
+  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
+  const log = silentLog();
+  const started: { close(deadlineMs: number): Promise<void> }[] = [];
+  return {
+    slack,
+    redis,
+    key,
+    /** Delivers only when it is told to. */
+    start(delivers = true) {
+      const feeds = createFeeds({ redis, key, render: renderFeed });
+      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+      if (delivers)
+        started.push(
+          startDelivery([feeds.source], {
+            web,
+            rateLimiter: createRateLimiter(redis, key, limits(interval)),
+            log,
+            redis,
+            key,
+          }),
+        );
+      return feeds;
+    },
+    said: (channel = "ops") => slack.person("vera").seesChannel(channel).messages.map(wordsOf),
+    async empty(): Promise<void> {
+      await expect.poll(() => pendingOf(redis, key, "feed"), { timeout: 10_000 }).toBe(0);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of started) await one.close(5000);
+      await disconnect();
+      await slack.close();
+    },
+  };
+}
+
+const line = (n: number) => ({ key: `trouble ${n}`, text: `*web-${n}* went to ERROR.` });
+
+describe("a line that a channel is subscribed to", () => {
+  it("is told once in each channel, however many processes bring it, and when", async () => {
+    await using here = await feeding();
+    const feeds = [here.start(), here.start(), here.start()];
+    await Promise.all(feeds.map((one) => one.post("C01OPS", [line(1)])));
+    await here.empty();
+    await feeds[0]?.post("C01OPS", [line(1)]);
+    await feeds[1]?.post("C02STATUS", [line(1)]);
+    await here.empty();
+    expect(here.said()).toHaveLength(1);
+    expect(here.said()[0]).toContain("web-1 went to ERROR.");
+    expect(here.said("status")).toHaveLength(1);
+  });
+
+  it("joins those that wait for the same channel, and none that is posted", async () => {
+    await using here = await feeding(400);
+    const feeds = here.start();
+    await feeds.post("C01OPS", [line(0)]);
+    await here.empty();
+    const more = Array.from({ length: 40 }, (_, n) => [line(n + 1), line(n)]);
+    await Promise.all(more.map((lines) => feeds.post("C01OPS", lines)));
+    await here.empty();
+    const all = here.said();
+    expect(all.length).toBeLessThan(6);
+    const told = all.map((words) => (/^(\d+) events/.exec(words) ?? ["", "1"])[1]);
+    expect(told.reduce((sum, count) => sum + Number(count), 0)).toBe(41);
+  });
+
+  it("is told once when a process dies between the post and its memory of it", async () => {
+    await using here = await feeding();
+    const quiet = here.start(false);
+    await quiet.post("C01OPS", [line(1)]);
+    // Slack takes the message, and the answer is lost: as if the process had died there
+    here.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
+    here.start();
+    here.start();
+    // Another brings it, and more of it, once the first is sealed
+    await expect.poll(() => here.said().length, { timeout: 5000 }).toBe(1);
+    await quiet.post("C01OPS", [line(1), line(2)]);
+    await here.empty();
+    const words = here.said();
+    expect(words.filter((one) => one.includes("web-1 "))).toHaveLength(1);
+    expect(words.filter((one) => one.includes("web-2 "))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import type { Message } from "../../../src/messages/message.ts";
+import { person, policyOf } from "../../policy/sample.ts";
+import { startReading } from "../../commands/reading.ts";
+import { shownText } from "../../commands/shown-text.ts";
+
+const plainly = (message: Message) => shownText(message).replaceAll("`", "");
+const asked = (words: string) => `gatehouse ${words}`;
+
+describe("gatehouse subscribe", () => {
+  it("says what it names now, shows it, and gatehouse unsubscribe ends it, whole or in part", async () => {
+    await using here = await startReading();
+    const reads = async (words: string) => plainly(await here.reads(asked(words)));
+    expect(await reads("subscribe")).toContain("has no subscriptions");
+    expect(await reads("subscribe web-* drift trouble")).toMatch(
+      /is notified about web-\*: trouble and drift\.\nNow \d VMs match: /,
+    );
+    expect(await reads("subscribe changes, payments/db-1 nothing-yet-*")).toContain(
+      "is notified about payments/db-1, nothing-yet-*: changes.",
+    );
+    expect(await reads("follow later-*")).toContain(
+      "is notified about later-*: trouble, drift, and changes.\nNo VM matches now; those that come later will.",
+    );
+    const all = await here.reads(asked("subscribe"));
+    expect(plainly(all)).toMatch(/web-\*: trouble and drift[^]*payments\/db-1: changes/);
+    expect(JSON.stringify(all.blocks)).toContain("run:gatehouse.unsubscribe");
+    expect(await reads("unsubscribe web-* drift")).toContain(
+      "no longer notified about web-*: drift",
+    );
+    expect(await reads("subscriptions")).toMatch(/web-\*: trouble\b/);
+    expect(await reads("unsubscribe all")).toContain("no longer notified about");
+    expect(await reads("subscribe")).toContain("has no subscriptions");
+  });
+
+  it.each([
+    ["subscribe trouble", "No VM or project is named."],
+    ["subscribe no-such-vm", "There is no VM or project called no-such-vm"],
+    ["subscribe change", "There is no VM or project called change"],
+    ["unsubscribe web-*", "This channel isn't subscribed to web-*."],
+    ["unsubscribe all", "This channel isn't subscribed to anything."],
+    ["unsubscribe trouble", "No VM or project is named."],
+  ])("refuses %j", async (words, expected) => {
+    await using here = await startReading();
+    await expect(here.reads(asked(words))).rejects.toThrow(expected);
+  });
+
+  it("names only what both the channel's team and the person see, as if the rest did not exist", async () => {
+    const policy = policyOf(`
+access: { operate: ["U0PLA"] }
+teams:
+  payments: { projects: ["payments"], operate: ["U0PAY"], channel: C01OPS }
+  ml: { projects: ["ml"], operate: ["U0PAY", "U0ML"] }
+`);
+    const matches = async (who: string, glob: string) => {
+      await using here = await startReading({ policy, person: person(who) });
+      return plainly(await here.reads(asked(`subscribe ${glob}`)));
+    };
+    expect(await matches("U0PAY", "*")).toMatch(/Now \d VMs match: payments\//);
+    expect(await matches("U0PAY", "*-7")).toContain("No VM matches now");
+    await expect(matches("U0PAY", "train-7")).rejects.toThrow("no VM or project called train-7");
+    await expect(matches("U0PAY", "train-8")).rejects.toThrow("no VM or project called train-8");
+  });
+
+  it("works in channels alone", async () => {
+    await using here = await startReading({ channelId: "D0VERA" });
+    await expect(here.reads(asked("subscribe web-*"))).rejects.toThrow("Run this in a channel.");
+  });
+});

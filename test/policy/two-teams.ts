@@ -1,0 +1,20 @@
+import { policyOf } from "./sample.ts";
+
+/** Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. */
+export const twoTeams = policyOf(`
+access: { operate: ["U0PLA"], administer: ["U9ADMIN"] }
+audit: { channel: C03AUDIT }
+alerts: { channel: C02STATUS }
+teams:
+  payments:
+    projects: ["payments*"]
+    operate: ["U0PAY"]
+    channel: C01OPS
+  search:
+    projects: ["search*"]
+    operate: ["U0SEA"]
+    channel: C07VENDOR
+  lab:
+    projects: ["lab"]
+    operate: ["U0LAB"]
+`);

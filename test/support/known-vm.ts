@@ -1,0 +1,10 @@
+import type { KnownVm } from "../../src/inventory/inventory.ts";
+
+export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
+  id: `vm-${name}`,
+  name,
+  projectId: `p-${projectName}`,
+  projectName,
+  status,
+  createdAt: "2020-01-01T00:00:00Z",
+});
