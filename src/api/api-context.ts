@@ -16,9 +16,9 @@ export interface Behind {
   at?: ((point: string, what: string) => Promise<void>) | undefined;
   /** What people in Slack are answered from, by the rules of this moment. */
   gatewayNow(): GatewayContext;
-  /** What OpenAPI has beside the reads. */
+  /** Paths that OpenAPI describes in addition to the reads. */
   paths: OpenApiPaths;
-  /** What agents can call beside the reads. */
+  /** Tools that agents can call in addition to the reads. */
   tools: readonly AgentTool[];
 }
 
@@ -47,5 +47,5 @@ interface AgentToolWords {
   isReadOnly: boolean;
 }
 
-/** Of an object. */
+/** The JSON Schema of an object. */
 export type JsonSchema = { type: "object" } & Record<string, unknown>;

@@ -7,7 +7,7 @@ import {
   type ReadCommand,
 } from "../registry/define.ts";
 
-/** What programs can ask for, computed from the commands: the reads that have JSON, and the schemas of what goes in and out. */
+/** Describes to programs what they can ask for: the reads that have JSON, with the schemas of what goes in and out. */
 
 /** The plain reads that programs have as JSON. */
 export const withJson = (commands: readonly Command[]) =>
@@ -17,11 +17,11 @@ export const withJson = (commands: readonly Command[]) =>
       : [],
   );
 
-/** What a read does for a program, which gets neither buttons nor drawn charts. */
+/** Summarizes a read for a program, which gets neither buttons nor drawn charts. */
 export const programSummary = ({ summary, data }: Pick<ReadCommand, "summary" | "data">) =>
   data?.summary ?? summary;
 
-/** Its arguments but for those that ask for a file. */
+/** The arguments of a read, without those that ask for a file. */
 export const programArguments = (command: Pick<Command, "args">) =>
   argumentsOf(command).filter(({ isFile }) => isFile !== true);
 
@@ -30,7 +30,7 @@ export const toolName = ({ name }: Pick<Command, "name">) => name.replaceAll(" "
 
 const json = z.record(z.string(), z.json());
 
-/** What a shape lets through. */
+/** The values that a shape lets through. */
 export function outputSchema(shape: z.ZodObject) {
   const { $schema: _, ...schema } = json.parse(z.toJSONSchema(shape));
   return { ...schema, type: "object" as const };

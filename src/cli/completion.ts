@@ -63,7 +63,7 @@ export function runCompletion(
     return [...vms, "--reason", "--wait", "--key"];
   }
 
-  /** Those a shell takes as they are. */
+  /** Values that a shell takes as they are. */
   async function vmNames(): Promise<readonly string[]> {
     const { body } = await callOnce(api(), "/v1/vms", 0);
     const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));

@@ -26,7 +26,7 @@ const messagesFlag = "--messages";
 
 interface DoctorOptions {
   commands: readonly Command[];
-  /** What gatehouse.yml can speak about. */
+  /** The commands and sections that gatehouse.yml can name. */
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
   env?: Env | undefined;

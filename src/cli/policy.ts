@@ -55,10 +55,10 @@ interface Terminal {
   /** How Slack is asked, or why it isn't. */
   slack: SlackAccess | string;
   commands: readonly Command[];
-  /** What gatehouse.yml can speak about. */
+  /** The commands and sections that gatehouse.yml can name. */
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
-  /** What is wrong with the secret in a variable; undefined where this environment has no API. */
+  /** Judges the secret in a variable: a sentence about what is wrong with it. Undefined where this environment has no API. */
   secretProblem?: ((variable: string) => string | undefined) | undefined;
 }
 

@@ -21,7 +21,7 @@ import { policyUsage, runPolicy } from "./policy.ts";
 import { proposeUsage, runPropose } from "./propose.ts";
 import { runToken, tokenUsage } from "./token.ts";
 
-/** What `main.ts` hands over: programs know no feature. */
+/** Handed over by `main.ts`, because programs know no feature. */
 interface FromFeatures {
   /** In the order of help. */
   commands: readonly Command[];

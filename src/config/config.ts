@@ -43,7 +43,7 @@ export type SlackReceive = NonNullable<Config["slack"]["receive"]>;
 interface From {
   env?: Env;
   cwd?: string;
-  /** What gatehouse.yml can speak about. */
+  /** The commands and sections that gatehouse.yml can name. */
   terms: PolicyTerms;
   /** The usual one, except in tests and the sandbox. */
   pace?: Pace | undefined;

@@ -58,7 +58,7 @@ export interface ApiCaller {
   channel?: string | undefined;
 }
 
-/** What a policy file can speak about: commands, and the sections of features. */
+/** The terms of a policy file: commands, and the sections of features. */
 export interface PolicyTerms {
   readonly operations: readonly Operation[];
   readonly sections: readonly PolicySection[];

@@ -51,7 +51,7 @@ export interface Feature {
   commands?: readonly Command<ReadContext>[];
   /** Its sections of gatehouse.yml. */
   policy?: readonly PolicySection[];
-  /** What `doctor` and `policy check` find in what gatehouse.yml says of it. */
+  /** Judges what gatehouse.yml says of it, for `doctor` and `policy check`. */
   judgePolicy?(policy: Policy): readonly Finding[];
   /** It has a Home tab: Slack's app has one. */
   showsHome?: true;
@@ -61,35 +61,35 @@ export interface Feature {
 
 /** A feature in a process: what it contributes, closed over its own state. */
 export interface RunningFeature {
-  /** What its commands answer from. */
+  /** Services that its commands answer from. */
   services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
-  /** What its buttons do: by action, or by the word before its colon for all actions that begin so. */
+  /** Handlers of its buttons: by action, or by the word before its colon for all actions that begin so. */
   presses?: Readonly<Record<string, PressHandler>>;
-  /** What its forms do, by callback. */
+  /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
-  /** What its pickers offer, by the name that arguments call them by. */
+  /** Options of its pickers, by the name that arguments call them by. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** What becomes of a command that names several VMs. One feature at most has this. */
+  /** Handles a command that names several VMs. One feature at most has this. */
   several?: SeveralHandler;
-  /** What is said of changes that skip approvals. One feature at most has this; without one, none can. */
+  /** Words for changes that skip approvals. One feature at most has this; without one, no change can skip them. */
   emergency?: EmergencyWords;
-  /** What it owes to Slack. Each process delivers. */
+  /** Sources of the messages that it owes to Slack. Each process delivers. */
   messages?: readonly Source[];
-  /** What else it does with pending IDs, in each process. */
+  /** Other work on pending IDs, in each process. */
   pending?: readonly PendingWork[];
-  /** What workers do with pending IDs, beside the steps of requests. */
+  /** Work of workers on pending IDs, in addition to the steps of requests. */
   steps?: readonly WorkerSteps[];
-  /** What one worker does for the installation, again and again; a function where they come and go. */
+  /** Tasks that one worker repeats for the installation; a function where they come and go. */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
   /** The Home tab, which one feature at most has. */
   homeTab?: HomeTab;
-  /** What it shows on the Home tab. */
+  /** Its part of the Home tab. */
   home?: HomePart;
-  /** What it tells in digests and handovers. */
+  /** Its lines of digests and handovers. */
   digest?: DigestPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
-  /** What has waited for a channel for longer than a message takes, for `/gatehouse status`. */
+  /** Lists what has waited for a channel for longer than a message takes, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
   /**
    * A request is about to be made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be made.
@@ -101,17 +101,17 @@ export interface RunningFeature {
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** The evidence of a VM was appraised, whoever asked for it. Never rejects. */
   afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
-  /** What an ended request's own messages say is posted: others may read it now. Idempotent. */
+  /** Tells others of an ended request, once its own messages are posted. Idempotent. */
   tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** Something happened to VMs, or changes were made. At least once for each. */
   follow?: Follow;
   /** Changes were frozen or allowed again: what its messages offer is different now. */
   afterFreeze?(): Promise<unknown>;
-  /** Where programs call the API. */
+  /** Routes of the API that programs call. */
   routes?(behind: Behind): readonly Route[];
-  /** Those of its routes that OpenAPI describes. */
+  /** The part of its routes that OpenAPI describes. */
   paths?: OpenApiPaths;
-  /** What agents can call. */
+  /** Tools that agents can call. */
   tools?: readonly AgentTool[];
 }
 
@@ -139,7 +139,7 @@ export interface Untold {
   words: readonly [one: string, more: string];
 }
 
-/** What a feature may ask for: the layers below it, as this process opened them. */
+/** The layers below features, as this process opened them: a feature asks for those that it needs. */
 export interface Layers {
   config: Config;
   log: Log;
@@ -158,7 +158,7 @@ export interface Layers {
   /** To the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;
-  /** What this process sees of Slack, Redis, and the compute service. */
+  /** The probe that watches Slack, Redis, and the compute service for this process. */
   watch: DependencyProbe;
   /** Why Redis takes no writes now, in words. */
   redisProblem(): Promise<string | undefined>;
@@ -170,9 +170,9 @@ export interface Layers {
   stopping: AbortSignal;
   /** Has the worker ask anew which schedules there are. */
   schedulesChanged(): Promise<unknown>;
-  /** What a person is called, by user ID. */
+  /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
-  /** What a project is called now, by its ID; undefined where that isn't known. */
+  /** Resolves the name that a project has now by its ID; undefined where that isn't known. */
   projectName(id: string): Promise<string | undefined>;
   /** All features of this process, once each was started: for one that shows what others contribute. */
   running(): readonly RunningFeature[];

@@ -38,7 +38,7 @@ export interface LinesOfKind extends KindOfLine {
   lines: readonly Line[];
 }
 
-/** What a feature tells in digests and handovers. */
+/** The lines that a feature contributes to digests and handovers. */
 export interface DigestPart {
   /** How a digest that lacks it calls it. */
   name: string;

@@ -38,7 +38,7 @@ export const features: readonly Feature[] = [
 /** Those of features, too, in the order of help. */
 export const commands = commandsWith(features);
 
-/** What gatehouse.yml can speak about. */
+/** The commands and sections that gatehouse.yml can name. */
 export const policyTerms: PolicyTerms = {
   operations: operationsOf(commands),
   sections: features.flatMap(({ policy = [] }) => policy),

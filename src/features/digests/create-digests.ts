@@ -23,7 +23,7 @@ import { lineOf } from "./line-buttons.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
 
-/** Those that the command and the buttons of digests answer from. */
+/** The services that the command and the buttons of digests answer from. */
 export const digestsOf = defineService<Digests>("digests");
 
 interface DigestsOptions {
@@ -39,7 +39,7 @@ interface DigestsOptions {
   store?: Pick<Journal, "freezeState">;
   /** Called when people turn a digest on or off. */
   schedulesChanged?: () => Promise<unknown>;
-  /** What a person is called, by user ID. */
+  /** Resolves the name of a person by their user ID. */
   personName?: (id: string) => Promise<string>;
   log: Log;
   now(): number;
