@@ -1,5 +1,4 @@
 import type { Access, Policy } from "../config/policy-file.ts";
-import { callersIn, channelsIn } from "../config/policy-section.ts";
 import { firstFew } from "../messages/message.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -191,33 +190,6 @@ export function allRights(policy: Policy): readonly { place: string; rights: Rig
 function rightsOf({ view, operate, approve, breakGlass }: Rights): Rights {
   const seers = new Set([...view, ...operate, ...approve, ...breakGlass]);
   return { view: [...seers], operate, approve, breakGlass };
-}
-
-/** Every user ID and user group ID that the policy gives something to. */
-export function everyoneNamed({ access, teams, approvals }: Policy): readonly string[] {
-  const entries = [
-    ...Object.values(access).flat(),
-    ...Object.values(teams)
-      .flatMap(rightsOf)
-      .flatMap((rights) => Object.values(rights).flat()),
-    ...approvals.flatMap(({ votes = [] }) => votes.flatMap(({ from }) => from)),
-  ];
-  return [...new Set(entries)].filter((entry) => entry !== "*");
-}
-
-/** Every channel that the policy sends something to. */
-export function channelsNamed(policy: Policy): readonly string[] {
-  const { channels = [], sharedChannels, audit, alerts, teams, services } = policy;
-  const all = [
-    audit?.channel,
-    alerts?.channel,
-    ...[teams, services].flatMap((section) => Object.values(section).map(({ channel }) => channel)),
-    ...callersIn(policy).map(({ channel }) => channel),
-    ...channelsIn(policy),
-    ...channels,
-    ...sharedChannels,
-  ];
-  return [...new Set(all.filter((id) => id !== undefined))];
 }
 
 /** Where its team decides about a project; where two claim it, the channel of the first that has one. */

@@ -1,7 +1,8 @@
 import { unfilled } from "../config/policy-sense.ts";
-import { everyoneNamed, rightsOver, whoAre } from "./access.ts";
+import { rightsOver, whoAre } from "./access.ts";
 import type { NeededApprovals } from "./approval-rule.ts";
 import { accessRefusal, type Asked, looserPin, mayRun, ownerOf, protection } from "./refusal.ts";
+import { everyoneNamed } from "../config/named-in-policy.ts";
 
 /** Why nobody may ever run something, by gatehouse.yml alone. */
 export interface Unrunnable {

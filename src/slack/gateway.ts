@@ -7,7 +7,6 @@ import type { Telemetry } from "../log/telemetry.ts";
 import { spanned } from "../log/traces.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
-import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import { createConversation, listenedTo } from "./conversation/conversation.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
@@ -18,6 +17,7 @@ import type { People } from "./people/people.ts";
 import { groupsNamedIn } from "./people/user-groups.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createLostReplies } from "./receive/lost-replies.ts";
+import { everyoneNamed } from "../config/named-in-policy.ts";
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 

@@ -4,7 +4,7 @@ import { changesBetween } from "../../src/config/changing-policy.ts";
 import { emptyPolicy, parsePolicy } from "../../src/config/policy-file.ts";
 import { callersIn, defineSection, sectionOf } from "../../src/config/policy-section.ts";
 import { section } from "../../src/config/policy-values.ts";
-import { channelsNamed } from "../../src/policy/access.ts";
+import { channelsNamed } from "../../src/config/named-in-policy.ts";
 
 const parcels = defineSection({
   name: "parcels",

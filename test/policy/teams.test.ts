@@ -2,14 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { metBy } from "../../src/config/seats.ts";
-import {
-  lists,
-  placesSeen,
-  channelsNamed,
-  everyoneNamed,
-  teamsOf,
-  unmatchedIn,
-} from "../../src/policy/access.ts";
+import { lists, placesSeen, teamsOf, unmatchedIn } from "../../src/policy/access.ts";
 import {
   approvalRule,
   allNeeds,
@@ -24,6 +17,7 @@ import { refusal } from "../../src/policy/refusal.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
 import { terms } from "../support/commands.ts";
+import { channelsNamed, everyoneNamed } from "../../src/config/named-in-policy.ts";
 
 const two = policyOf(`
 access:

@@ -3,12 +3,13 @@ import type { Policy } from "../../config/policy-file.ts";
 import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
 import { firstFew } from "../../messages/message.ts";
-import { channelsNamed, everyoneNamed, placesSeen, whoAre } from "../../policy/access.ts";
+import { placesSeen, whoAre } from "../../policy/access.ts";
 import { at, listAt, textAt, textsAt } from "../../slack/json.ts";
 import { kindOfUser } from "../../slack/people/kind-of-user.ts";
 import { createWeb } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { wordOf } from "./slack.ts";
+import { channelsNamed, everyoneNamed } from "../../config/named-in-policy.ts";
 
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
 const mostPeople = 40;

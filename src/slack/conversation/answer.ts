@@ -14,7 +14,6 @@ import { type Answer, dottedName } from "../../registry/define.ts";
 import type { ReadInvocation } from "../../registry/invocation.ts";
 import { resolveTarget } from "../../requests/submit/resolve-targets.ts";
 import { linkTo } from "../deliver/permalink.ts";
-import { isOfThread, showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
@@ -23,6 +22,7 @@ import { type WebAnswer, whyOf } from "../web-answer.ts";
 import { type Place, postMessage } from "../web.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
 import { asksToSign } from "../../requests/render/review-button.ts";
+import { isOfThread, showOrSay } from "../refused-message.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(

@@ -1,7 +1,6 @@
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/message.ts";
 import type { DependencyProbe } from "../../monitor/dependency-probe.ts";
-import { showOrSay } from "../deliver/post-once.ts";
 import { say } from "../error-reply.ts";
 import { textAt } from "../json.ts";
 import type {
@@ -29,6 +28,7 @@ import { originOfInteraction } from "./act-origin.ts";
 import { pickCallback } from "./pick-target.ts";
 import { shortcut } from "./shortcut.ts";
 import type { Command } from "../../registry/define.ts";
+import { showOrSay } from "../refused-message.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],

@@ -1,15 +1,16 @@
 import { asText, inFewWords } from "../../charts/in-words.ts";
 import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, sharedOutside, unseenGroup } from "../../messages/message.ts";
+import { type Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/outbox.ts";
 import type { shownIn } from "../../redis/shown.ts";
 import { textAt } from "../json.ts";
 import type { SharedChannels } from "../shared-channels.ts";
-import { type WebAnswer, isBecauseOfUs } from "../web-answer.ts";
+import { type WebAnswer } from "../web-answer.ts";
 import { type Place, type Web, postMessage } from "../web.ts";
 import { type Says, type Sought, createLookUp, metadataOf } from "./look-up.ts";
 import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
+import { isOfContent, isRefused, closedChannel, isOfThread, showOrSay, uneditable } from "../refused-message.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject extends Sought {
@@ -79,67 +80,6 @@ export function paced(
   const waitMs = isProgress ? Math.max(0, editMs - sinceMs) : 0;
   const shown = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
   return { shows: { field: "shown", before, now: shown, standsAt, isLast }, waitMs };
-}
-
-/** Permanent refusals in a channel: messages go elsewhere. */
-export const closedChannel = new Set([
-  "not_in_channel",
-  "channel_not_found",
-  "is_archived",
-  "restricted_action",
-  "restricted_action_read_only_channel",
-  "restricted_action_thread_only_channel",
-  "no_permission",
-  sharedOutside,
-  unseenGroup,
-]);
-
-/** What belongs in the thread goes into its channel. */
-const closedThread = new Set([
-  "thread_not_found",
-  "cannot_reply_to_message",
-  "restricted_action_thread_locked",
-  "restricted_action_non_threadable_channel",
-]);
-
-export const isOfThread = (error: string): boolean => closedThread.has(error);
-
-/** A message that stands there and can no longer be changed. */
-const uneditable = new Set(["edit_window_closed", "cant_update_message", "message_not_found"]);
-
-/** Nobody is there to read it, or its channel was archived. */
-const noReader = new Set([
-  "is_inactive",
-  "user_disabled",
-  "user_not_found",
-  "users_not_found",
-  "user_not_in_channel",
-  "cannot_dm_bot",
-  "messages_tab_disabled",
-]);
-
-/** Whether Slack refused the message, not the app. */
-const isRefused = (answer: WebAnswer): answer is Extract<WebAnswer, { kind: "refused" }> =>
-  !answer.ok && answer.kind === "refused" && !isBecauseOfUs(answer.error);
-
-const notOfContent = [closedChannel, closedThread, uneditable, noReader];
-
-/** Whether Slack refused what a message holds, not its place either. */
-const isOfContent = (answer: WebAnswer): boolean =>
-  isRefused(answer) && !notOfContent.some((errors) => errors.has(answer.error));
-
-/**
- * Shows a message at once. Where Slack refuses its form, which shows nothing, it goes with words in place of its charts and tables,
- * and then as text alone.
- */
-export async function showOrSay(
-  message: Message,
-  show: (message: Message) => Promise<WebAnswer>,
-): Promise<WebAnswer> {
-  let answer = await show(message);
-  const words = inFewWords(message);
-  if (words && isOfContent(answer)) answer = await show(words);
-  return isOfContent(answer) ? show(asText(message)) : answer;
 }
 
 /** The mark of a message whose charts or tables Slack has refused: it is provably not posted, and goes in words. */

@@ -49,9 +49,10 @@ import { versionOf } from "../../requests/render/since-request.ts";
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { linkTo as permalinkOf } from "./permalink.ts";
-import { type Owed, isSaid, showOrSay } from "./post-once.ts";
+import { type Owed, isSaid } from "./post-once.ts";
 import { deciderOf, callOf } from "../../requests/journal/stage.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
+import { showOrSay } from "../refused-message.ts";
 
 const maxLinks = 1_000;
 

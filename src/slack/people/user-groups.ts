@@ -1,8 +1,8 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { everyoneNamed } from "../../policy/access.ts";
 import { type WebData, at, listAt, textAt, textsAt } from "../json.ts";
 import type { WebAnswer } from "../web-answer.ts";
 import type { Web } from "../web.ts";
+import { everyoneNamed } from "../../config/named-in-policy.ts";
 
 /** Every user group that the policy names. */
 export function groupsNamedIn(policy: Policy): string[] {

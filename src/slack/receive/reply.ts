@@ -1,11 +1,11 @@
 import type { Log } from "../../log/log.ts";
 import type { Message } from "../../messages/message.ts";
-import { showOrSay } from "../deliver/post-once.ts";
 import { type WebData, textAt } from "../json.ts";
 import { type EphemeralPost, postResponse } from "../response-url.ts";
 import { type WebAnswer, isBecauseOfUs } from "../web-answer.ts";
 import { type Place, type Web, postMessage } from "../web.ts";
 import { type Interaction, type Reply, isDirect } from "./interaction.ts";
+import { showOrSay } from "../refused-message.ts";
 
 interface ReplyOptions {
   web: Web;
