@@ -1,7 +1,7 @@
 import { emptyPolicy, type Policy, type Team } from "../src/config/policy-file.ts";
 import { targetArgument, type Command, isChange, type Target } from "../src/registry/define.ts";
 import type { Person } from "../src/registry/invocation.ts";
-import { askAndPermit } from "../src/policy/permit.ts";
+import { askAndPermit } from "../src/core/permit/permit.ts";
 
 const ourTeamId = "T0";
 const itsChannel = "C0ITS";

@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
 import type { Input } from "../registry/invocation.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import type { Journal } from "../core/request/journal.ts";
+import type { GatewayContext } from "../talk/gateway-context.ts";
 import type { Caller } from "./callers.ts";
 
 /** What the routes of the API answer from. */

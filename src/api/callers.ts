@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { ServiceRule } from "../config/policy-file.ts";
 import type { Person } from "../registry/invocation.ts";
-import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { seenBy, seenByService } from "../slack/conversation/visible-to.ts";
+import type { GatewayContext } from "../talk/gateway-context.ts";
+import { seenBy, seenByService } from "../talk/visible-to.ts";
 import { type Call, type Handle, ApiProblem, unauthorized } from "./server.ts";
 
 /** A program that gatehouse.yml names. */

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { redisTrouble } from "../redis/redis.ts";
-import type { Journal } from "../requests/journal/journal.ts";
+import type { Journal } from "../core/request/journal.ts";
 import { CannotTell } from "../slack/people/cannot-tell.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { readBody } from "./read-body.ts";

@@ -1,4 +1,9 @@
-import { type AttestationReport, statusFacts, type Vm, ComputeError } from "../compute/compute.ts";
+import {
+  type AttestationReport,
+  statusFacts,
+  type Vm,
+  ComputeError,
+} from "../fleet/compute/compute.ts";
 import { plain } from "../messages/message.ts";
 import { type AppraisalPolicy, matches, pinOf } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";

@@ -1,4 +1,4 @@
-import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
+import type { AttestationReport, Compute, Vm } from "../fleet/compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 import { pinOf } from "../verifier/appraisal-policy.ts";

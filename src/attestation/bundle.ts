@@ -1,4 +1,4 @@
-import type { AttestationReport } from "../compute/compute.ts";
+import type { AttestationReport } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { request } from "undici";
-import { decodeBody, readAnswerBody } from "../compute/exchange.ts";
+import { decodeBody, readAnswerBody } from "../fleet/compute/exchange.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";

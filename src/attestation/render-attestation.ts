@@ -1,4 +1,4 @@
-import type { AttestationReport, Vm } from "../compute/compute.ts";
+import type { AttestationReport, Vm } from "../fleet/compute/compute.ts";
 import {
   type ButtonSpec,
   buttons,

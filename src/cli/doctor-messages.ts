@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { countChart, usageCharts } from "../charts/chart.ts";
+import { countChart, usageCharts } from "../fleet/charts/chart.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -15,7 +15,7 @@ import {
 } from "../messages/message.ts";
 import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
-import { modal, reasonInput, textInput } from "../slack/conversation/form-view.ts";
+import { modal, reasonInput, textInput } from "../talk/form-view.ts";
 import { type Rendered, validateBlocks } from "../slack/validate-blocks.ts";
 import { type Finding, ill, note, well } from "../messages/finding.ts";
 

@@ -13,10 +13,10 @@ import { type PolicyTerms, callersIn, countedSections } from "../config/policy-s
 import { withJson } from "../api/schemas.ts";
 import { UserError, messageOf } from "../errors.ts";
 import { counted } from "../messages/message.ts";
-import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../policy/access.ts";
-import { type VoteNeed, mayNeedApproval } from "../policy/approval-rule.ts";
-import { ownerOf } from "../policy/refusal.ts";
-import { mayPropose } from "../policy/service-rights.ts";
+import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../core/permit/access.ts";
+import { type VoteNeed, mayNeedApproval } from "../core/permit/approval-rule.ts";
+import { ownerOf } from "../core/permit/refusal.ts";
+import { mayPropose } from "../core/permit/service-rights.ts";
 import {
   type Command,
   type Target,
@@ -34,7 +34,7 @@ import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
 import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
 import { useProxies } from "../operate/use-proxies.ts";
-import { askAndPermit } from "../policy/permit.ts";
+import { askAndPermit } from "../core/permit/permit.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and

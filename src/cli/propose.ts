@@ -9,7 +9,7 @@ import { textAt } from "../slack/json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "../operate/node-process.ts";
 import { callOnce, onOneLine, oneWaitMs, pauseMs } from "./call-api.ts";
-import { stateWords } from "../requests/journal/stage.ts";
+import { stateWords } from "../core/request/stage.ts";
 
 export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --reason <why> [--wait <time>] [--key <key>]
   proposes a change to people in Slack, as in propose "vm snapshot db-1 before-deploy" --reason "release 42"

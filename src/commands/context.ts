@@ -1,16 +1,16 @@
 import type { Appraiser } from "../attestation/appraiser.ts";
-import type { Compute } from "../compute/compute.ts";
+import type { Compute } from "../fleet/compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Inventory } from "../inventory/inventory.ts";
-import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Inventory } from "../fleet/inventory/inventory.ts";
+import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
 import { type Message, duration, md, utc, when } from "../messages/message.ts";
-import type { Asking, ServiceAsking } from "../policy/permit.ts";
+import type { Asking, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { WithServices } from "../registry/service-key.ts";
-import type { Journal } from "../requests/journal/journal.ts";
+import type { Journal } from "../core/request/journal.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 
 /** What read commands answer from, whoever asks. */

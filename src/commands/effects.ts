@@ -9,7 +9,7 @@ import {
   isTransitional,
   statusFacts,
   unreadable,
-} from "../compute/compute.ts";
+} from "../fleet/compute/compute.ts";
 import { type Markdown, md } from "../messages/message.ts";
 import type { Refusal } from "../registry/define.ts";
 

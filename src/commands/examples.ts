@@ -1,9 +1,9 @@
-import type { KnownProject, KnownVm } from "../inventory/inventory.ts";
-import { isProtected } from "../policy/permit.ts";
+import type { KnownProject, KnownVm } from "../fleet/inventory/inventory.ts";
+import { isProtected } from "../core/permit/permit.ts";
 import { type Command, argumentsOf, isChange, targetArgument } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
-import { targetOf } from "../requests/submit/resolve-targets.ts";
+import { targetOf } from "../core/submit/resolve-targets.ts";
 import type { ReadContext } from "./context.ts";
 
 /** Of a fleet of thousands, so that help takes no longer there. */

@@ -1,4 +1,4 @@
-import type { InventoryState } from "../inventory/inventory.ts";
+import type { InventoryState } from "../fleet/inventory/inventory.ts";
 import { type Markdown, duration, firstFew, md, plain, when } from "../messages/message.ts";
 
 /** When a list was read, as an age unless its answer is kept (`isKept`), and what it lacks. */

@@ -1,6 +1,6 @@
-import { ComputeError, unreachableWords } from "../compute/compute.ts";
+import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
+import { countByStatus, failsWords, statusSign } from "../fleet/inventory/known.ts";
 import {
   type Message,
   buttons,

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { InventoryState } from "../inventory/inventory.ts";
-import { firstOf } from "../inventory/known.ts";
+import type { InventoryState } from "../fleet/inventory/inventory.ts";
+import { firstOf } from "../fleet/inventory/known.ts";
 import { type Markdown, type Message, md, name, sentence } from "../messages/message.ts";
 import { wholeNumber } from "../registry/define.ts";
 import { isoTime, time } from "./shapes.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { metricsFields, projectFields, vmFields } from "../compute/compute.ts";
+import { metricsFields, projectFields, vmFields } from "../fleet/compute/compute.ts";
 
 /** What programs are told of VMs and projects, by the names that the compute service's records have here. */
 

@@ -1,4 +1,4 @@
-import type { Specs } from "../compute/compute.ts";
+import type { Specs } from "../fleet/compute/compute.ts";
 
 /** `4 · 8 · 40`, with question marks for what isn't reported. */
 export function specsWords(specs: Specs | undefined): string {

@@ -2,13 +2,13 @@ import type { AgentTool, Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Route } from "../api/server.ts";
 import type { ReadContext } from "../commands/context.ts";
 import { commands } from "../commands/index.ts";
-import type { Compute } from "../compute/compute.ts";
+import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { DigestPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
-import type { Inventory } from "../inventory/inventory.ts";
+import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
@@ -19,11 +19,11 @@ import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { ServiceKey } from "../registry/service-key.ts";
-import type { createAttestationNote } from "../requests/after-result.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
-import type { WorkerContext } from "../requests/perform/worker-context.ts";
-import type { MadeRequest } from "../slack/conversation/contributions.ts";
+import type { createAttestationNote } from "../core/deliver/after-result.ts";
+import type { Journal } from "../core/request/journal.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import type { WorkerContext } from "../core/perform/worker-context.ts";
+import type { MadeRequest } from "../talk/contributions.ts";
 import type {
   Contributions,
   HomeTab,
@@ -31,10 +31,10 @@ import type {
   Picker,
   PressHandler,
   SeveralHandler,
-} from "../slack/conversation/gateway-context.ts";
-import type { Announce, Source } from "../slack/deliver/deliver.ts";
+} from "../talk/gateway-context.ts";
+import type { Announce, Source } from "../core/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
-import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/message.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";

@@ -1,4 +1,4 @@
-import type { KnownVm } from "../inventory/inventory.ts";
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
 export interface Line {

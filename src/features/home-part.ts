@@ -1,4 +1,4 @@
-import type { KnownVm } from "../inventory/inventory.ts";
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
 /** What a feature shows on the Home tab between what waits for a person and what runs; nothing without lines. */

@@ -1,6 +1,6 @@
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
-import { operationsOf } from "../policy/approval-rule.ts";
+import { operationsOf } from "../core/permit/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
 import { attestation } from "./attest/index.ts";
 import { breakGlass } from "./break-glass/index.ts";

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
-import type { KnownVm } from "../inventory/inventory.ts";
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Message } from "../messages/message.ts";
-import { alertChannel, policyPlaceOf } from "../policy/access.ts";
+import { alertChannel, policyPlaceOf } from "../core/permit/access.ts";
 
 export type Alarms = ReturnType<typeof createAlarms>;
 

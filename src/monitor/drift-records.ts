@@ -1,5 +1,5 @@
-import type { KnownVm } from "../inventory/inventory.ts";
-import type { Failing } from "../inventory/known.ts";
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
+import type { Failing } from "../fleet/inventory/known.ts";
 import { type Markdown, counted, listed } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { unreadable } from "../compute/compute.ts";
+import { unreadable } from "../fleet/compute/compute.ts";
 import { showVm } from "../registry/command-buttons.ts";
 import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
-import type { Inventory, KnownVm } from "../inventory/inventory.ts";
-import { statusSign } from "../inventory/known.ts";
+import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
+import { statusSign } from "../fleet/inventory/known.ts";
 import {
   type Markdown,
   type Message,
@@ -17,7 +17,7 @@ import {
   section,
 } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Journal } from "../requests/journal/journal.ts";
+import type { Journal } from "../core/request/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
 import type { News } from "./news.ts";
 

@@ -1,4 +1,4 @@
-import type { KnownVm } from "../inventory/inventory.ts";
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 

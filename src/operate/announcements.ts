@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
 import type { Message } from "../messages/message.ts";
-import { busyChannels, freezeNews } from "../requests/after-result.ts";
+import { busyChannels, freezeNews } from "../core/deliver/after-result.ts";
 import { type Command, freezeEnder } from "../registry/define.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { Announce } from "../slack/deliver/deliver.ts";
+import type { Journal } from "../core/request/journal.ts";
+import type { Announce } from "../core/deliver/deliver.ts";
 
 /** Tells the audit channel, and channels where people wait for something, each once per ID. */
 export function createAnnouncements(on: {

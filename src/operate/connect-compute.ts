@@ -1,5 +1,5 @@
-import type { Compute } from "../compute/compute.ts";
-import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
+import type { Compute } from "../fleet/compute/compute.ts";
+import { type ComputeOptions, createCompute } from "../fleet/compute/create-compute.ts";
 import type { Config } from "../config/config.ts";
 import { proxyFor } from "../config/proxy.ts";
 

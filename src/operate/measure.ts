@@ -2,7 +2,7 @@ import { createTrail } from "../audit/trail.ts";
 import type { QueueDepth } from "../queue/queues.ts";
 import { readPending } from "../redis/pending.ts";
 import { problemOfWriting } from "./checks/redis.ts";
-import type { Source } from "../slack/deliver/deliver.ts";
+import type { Source } from "../core/deliver/deliver.ts";
 import type { Services } from "./services.ts";
 
 /** The oldest so many open requests are looked at, once a scrape. */

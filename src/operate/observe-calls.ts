@@ -1,5 +1,5 @@
-import { signOfService } from "../compute/compute.ts";
-import type { CallReport } from "../compute/http.ts";
+import { signOfService } from "../fleet/compute/compute.ts";
+import type { CallReport } from "../fleet/compute/http.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { recordSpan } from "../log/traces.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";

@@ -2,7 +2,7 @@ import { createAppraiser, createEvidenceRegister } from "../attestation/appraise
 import { type PinTrail, createAcceptedPins } from "../attestation/pins.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createTrail } from "../audit/trail.ts";
-import type { Compute } from "../compute/compute.ts";
+import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";

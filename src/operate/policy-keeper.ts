@@ -12,9 +12,9 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import { policyKeptNews } from "../requests/render/policy-news.ts";
-import type { Announce } from "../slack/deliver/deliver.ts";
+import type { Journal } from "../core/request/journal.ts";
+import { policyKeptNews } from "../core/cards/policy-news.ts";
+import type { Announce } from "../core/deliver/deliver.ts";
 import type { People } from "../slack/people/people.ts";
 import {
   type Claim,

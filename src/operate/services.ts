@@ -2,8 +2,8 @@ import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
 import type { Feature } from "../features/define-feature.ts";
-import { createInventory } from "../inventory/create-inventory.ts";
-import { createSnapshots } from "../inventory/snapshots.ts";
+import { createInventory } from "../fleet/inventory/create-inventory.ts";
+import { createSnapshots } from "../fleet/inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
@@ -11,18 +11,15 @@ import { createQueues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
-import { createAttestationNote, noteOutcome } from "../requests/after-result.ts";
-import { createJournal } from "../requests/journal/journal.ts";
-import { observeTold, observed } from "../requests/journal/observe-journal.ts";
-import { createPolls } from "../requests/journal/polls.ts";
-import {
-  askingAbout as askingAboutTarget,
-  changesSince,
-} from "../requests/render/since-request.ts";
-import { createNotices, deliveryWork } from "../slack/deliver/deliver.ts";
-import { type SlackLimits, createRateLimiter } from "../slack/deliver/rate-limiter.ts";
-import { requestSource } from "../slack/deliver/requests.ts";
-import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
+import { createAttestationNote, noteOutcome } from "../core/deliver/after-result.ts";
+import { createJournal } from "../core/request/journal.ts";
+import { observeTold, observed } from "../core/request/observe-journal.ts";
+import { createPolls } from "../core/request/polls.ts";
+import { askingAbout as askingAboutTarget, changesSince } from "../core/cards/since-request.ts";
+import { createNotices, deliveryWork } from "../core/deliver/deliver.ts";
+import { type SlackLimits, createRateLimiter } from "../core/deliver/rate-limiter.ts";
+import { requestSource } from "../core/deliver/requests.ts";
+import { sharedCardSource } from "../core/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { createAnnouncements, withFreezesAnnounced } from "./announcements.ts";

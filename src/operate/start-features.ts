@@ -4,8 +4,8 @@ import type { Follow } from "../monitor/news.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
-import type { StoredRequest } from "../requests/journal/stored-request.ts";
-import type { Contributions } from "../slack/conversation/gateway-context.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 

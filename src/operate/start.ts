@@ -9,7 +9,7 @@ import { isTraced } from "../log/traces.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import type { Gateway } from "../slack/gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { type Status, type Unready, createStatus } from "./checks/checks.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
@@ -128,7 +128,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     const { receive } = config.slack;
     if (receive) {
       // Without Bolt, a worker is a quarter smaller
-      const { startGateway } = await import("../slack/gateway.ts");
+      const { startGateway } = await import("./gateway.ts");
       const identity = await on.identity.learned;
       gateway = opened(
         await startGateway({

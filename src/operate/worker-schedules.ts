@@ -2,7 +2,7 @@ import { createAlarms } from "../monitor/alarms.ts";
 import { createMonitor } from "../monitor/monitor.ts";
 import { statusProbe } from "../monitor/status-probe.ts";
 import { type Schedule, startSchedules } from "../queue/schedules.ts";
-import { redraw } from "../requests/journal/journal.ts";
+import { redraw } from "../core/request/journal.ts";
 import type { Services } from "./services.ts";
 import { announceHead } from "./trail.ts";
 import { createStatusRecords } from "../monitor/status-records.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
-import type { KnownSnapshot, Snapshots } from "../inventory/snapshots.ts";
+import type { Accepted, Compute, Project, Vm } from "../fleet/compute/compute.ts";
+import type { KnownSnapshot, Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Markdown, ButtonSpec, Message } from "../messages/message.ts";
 
 /** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */

@@ -12,7 +12,7 @@ import {
   type Argument,
 } from "./define.ts";
 import { UserError } from "../errors.ts";
-import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 
 /** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
 export interface Person {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { ComputeError, unreachableWords } from "../compute/compute.ts";
+import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import {

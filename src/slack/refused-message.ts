@@ -1,4 +1,4 @@
-import { asText, inFewWords } from "../charts/in-words.ts";
+import { asText, inFewWords } from "../fleet/charts/in-words.ts";
 import { type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
 import { type WebAnswer, isBecauseOfUs } from "./web-answer.ts";
 
@@ -26,7 +26,11 @@ const closedThread = new Set([
 export const isOfThread = (error: string): boolean => closedThread.has(error);
 
 /** A message that stands there and can no longer be changed. */
-export const uneditable = new Set(["edit_window_closed", "cant_update_message", "message_not_found"]);
+export const uneditable = new Set([
+  "edit_window_closed",
+  "cant_update_message",
+  "message_not_found",
+]);
 
 /** Nobody is there to read it, or its channel was archived. */
 const noReader = new Set([
@@ -62,4 +66,3 @@ export async function showOrSay(
   if (words && isOfContent(answer)) answer = await show(words);
   return isOfContent(answer) ? show(asText(message)) : answer;
 }
-

@@ -6,7 +6,7 @@ import { ApiProblem, type Route, createApi, jsonOf, unauthorized } from "../../s
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
-import { createJournal } from "../../src/requests/journal/journal.ts";
+import { createJournal } from "../../src/core/request/journal.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 

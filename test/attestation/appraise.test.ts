@@ -7,7 +7,7 @@ import {
   type Verdict,
 } from "../../src/attestation/appraise.ts";
 import { acceptedFor, pinsFor } from "../../src/attestation/pins.ts";
-import { ComputeError } from "../../src/compute/compute.ts";
+import { ComputeError } from "../../src/fleet/compute/compute.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 import {
   good,

@@ -268,7 +268,9 @@ describe("evidence that nobody signed", () => {
 
 /** The vendors behind TLS, as they are in the world. */
 async function overTls(url: string) {
-  const pem = await readFile(join(import.meta.dirname, "../compute/certificates/localhost.pem"));
+  const pem = await readFile(
+    join(import.meta.dirname, "../fleet/compute/certificates/localhost.pem"),
+  );
   const before = getCACertificates("default");
   setDefaultCACertificates([
     ...before,

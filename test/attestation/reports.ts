@@ -1,5 +1,5 @@
 import type { AppraisalInput } from "../../src/attestation/appraise.ts";
-import type { AttestationReport } from "../../src/compute/compute.ts";
+import type { AttestationReport } from "../../src/fleet/compute/compute.ts";
 import { pinOf, strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 import type { EvidenceFacts, Verification } from "../../src/verifier/verification.ts";
 import { verifyEncoded } from "../../src/verifier/verify-evidence.ts";

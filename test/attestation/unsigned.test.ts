@@ -12,7 +12,7 @@ import {
 } from "../../src/attestation/endorsement-folder.ts";
 import { gateRefusal } from "../../src/attestation/appraise.ts";
 import { createEvidenceRegister } from "../../src/attestation/appraiser.ts";
-import type { Compute } from "../../src/compute/compute.ts";
+import type { Compute } from "../../src/fleet/compute/compute.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { parseCertificate } from "../../src/verifier/certificate.ts";

@@ -1,8 +1,13 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
-import { type Compute, type Project, type Vm, ComputeError } from "../../src/compute/compute.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
+import {
+  type Compute,
+  type Project,
+  type Vm,
+  ComputeError,
+} from "../../src/fleet/compute/compute.ts";
+import { createInventory } from "../../src/fleet/inventory/create-inventory.ts";
+import type { Inventory } from "../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { longestTurn } from "../support/longest-turn.ts";

@@ -435,7 +435,10 @@ interface Planted {
 }
 
 async function tlsServer() {
-  const pem = readFileSync(path.join(root, "test/compute/certificates/localhost.pem"), "utf8");
+  const pem = readFileSync(
+    path.join(root, "test/fleet/compute/certificates/localhost.pem"),
+    "utf8",
+  );
   const server = createServer({ key: pem, cert: pem }, (_, response) => response.end("{}"));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

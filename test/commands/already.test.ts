@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resize } from "../../src/commands/vm/resize.ts";
-import type { Vm } from "../../src/compute/compute.ts";
+import type { Vm } from "../../src/fleet/compute/compute.ts";
 
 const vm = (status: string): Vm => ({
   id: "vm-1",

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { person, usual, vm } from "../policy/sample.ts";
-import { interaction as asked, oneOf, restartOf, stageOf } from "../requests/asking.ts";
+import { person, usual, vm } from "../core/permit/sample.ts";
+import { interaction as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
+import { createCompute } from "../../src/fleet/compute/create-compute.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { project, vm } from "../policy/sample.ts";
+import { project, vm } from "../core/permit/sample.ts";
 
 const web = { ...vm("web-2"), id: "vm-payments-web-2", name: "web-2" };
 const gpu = { ...vm("gpu-1"), id: "vm-ml-gpu-1", name: "gpu-1" };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
-import { person, vm as target } from "../policy/sample.ts";
-import { called, stageOf, storedIn } from "../requests/asking.ts";
+import { person, vm as target } from "../core/permit/sample.ts";
+import { called, stageOf, storedIn } from "../core/asking.ts";
 import { listed, startReading } from "./reading.ts";
 import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
 

@@ -7,7 +7,7 @@ import { resize } from "../../src/commands/vm/resize.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { start } from "../../src/commands/vm/start.ts";
 import { stop } from "../../src/commands/vm/stop.ts";
-import type { Project, Vm } from "../../src/compute/compute.ts";
+import type { Project, Vm } from "../../src/fleet/compute/compute.ts";
 
 const vm = (status: string, over: Partial<Vm> = {}): Vm => ({
   id: "vm-1",

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { examplesHere } from "../../src/commands/examples.ts";
 import { commands } from "../../src/features/index.ts";
 import { UserError } from "../../src/errors.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
+import type { Inventory } from "../../src/fleet/inventory/inventory.ts";
 import { targetArgument } from "../../src/registry/define.ts";
 import { targetWords } from "../../src/registry/invocation.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { resolveTarget } from "../../src/requests/submit/resolve-targets.ts";
-import { command as commandOf, usual } from "../policy/sample.ts";
+import { resolveTarget } from "../../src/core/submit/resolve-targets.ts";
+import { command as commandOf, usual } from "../core/permit/sample.ts";
 import { startReading } from "./reading.ts";
 
 describe("the examples in help", () => {

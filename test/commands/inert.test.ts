@@ -4,7 +4,7 @@ import { commands } from "../../src/features/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { renderHelp } from "../../src/registry/help.ts";
-import { vm as target } from "../policy/sample.ts";
+import { vm as target } from "../core/permit/sample.ts";
 import { listed, type Reading, startReading } from "./reading.ts";
 import { complaintsOf } from "./shown-text.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
-import { ComputeError } from "../../src/compute/compute.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
+import { ComputeError } from "../../src/fleet/compute/compute.ts";
+import { createCompute } from "../../src/fleet/compute/create-compute.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { readTarget } from "../../src/requests/perform/read-target.ts";
-import { answering, says } from "../compute/answering.ts";
-import { project, vm } from "../policy/sample.ts";
+import { readTarget } from "../../src/core/perform/read-target.ts";
+import { answering, says } from "../fleet/compute/answering.ts";
+import { project, vm } from "../core/permit/sample.ts";
 
 const inputs: Record<string, object> = {
   "vm resize": { cpu: 2, memory: 4 },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { KnownVm } from "../../src/inventory/inventory.ts";
+import type { KnownVm } from "../../src/fleet/inventory/inventory.ts";
 import { vmOrders } from "../../src/commands/vm/list.ts";
 
 const vm = (id: string, more: Partial<KnownVm> = {}): KnownVm => ({

@@ -5,7 +5,7 @@ import { request } from "undici";
 import { trustAuthorities } from "../../src/config/authorities.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createWeb } from "../../src/slack/web.ts";
-import { clientOf } from "../compute/answering.ts";
+import { clientOf } from "../fleet/compute/answering.ts";
 import { mintAuthority } from "../support/mint-authority.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 

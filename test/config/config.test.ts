@@ -281,7 +281,10 @@ describe("a program that proposes", () => {
 describe("a certificate for the compute service", () => {
   it("that is replaced by one that can't be read stays as it was", () => {
     using at = folder();
-    const pem = readFileSync(join(root, "test/compute/certificates/localhost.pem"), "utf8").trim();
+    const pem = readFileSync(
+      join(root, "test/fleet/compute/certificates/localhost.pem"),
+      "utf8",
+    ).trim();
     const COMPUTE_CA_FILE = at.write("ca.pem", pem);
     const { compute, files } = load({ ...complete, COMPUTE_CA_FILE });
     at.write("ca.pem", "-----BEGIN CERTIFICATE-----\nhalf\n-----END CERTIFICATE-----\n");

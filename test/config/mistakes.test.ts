@@ -18,7 +18,8 @@ function file(name: string, text: string): string {
   return path.join(folder, name);
 }
 
-const certificate = (name: string) => path.join(root, "test/compute/certificates", `${name}.pem`);
+const certificate = (name: string) =>
+  path.join(root, "test/fleet/compute/certificates", `${name}.pem`);
 const emptyFile = file("empty", "\n");
 const prose = file("prose", "hunter22 is no PEM\n");
 const broken = file("broken", "-----BEGIN CERTIFICATE-----\nhunter22\n-----END CERTIFICATE-----\n");

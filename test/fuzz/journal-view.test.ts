@@ -1,10 +1,10 @@
-import type { Origin } from "../../src/requests/journal/origin.ts";
+import type { Origin } from "../../src/core/request/origin.ts";
 import { expect, it } from "vitest";
-import { type Journal, createJournal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
-import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
-import { seenBy } from "../../src/slack/conversation/visible-to.ts";
-import { interaction, member, restartOf, stageOf, vmTarget } from "../requests/asking.ts";
+import { type Journal, createJournal } from "../../src/core/request/journal.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
+import type { GatewayContext } from "../../src/talk/gateway-context.ts";
+import { seenBy } from "../../src/talk/visible-to.ts";
+import { interaction, member, restartOf, stageOf, vmTarget } from "../core/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { sampled, usualSeed } from "./fuzzed.ts";
 import { type TeamCase, ourTeamId, teamCase } from "./team-cases.ts";

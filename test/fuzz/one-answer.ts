@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { type Policy, parsePolicy, policyVersion } from "../../src/config/policy-file.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
+import type { Inventory } from "../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import {
   type Command,
@@ -13,20 +13,20 @@ import {
   targetArgument,
 } from "../../src/registry/define.ts";
 import { type Person, isRollable } from "../../src/registry/invocation.ts";
-import { namesWithin, targetOf } from "../../src/requests/submit/resolve-targets.ts";
+import { namesWithin, targetOf } from "../../src/core/submit/resolve-targets.ts";
 import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
 import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
-import { createConversation } from "../../src/slack/conversation/conversation.ts";
-import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
-import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import { createConversation } from "../../src/talk/conversation.ts";
+import { dialogCallback } from "../../src/talk/form-view.ts";
+import type { GatewayContext } from "../../src/talk/gateway-context.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
-import { ourTeamId } from "../policy/sample.ts";
+import { ourTeamId } from "../core/permit/sample.ts";
 import { type Fuzzed, createTally, sampled } from "./fuzzed.ts";
 import { commands, handedToPrograms, policyTerms } from "../../src/features/index.ts";
-import { refusal } from "../../src/policy/refusal.ts";
-import { pickCallback } from "../../src/slack/conversation/pick-target.ts";
+import { refusal } from "../../src/core/permit/refusal.ts";
+import { pickCallback } from "../../src/talk/pick-target.ts";
 
 /** A policy, and people who ask something under it. */
 interface Asking {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { type Compute, type Endpoint, endpoints } from "../../src/compute/compute.ts";
-import { projectRecord, vmRecord } from "../compute/answering.ts";
+import { type Compute, type Endpoint, endpoints } from "../../src/fleet/compute/compute.ts";
+import { projectRecord, vmRecord } from "../fleet/compute/answering.ts";
 import { anyJson, anyWord } from "./texts.ts";
 import type { Kind } from "./value-faults.ts";
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { ComputeError, type ComputeErrorKind } from "../../src/compute/compute.ts";
-import { answering, clientOf, key } from "../compute/answering.ts";
+import { ComputeError, type ComputeErrorKind } from "../../src/fleet/compute/compute.ts";
+import { answering, clientOf, key } from "../fleet/compute/answering.ts";
 import {
   createTally,
   type Fuzzed,

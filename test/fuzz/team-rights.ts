@@ -1,7 +1,7 @@
-import { contentsOf, createKnownFleet, createScopes } from "../../src/inventory/known.ts";
-import { approvalRule, voteRefusal } from "../../src/policy/approval-rule.ts";
-import { refusal } from "../../src/policy/refusal.ts";
-import { scopeOfPerson } from "../../src/policy/access.ts";
+import { contentsOf, createKnownFleet, createScopes } from "../../src/fleet/inventory/known.ts";
+import { approvalRule, voteRefusal } from "../../src/core/permit/approval-rule.ts";
+import { refusal } from "../../src/core/permit/refusal.ts";
+import { scopeOfPerson } from "../../src/core/permit/access.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 import type { Target } from "../../src/registry/define.ts";
 import { createTally, type Fuzzed, type FuzzOptions, sampled } from "./fuzzed.ts";

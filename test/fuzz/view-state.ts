@@ -1,6 +1,6 @@
 import { commands } from "../../src/features/index.ts";
 import { checkInput } from "../../src/registry/parse.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { View } from "../../sandbox/slack/state/records.ts";

@@ -1,10 +1,10 @@
 import { restart } from "../../src/commands/vm/restart.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
-import { type Member, renderSharedCard } from "../../src/requests/render/render-card.ts";
+import { type Member, renderSharedCard } from "../../src/core/cards/render-card.ts";
 import { renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { type LongList, each, judgeLongLists, nameOf } from "./judge-long-lists.ts";
-import { called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
+import { called, stageOf, storedIn, vmTarget } from "../core/asking.ts";
 
 const at = Date.parse("2026-11-20T12:00:00Z");
 const why = "the compute service reports a failure of the host, and says what it was at length. ";

@@ -9,26 +9,26 @@ import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { freezeNews } from "../../src/requests/after-result.ts";
-import type { RequestRecord } from "../../src/requests/journal/record.ts";
-import type { Stage } from "../../src/requests/journal/stage.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
-import { renderLateEffect } from "../../src/requests/perform/late-look.ts";
+import { freezeNews } from "../../src/core/deliver/after-result.ts";
+import type { RequestRecord } from "../../src/core/request/record.ts";
+import type { Stage } from "../../src/core/request/stage.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
+import { renderLateEffect } from "../../src/core/perform/late-look.ts";
 import {
   renderAsked,
   renderCard,
   renderExpired,
   renderUnknownElsewhere,
-} from "../../src/requests/render/render-card.ts";
-import { renderNotice, renderResult } from "../../src/requests/render/render-result.ts";
+} from "../../src/core/cards/render-card.ts";
+import { renderNotice, renderResult } from "../../src/core/cards/render-result.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { consoleOpened } from "../../src/features/consoles/open-console.ts";
-import { lostReply } from "../../src/slack/receive/lost-replies.ts";
+import { lostReply } from "../../src/core/deliver/lost-replies.ts";
 import { type About, type Kind, judgeOnLockedPhone, usual } from "./locked-phone.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { running } from "../support/known-vm.ts";
-import { type Rest, called, stageOf, storedIn, vmTarget } from "../requests/asking.ts";
+import { type Rest, called, stageOf, storedIn, vmTarget } from "../core/asking.ts";
 import { thaw, thawNews } from "../../src/features/freeze/thaw.ts";
 import { reviewNotice, tellEnd } from "../../src/features/break-glass/tell-audit.ts";
 import { reviewSigned } from "../../src/features/break-glass/sign-review.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createStatusRecords } from "../../src/monitor/status-records.ts";
-import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
+import type { InventoryState, KnownVm } from "../../src/fleet/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
 import { statusProbe } from "../../src/monitor/status-probe.ts";

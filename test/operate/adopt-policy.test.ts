@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { arePolicyRulesInForce, readStoredPolicy } from "../../src/audit/stored-policy.ts";
 import { describeEntry } from "../../src/audit/render.ts";
 import { adoptPolicy, claimOf, isInForce, whyOut } from "../../src/operate/adopt-policy.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf } from "../core/asking.ts";
 import { adoptText, inForce, policyTextOf } from "../support/policy-text.ts";
 import { readPending } from "../../src/redis/pending.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -27,5 +27,5 @@ it("a worker never loads Bolt", () => {
     expect(packages).toContain("zod");
     expect({ entry, has: packages.has("@slack/bolt") }).toEqual({ entry, has: false });
   }
-  expect(packagesOf("src/slack/gateway.ts")).toContain("@slack/bolt");
+  expect(packagesOf("src/operate/gateway.ts")).toContain("@slack/bolt");
 });

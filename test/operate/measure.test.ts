@@ -1,17 +1,10 @@
 import { expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { md, sentence } from "../../src/messages/message.ts";
-import { createJournal } from "../../src/requests/journal/journal.ts";
-import { createNotices } from "../../src/slack/deliver/deliver.ts";
+import { createJournal } from "../../src/core/request/journal.ts";
+import { createNotices } from "../../src/core/deliver/deliver.ts";
 import { createMeasure } from "../../src/operate/measure.ts";
-import {
-  claimedBy,
-  interaction,
-  restartOf,
-  vmTarget,
-  movedBy,
-  stageOf,
-} from "../requests/asking.ts";
+import { claimedBy, interaction, restartOf, vmTarget, movedBy, stageOf } from "../core/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;

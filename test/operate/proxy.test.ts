@@ -11,7 +11,7 @@ import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { createServer as createTlsServer } from "node:tls";
 
-const certificate = path.join(root, "test/compute/certificates/localhost.pem");
+const certificate = path.join(root, "test/fleet/compute/certificates/localhost.pem");
 
 /** TLS in front of a plain server. */
 async function tlsFront(

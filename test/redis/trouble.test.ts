@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ComputeError } from "../../src/compute/compute.ts";
+import { ComputeError } from "../../src/fleet/compute/compute.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, patiently, redisTrouble } from "../../src/redis/redis.ts";
 import { privateRedis } from "../support/with-redis.ts";

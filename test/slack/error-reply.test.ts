@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ComputeError } from "../../src/compute/compute.ts";
+import { ComputeError } from "../../src/fleet/compute/compute.ts";
 import { createLog } from "../../src/log/log.ts";
 import { errorReply } from "../../src/slack/error-reply.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf } from "../core/asking.ts";
 import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
-import type { Evaluation } from "../../src/policy/evaluations.ts";
+import type { Evaluation } from "../../src/core/permit/evaluations.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 
 /** Which rules are evaluated meanwhile, and whether by the gateway or by the worker's gate, in order. */

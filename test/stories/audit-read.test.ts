@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf } from "../core/asking.ts";
 import { startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

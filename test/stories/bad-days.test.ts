@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { sentAtOf } from "../../src/requests/journal/stored-request.ts";
+import { sentAtOf } from "../../src/core/request/stored-request.ts";
 import { isFields } from "../../sandbox/slack/fields.ts";
 import { mentionsOf } from "../../sandbox/slack/state/notifications.ts";
 import { silentLog } from "../../src/log/log.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { snapshotIdOf } from "../requests/asking.ts";
+import { snapshotIdOf } from "../core/asking.ts";
 import { startPage } from "../../sandbox/page/page.ts";
 import { browserForTests, openBrowser, type TestBrowser } from "../support/browser.ts";
 import { fleetOf } from "../features/rollouts/rollout-world.ts";

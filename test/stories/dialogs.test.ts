@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { snapshotIdOf } from "../requests/asking.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
+import { snapshotIdOf } from "../core/asking.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import type { SeenView } from "../../sandbox/slack/seen.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";

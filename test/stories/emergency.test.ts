@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { callOf } from "../../src/requests/journal/stage.ts";
+import { callOf } from "../../src/core/request/stage.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld } from "../support/start-world.ts";
-import { auditOf, snapshotIdOf } from "../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const policy = (more: string) => `access:

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { everyMessage } from "../../sandbox/slack/state/messages.ts";
 import { commands } from "../../src/features/index.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf } from "../core/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

@@ -8,7 +8,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { WorldOptions } from "../../demo/world.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { answering, says } from "../compute/answering.ts";
+import { answering, says } from "../fleet/compute/answering.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -197,7 +197,7 @@ describe("a compute service that can't be read", () => {
     prepare: (compute) => compute.weather({ match: "reads", status: 401 }),
   };
   const untrusted = async (): Promise<WorldOptions> => {
-    const pem = new URL("../compute/certificates/localhost.pem", import.meta.url);
+    const pem = new URL("../fleet/compute/certificates/localhost.pem", import.meta.url);
     const server = await answering(says([]), readFileSync(pem, "utf8"));
     onTestFinished(() => server[Symbol.asyncDispose]());
     return { env: { COMPUTE_API_URL: server.url } };

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
-import { auditOf, snapshotIdOf } from "../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { whyOf } from "../../src/requests/journal/stage.ts";
+import { whyOf } from "../../src/core/request/stage.ts";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
-import { auditOf } from "../requests/asking.ts";
+import { auditOf } from "../core/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 

@@ -7,19 +7,19 @@ import {
   type Target,
   argumentsOf,
 } from "../../src/registry/define.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
-import type { Stage, StageIn, State } from "../../src/requests/journal/stage.ts";
-import { renderCard } from "../../src/requests/render/render-card.ts";
-import { renderResult } from "../../src/requests/render/render-result.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
+import type { Stage, StageIn, State } from "../../src/core/request/stage.ts";
+import { renderCard } from "../../src/core/cards/render-card.ts";
+import { renderResult } from "../../src/core/cards/render-result.ts";
 import { settingsFromManifest } from "../../sandbox/slack/state/app-settings.ts";
 import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import { complaintsAboutView, topModal } from "../../sandbox/slack/state/views.ts";
 import { Workspace } from "../../sandbox/slack/state/workspace.ts";
-import { formOfOne } from "../../src/slack/conversation/form-view.ts";
+import { formOfOne } from "../../src/talk/form-view.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "../messages/hostile.ts";
-import { auditOf, called, storedIn } from "../requests/asking.ts";
+import { auditOf, called, storedIn } from "../core/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createKeys } from "../../src/redis/redis.ts";
-import { createJournal } from "../../src/requests/journal/journal.ts";
+import { createJournal } from "../../src/core/request/journal.ts";
 import { storedFormat } from "../../src/operate/stored-format.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import {

@@ -4,7 +4,7 @@ import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { View } from "../../sandbox/slack/state/records.ts";
 import { topModal } from "../../sandbox/slack/state/views.ts";
 import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
-import { createSnapshots } from "../../src/inventory/snapshots.ts";
+import { createSnapshots } from "../../src/fleet/inventory/snapshots.ts";
 import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally, type Tally } from "../fuzz/fuzzed.ts";
 import { looking } from "../support/looking.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requestIn, snapshotIdOf } from "../requests/asking.ts";
+import { requestIn, snapshotIdOf } from "../core/asking.ts";
 import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 

@@ -125,12 +125,15 @@ describe("the checker", () => {
 
   it("would be named", () => {
     const planted = new Map([
-      ["test/faults/check/a.ts", 'import type { State } from "../../../src/requests/states.ts";'],
+      [
+        "test/faults/check/a.ts",
+        'import type { State } from "../../../src/core/request/stage.ts";',
+      ],
       ["test/faults/check/b.ts", 'import { looking } from "../../support/looking.ts";'],
       ["test/faults/check/c.ts", 'import { a } from "./a.ts";'],
     ]);
     expect(strayImports(planted)).toEqual([
-      "test/faults/check/a.ts imports src/requests/states.ts",
+      "test/faults/check/a.ts imports src/core/request/stage.ts",
       "test/faults/check/b.ts imports test/support/looking.ts",
     ]);
   });

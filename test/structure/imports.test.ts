@@ -28,13 +28,13 @@ describe("the rule of imports", () => {
   it("names a planted import of a later layer", () => {
     const planted = new Map([
       [
-        "src/policy/refusal.ts",
-        'import { a } from "./words.ts";\nimport type { B } from "../commands/vm/show.ts";',
+        "src/core/permit/refusal.ts",
+        'import { a } from "./words.ts";\nimport type { B } from "../../commands/vm/show.ts";',
       ],
       ["src/log/log.ts", 'import { c } from "../redis/keys.ts"'],
     ]);
     expect(orderProblems(planted)).toEqual([
-      "src/policy/refusal.ts imports src/commands/vm/show.ts: commands comes after policy",
+      "src/core/permit/refusal.ts imports src/commands/vm/show.ts: commands comes after core/permit",
       "src/log/log.ts imports src/redis/keys.ts: redis comes after log",
     ]);
   });
@@ -45,10 +45,7 @@ describe("the rule of imports", () => {
       ["src/operate/services.ts", 'import { a } from "../features/alerts/alerts.ts"'],
       ["src/operate/start.ts", 'import { features } from "../features/index.ts"'],
       ["src/cli/doctor.ts", 'import type { Feature } from "../features/define-feature.ts"'],
-      [
-        "src/slack/conversation/run.ts",
-        'import type { F } from "../../features/define-feature.ts"',
-      ],
+      ["src/talk/run.ts", 'import type { F } from "../features/define-feature.ts"'],
       ["src/features/index.ts", 'import { alerts } from "./alerts/index.ts"'],
       ["src/operate/start-features.ts", 'import type { F } from "../features/define-feature.ts"'],
     ]);
@@ -57,7 +54,7 @@ describe("the rule of imports", () => {
       "only the list of features names one",
       "features/index.ts comes after operate",
       "what features say of gatehouse.yml is handed to programs",
-      "features/define-feature.ts comes after slack/conversation",
+      "features/define-feature.ts comes after talk",
     ]);
   });
 
@@ -114,7 +111,7 @@ describe("the rule of imports", () => {
         "sandbox/compute/a.ts",
         'import { request } from "undici";\nimport { once } from "node:events";',
       ],
-      ["src/compute/a.ts", 'import { request } from "undici"'],
+      ["src/fleet/compute/a.ts", 'import { request } from "undici"'],
     ]);
     expect(orderProblems(planted)).toEqual([
       "sandbox/slack/a.ts imports @slack/types: sandbox/package.json doesn't name that",

@@ -5,7 +5,7 @@ import {
   createEvidenceRegister,
 } from "../../src/attestation/appraiser.ts";
 import { createTrail } from "../../src/audit/trail.ts";
-import type { Compute } from "../../src/compute/compute.ts";
+import type { Compute } from "../../src/fleet/compute/compute.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { sandboxRoots } from "../../sandbox/evidence/vendors.ts";

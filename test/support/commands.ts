@@ -3,7 +3,7 @@ import type { PolicyTerms } from "../../src/config/policy-section.ts";
 import { commandsWith } from "../../src/features/define-feature.ts";
 import { policyTerms } from "../../src/features/index.ts";
 import { md, name as quoted, sentence } from "../../src/messages/message.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
+import { operationsOf } from "../../src/core/permit/approval-rule.ts";
 import {
   defineCommand,
   fileFlag,

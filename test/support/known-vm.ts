@@ -1,4 +1,4 @@
-import type { KnownVm } from "../../src/inventory/inventory.ts";
+import type { KnownVm } from "../../src/fleet/inventory/inventory.ts";
 
 export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
   id: `vm-${name}`,

@@ -6,8 +6,8 @@ import {
   type Rules,
   mayAsk,
   permit,
-} from "../../src/policy/permit.ts";
-import type { VoteNeed } from "../../src/policy/approval-rule.ts";
+} from "../../src/core/permit/permit.ts";
+import type { VoteNeed } from "../../src/core/permit/approval-rule.ts";
 import type { ChangeCommand, Command, Target } from "../../src/registry/define.ts";
 import type { Input, Person } from "../../src/registry/invocation.ts";
 

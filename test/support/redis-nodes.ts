@@ -44,7 +44,10 @@ const longestMs = 20_000;
 const keeping = ["--repl-diskless-sync-delay", "0"];
 
 /** Of `localhost`, by itself. */
-export const certificate = path.join(import.meta.dirname, "../compute/certificates/localhost.pem");
+export const certificate = path.join(
+  import.meta.dirname,
+  "../fleet/compute/certificates/localhost.pem",
+);
 
 /** Nothing in the clear. */
 const tlsAt = (port: string): string[] => [

@@ -1,5 +1,5 @@
-import type { Journal } from "../../src/requests/journal/journal.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
+import type { Journal } from "../../src/core/request/journal.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 
 /** What a journal says in which a request was just sent for these targets, and for no other. */
 export const sentFor = (

@@ -4,7 +4,7 @@ import { type PendingWork, startPendingWork } from "../../src/queue/pending-work
 import { createQueues } from "../../src/queue/queues.ts";
 import { startRelay } from "../../src/queue/relay.ts";
 import { type Keys, type RedisClient, connectRedis, redisNow } from "../../src/redis/redis.ts";
-import { type Source, deliveryWork } from "../../src/slack/deliver/deliver.ts";
+import { type Source, deliveryWork } from "../../src/core/deliver/deliver.ts";
 
 interface Place {
   redis: RedisClient;

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { whyOf } from "../../src/requests/journal/stage.ts";
-import type { StoredRequest } from "../../src/requests/journal/stored-request.ts";
+import { whyOf } from "../../src/core/request/stage.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import type { Pace } from "../../src/config/policy-schema.ts";
-import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
+import { createJournal, type Journal } from "../../src/core/request/journal.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { readPending } from "../../src/redis/pending.ts";

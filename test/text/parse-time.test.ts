@@ -58,11 +58,11 @@ describe("a time", () => {
 /** Everything that reads a time of the service or of a file, in a process of its own zone. */
 const program = `
   import { parseTime } from "./src/text/parse-time.ts";
-  import { parseRetryAfter } from "./src/compute/http.ts";
-  import { pointsOf } from "./src/charts/chart.ts";
+  import { parseRetryAfter } from "./src/fleet/compute/http.ts";
+  import { pointsOf } from "./src/fleet/charts/chart.ts";
   import { timeField } from "./src/commands/vm/show.ts";
   import { vmOrders } from "./src/commands/vm/list.ts";
-  import { vmSchema, metricsSchema, attestationSchema, consoleSchema } from "./src/compute/compute.ts";
+  import { vmSchema, metricsSchema, attestationSchema, consoleSchema } from "./src/fleet/compute/compute.ts";
   import { exactTime, timeOf } from "./src/verifier/der.ts";
   import { appraisalRule } from "./src/config/policy-schema.ts";
   const bare = "2026-11-20T10:00:00";

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { md, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
-import { waitsFor } from "../../requests/journal/open-seats.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { askingRow, deedOf } from "../../requests/render/asking.ts";
-import { changesSince } from "../../requests/render/since-request.ts";
+import { waitsFor } from "../../core/request/open-seats.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { askingRow, deedOf } from "../../core/cards/asking.ts";
+import { changesSince } from "../../core/cards/since-request.ts";
 import type { ReadContext } from "../context.ts";
 
 /** More have no room in a message: each has three blocks or more. */

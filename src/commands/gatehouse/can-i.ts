@@ -15,9 +15,9 @@ import {
   isUsual,
   mayNeedApproval,
   needsInWords,
-} from "../../policy/approval-rule.ts";
-import { askAndPermit, mayAsk, needingApproval, permitEach } from "../../policy/permit.ts";
-import type { PolicyRefusal } from "../../policy/refusal.ts";
+} from "../../core/permit/approval-rule.ts";
+import { askAndPermit, mayAsk, needingApproval, permitEach } from "../../core/permit/permit.ts";
+import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import {
   calledName,
   defineCommand,
@@ -32,7 +32,7 @@ import {
   resolveOne,
   resolveSeveral,
   takesOne,
-} from "../../requests/submit/resolve-targets.ts";
+} from "../../core/submit/resolve-targets.ts";
 import type { ReadContext } from "../context.ts";
 import { noEmergency } from "../../registry/emergency.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineCommand, rest, takesBreakGlass } from "../../registry/define.ts";
-import { isListed } from "../../policy/permit.ts";
+import { isListed } from "../../core/permit/permit.ts";
 import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";

@@ -10,14 +10,14 @@ import {
   table,
   utc,
 } from "../../messages/message.ts";
-import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
+import { needsOf, voteRefusal } from "../../core/permit/approval-rule.ts";
 import { calledName, defineCommand, requestable } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { stateWords } from "../../requests/journal/stage.ts";
-import { askingRow, deedOf, openIt, whyButton } from "../../requests/render/asking.ts";
-import { cardButtons } from "../../requests/render/render-card.ts";
-import { changesSince } from "../../requests/render/since-request.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { stateWords } from "../../core/request/stage.ts";
+import { askingRow, deedOf, openIt, whyButton } from "../../core/cards/asking.ts";
+import { cardButtons } from "../../core/cards/render-card.ts";
+import { changesSince } from "../../core/cards/since-request.ts";
 import { type ReadContext, agoOrAt } from "../context.ts";
 
 const most = 60;

@@ -12,8 +12,8 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { unmatchedIn } from "../../policy/access.ts";
-import { isListed } from "../../policy/permit.ts";
+import { unmatchedIn } from "../../core/permit/access.ts";
+import { isListed } from "../../core/permit/permit.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

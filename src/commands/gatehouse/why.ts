@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { shortFingerprint } from "../../approvals/fingerprint.ts";
+import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Markdown,
@@ -11,15 +11,15 @@ import {
   sentence,
   when,
 } from "../../messages/message.ts";
-import { needsInWords } from "../../policy/approval-rule.ts";
+import { needsInWords } from "../../core/permit/approval-rule.ts";
 import { defineCommand, target } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import { namedNeeds } from "../../requests/journal/open-seats.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { isReviewed } from "../../requests/journal/record.ts";
-import { stateWords, whyOf } from "../../requests/journal/stage.ts";
-import { missingWords } from "../../requests/render/asking.ts";
-import { emergencyLine } from "../../requests/render/render-card.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import { namedNeeds } from "../../core/request/open-seats.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { isReviewed } from "../../core/request/record.ts";
+import { stateWords, whyOf } from "../../core/request/stage.ts";
+import { missingWords } from "../../core/cards/asking.ts";
+import { emergencyLine } from "../../core/cards/render-card.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
 import { withNames } from "../known-people.ts";
 

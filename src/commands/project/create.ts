@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { NewProject } from "../../compute/compute.ts";
+import type { NewProject } from "../../fleet/compute/compute.ts";
 import { firstFew, type Markdown, md } from "../../messages/message.ts";
 import { wholeNumber, defineCommand } from "../../registry/define.ts";
 

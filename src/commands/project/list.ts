@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { byTrouble, countByStatus, signed } from "../../inventory/known.ts";
+import { byTrouble, countByStatus, signed } from "../../fleet/inventory/known.ts";
 import { context, counted, lines, md, name, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../context.ts";

@@ -5,7 +5,7 @@ import {
   type ListGaps,
   mayHaveVms,
   type Project,
-} from "../../compute/compute.ts";
+} from "../../fleet/compute/compute.ts";
 import {
   counted,
   md,
@@ -25,7 +25,13 @@ import { target, defineCommand, dottedName, isChange, runButton } from "../../re
 import { showOneOf } from "../../registry/command-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
+import {
+  countByStatus,
+  firstOf,
+  redFirst,
+  signed,
+  statusSign,
+} from "../../fleet/inventory/known.ts";
 import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
 import { timeField } from "../vm/show.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Project } from "../../compute/compute.ts";
+import type { Project } from "../../fleet/compute/compute.ts";
 import { md, name as named } from "../../messages/message.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
 import {

@@ -1,7 +1,13 @@
 import * as z from "zod";
 import { showOneOf } from "../../registry/command-buttons.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
-import { type Failing, byTrouble, countByStatus, redFirst, signed } from "../../inventory/known.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import {
+  type Failing,
+  byTrouble,
+  countByStatus,
+  redFirst,
+  signed,
+} from "../../fleet/inventory/known.ts";
 import {
   List,
   buttons,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { shortNumber, usageCharts, usageWords, valuesNow } from "../../charts/chart.ts";
+import { shortNumber, usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
 import {
   readable,
   dotted,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isSettledVmStatus, type Specs, statusFacts } from "../../compute/compute.ts";
+import { isSettledVmStatus, type Specs, statusFacts } from "../../fleet/compute/compute.ts";
 import { type Markdown, md } from "../../messages/message.ts";
 import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { ComputeError, type Vm, unreadable } from "../../compute/compute.ts";
+import { ComputeError, type Vm, unreadable } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { failsWords, statusSign } from "../../inventory/known.ts";
+import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
 import {
   type ButtonSpec,
   type Markdown,
@@ -20,8 +20,8 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { isProtected as isProtectedBy } from "../../policy/permit.ts";
-import { askOnce } from "../../policy/refusal.ts";
+import { isProtected as isProtectedBy } from "../../core/permit/permit.ts";
+import { askOnce } from "../../core/permit/refusal.ts";
 import {
   type Command,
   type VmCommand,
@@ -31,11 +31,11 @@ import {
   target,
   targetArgument,
 } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { stateWords } from "../../requests/journal/stage.ts";
-import { insteadInError, refusedInError } from "../../requests/render/render-result.ts";
-import { targetOfVm } from "../../requests/submit/resolve-targets.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { stateWords } from "../../core/request/stage.ts";
+import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
+import { targetOfVm } from "../../core/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";

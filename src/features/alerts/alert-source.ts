@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type Compute, statusFacts } from "../../compute/compute.ts";
+import { type Compute, statusFacts } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
-import type { Inventory } from "../../inventory/inventory.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import { scopeOfChannel } from "../../policy/access.ts";
-import { isRunIn } from "../../policy/refusal.ts";
+import { scopeOfChannel } from "../../core/permit/access.ts";
+import { isRunIn } from "../../core/permit/refusal.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
 import {
@@ -16,14 +16,14 @@ import {
   dottedName,
   isChange,
 } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import { refusedInError } from "../../requests/render/render-result.ts";
-import { targetOf } from "../../requests/submit/resolve-targets.ts";
-import type { Source } from "../../slack/deliver/deliver.ts";
-import { type Owed, anewMark, isSaid, paced } from "../../slack/deliver/post-once.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import { refusedInError } from "../../core/cards/render-result.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
+import type { Source } from "../../core/deliver/deliver.ts";
+import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
 import { type Alerts, type StoredAlert, parseAlert } from "./alerts.ts";
-import { closedIn, openPlace, tryAgainMs } from "../../slack/deliver/open-place.ts";
+import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
   type View,
   mostWithControls,
@@ -33,7 +33,7 @@ import {
   renderOverview,
 } from "./render-alert.ts";
 import { sourcesSection } from "./sources.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
 const readsAtOnce = 10;

@@ -19,7 +19,7 @@ import {
   saysTheSame,
   settle,
 } from "./alert-group.ts";
-import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 import { type Delivery, shortHash } from "./read-alerts.ts";
 import type { AlertSource } from "./sources.ts";
 

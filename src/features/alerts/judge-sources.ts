@@ -1,7 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Finding } from "../../messages/finding.ts";
-import { placeFindings } from "../../policy/place-findings.ts";
+import { placeFindings } from "../../core/permit/place-findings.ts";
 import { sourcesSection } from "./sources.ts";
 
 /** Where what sources send would be shown. */

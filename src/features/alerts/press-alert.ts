@@ -1,14 +1,10 @@
 import { asked, isChange } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
-import { targetOf } from "../../requests/submit/resolve-targets.ts";
-import {
-  type PressHandler,
-  commandNamed,
-  outdated,
-} from "../../slack/conversation/gateway-context.ts";
-import { run } from "../../slack/conversation/run.ts";
-import { alreadyRequested } from "../../slack/conversation/submit-change.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
+import { type PressHandler, commandNamed, outdated } from "../../talk/gateway-context.ts";
+import { run } from "../../talk/run.ts";
+import { alreadyRequested } from "../../talk/submit-change.ts";
 import type { Alerts } from "./alerts.ts";
 import { mustAsk, renderConfirm } from "./render-alert.ts";
 

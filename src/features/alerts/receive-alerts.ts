@@ -1,8 +1,8 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
-import type { Inventory } from "../../inventory/inventory.ts";
-import { channelOfProject } from "../../policy/access.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
+import { channelOfProject } from "../../core/permit/access.ts";
 import type { Alerts, Meaning } from "./alerts.ts";
 import { type Delivery, readAlerts, shortHash } from "./read-alerts.ts";
 import type { Behind } from "../../api/api-context.ts";

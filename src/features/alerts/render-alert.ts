@@ -22,7 +22,7 @@ import {
   sentence,
   when,
 } from "../../messages/message.ts";
-import { askOnce, isToConfirm } from "../../policy/refusal.ts";
+import { askOnce, isToConfirm } from "../../core/permit/refusal.ts";
 import {
   calledName,
   type ChangeCommand,
@@ -34,12 +34,12 @@ import {
   asked,
 } from "../../registry/define.ts";
 import { hasForm } from "../../registry/invocation.ts";
-import type { Freeze } from "../../requests/journal/freeze.ts";
-import { deedOf, frozenWords } from "../../requests/render/asking.ts";
-import type { Member } from "../../requests/render/render-card.ts";
-import { insteadInError, outcomeOf } from "../../requests/render/render-result.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
+import { deedOf, frozenWords } from "../../core/cards/asking.ts";
+import type { Member } from "../../core/cards/render-card.ts";
+import { insteadInError, outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
-import { isProtected } from "../../policy/permit.ts";
+import { isProtected } from "../../core/permit/permit.ts";
 
 export interface View {
   alert: StoredAlert;

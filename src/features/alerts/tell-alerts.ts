@@ -1,7 +1,7 @@
 import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { md, name, when } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";

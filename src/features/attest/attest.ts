@@ -30,9 +30,9 @@ import {
   runButton,
   targetOrSeveral,
 } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import { stateWords } from "../../requests/journal/stage.ts";
-import { vmsNamed } from "../../requests/submit/resolve-targets.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import { stateWords } from "../../core/request/stage.ts";
+import { vmsNamed } from "../../core/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../../commands/context.ts";
 import { pinsPropose } from "./pins-propose.ts";

@@ -20,7 +20,7 @@ import {
 } from "../../monitor/drift-records.ts";
 import { attestVm, showVm } from "../../registry/command-buttons.ts";
 import { messageOf } from "../../errors.ts";
-import type { Inventory, KnownVm } from "../../inventory/inventory.ts";
+import type { Inventory, KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import {
   type Markdown,

@@ -1,5 +1,5 @@
-import { isReviewed } from "../../requests/journal/record.ts";
-import { openOr } from "../../slack/conversation/reply-with-error.ts";
+import { isReviewed } from "../../core/request/record.ts";
+import { openOr } from "../../talk/reply-with-error.ts";
 import { defineFeature } from "../define-feature.ts";
 import { emergencyWords } from "./emergency-words.ts";
 import { reviewCallback, reviewModal, signReview } from "./sign-review.ts";

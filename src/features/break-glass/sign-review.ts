@@ -13,18 +13,18 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { isListed } from "../../policy/permit.ts";
-import { ownerOf } from "../../policy/refusal.ts";
+import { isListed } from "../../core/permit/permit.ts";
+import { ownerOf } from "../../core/permit/refusal.ts";
 import type { Input } from "../../registry/invocation.ts";
-import { keepSignature } from "../../requests/journal/journal.ts";
-import { refuseUnderOldPolicy } from "../../slack/conversation/authorize.ts";
-import { modal, reasonInput } from "../../slack/conversation/form-view.ts";
-import { type Act, type BeforeAck, personOf } from "../../slack/conversation/gateway-context.ts";
+import { keepSignature } from "../../core/request/journal.ts";
+import { refuseUnderOldPolicy } from "../../talk/authorize.ts";
+import { modal, reasonInput } from "../../talk/form-view.ts";
+import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { noticeOf } from "./tell-audit.ts";
-import { signReviewButton, asksForReview } from "../../requests/render/review-button.ts";
+import { signReviewButton, asksForReview } from "../../core/cards/review-button.ts";
 
 export const reviewCallback = "review";
 

@@ -10,12 +10,12 @@ import {
   when,
 } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import { isReviewed } from "../../requests/journal/record.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { deedOf } from "../../requests/render/asking.ts";
-import { headline, symbolOf } from "../../requests/render/render-result.ts";
-import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import { isReviewed } from "../../core/request/record.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { deedOf } from "../../core/cards/asking.ts";
+import { headline, symbolOf } from "../../core/cards/render-result.ts";
+import { asksForReview, signReviewButton } from "../../core/cards/review-button.ts";
 
 type TellAudit = (id: string, message: Message) => Promise<void>;
 

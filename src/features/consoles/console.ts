@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { md, name, buttons, context, message, section } from "../../messages/message.ts";
-import { isListed } from "../../policy/permit.ts";
+import { isListed } from "../../core/permit/permit.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 

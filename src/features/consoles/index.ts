@@ -1,4 +1,4 @@
-import { byRight, onRequest } from "../../slack/conversation/press.ts";
+import { byRight, onRequest } from "../../talk/press.ts";
 import { defineFeature } from "../define-feature.ts";
 import { console } from "./console.ts";
 import { offerApproved, openConsole } from "./open-console.ts";

@@ -1,5 +1,5 @@
 import { console } from "./console.ts";
-import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
+import { ComputeError, type ConsoleSession } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import {
   Markdown,
@@ -13,30 +13,26 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { type Permit, permitAsRequest } from "../../policy/permit.ts";
+import { type Permit, permitAsRequest } from "../../core/permit/permit.ts";
 import type { Command, Seen, Target } from "../../registry/define.ts";
 import { type Input, type Person } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import type { StoredRequest, RequestIn } from "../../requests/journal/stored-request.ts";
-import { stateWords, type Call, noReads } from "../../requests/journal/stage.ts";
-import { approvalProblem } from "../../requests/perform/approvals-now.ts";
-import { targetChange, underNewPolicy } from "../../requests/perform/gate.ts";
-import { asNamedNow, readTarget } from "../../requests/perform/read-target.ts";
-import { resolveTarget } from "../../requests/submit/resolve-targets.ts";
+import type { StoredRequest, RequestIn } from "../../core/request/stored-request.ts";
+import { stateWords, type Call, noReads } from "../../core/request/stage.ts";
+import { approvalProblem } from "../../core/perform/approvals-now.ts";
+import { targetChange, underNewPolicy } from "../../core/perform/gate.ts";
+import { asNamedNow, readTarget } from "../../core/perform/read-target.ts";
+import { resolveTarget } from "../../core/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Press } from "../../slack/receive/interaction.ts";
-import { answerOf, postIn } from "../../slack/conversation/answer.ts";
-import { authorize, authorizeTargets, refuse } from "../../slack/conversation/authorize.ts";
-import {
-  type Act,
-  type GatewayContext,
-  personOf,
-} from "../../slack/conversation/gateway-context.ts";
-import { countAgainstLimits } from "../../slack/conversation/submit-change.ts";
-import { orJustChanged } from "../../slack/conversation/vote.ts";
-import { originOf } from "../../slack/conversation/act-origin.ts";
-import type { Pressed } from "../../slack/conversation/press.ts";
+import { answerOf, postIn } from "../../talk/answer.ts";
+import { authorize, authorizeTargets, refuse } from "../../talk/authorize.ts";
+import { type Act, type GatewayContext, personOf } from "../../talk/gateway-context.ts";
+import { countAgainstLimits } from "../../talk/submit-change.ts";
+import { orJustChanged } from "../../talk/vote.ts";
+import { originOf } from "../../talk/act-origin.ts";
+import type { Pressed } from "../../talk/press.ts";
 
 /** When the compute service names no expiry. */
 const shownForMs = 60_000;

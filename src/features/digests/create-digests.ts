@@ -1,13 +1,13 @@
-import { isTransitional } from "../../compute/compute.ts";
+import { isTransitional } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { messageOf } from "../../errors.ts";
-import type { Inventory, Scope } from "../../inventory/inventory.ts";
+import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import type { Message } from "../../messages/message.ts";
-import { scopeOfChannel, seesUnder } from "../../policy/access.ts";
-import { compileTargetGlobs, ownerOf } from "../../policy/refusal.ts";
+import { scopeOfChannel, seesUnder } from "../../core/permit/access.ts";
+import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
+import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
 import type { DigestPart } from "../digest-part.ts";
 import { createEventReader } from "./events.ts";

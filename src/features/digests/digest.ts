@@ -15,8 +15,8 @@ import {
   type Message,
   sentence,
 } from "../../messages/message.ts";
-import { scopeShownTo } from "../../policy/access.ts";
-import { isListed } from "../../policy/permit.ts";
+import { scopeShownTo } from "../../core/permit/access.ts";
+import { isListed } from "../../core/permit/permit.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../../commands/context.ts";
 

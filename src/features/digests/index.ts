@@ -1,5 +1,5 @@
 import { createAlarms } from "../../monitor/alarms.ts";
-import { placesOf } from "../../policy/access.ts";
+import { placesOf } from "../../core/permit/access.ts";
 import type { Schedule } from "../../queue/schedules.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createDigests, digestsOf } from "./create-digests.ts";

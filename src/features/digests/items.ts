@@ -1,8 +1,8 @@
-import { isTransitional } from "../../compute/compute.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
+import { isTransitional } from "../../fleet/compute/compute.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { counted, type Markdown, md, name, when, listed } from "../../messages/message.ts";
-import type { Freeze } from "../../requests/journal/freeze.ts";
-import { signs } from "../../requests/render/render-result.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
+import { signs } from "../../core/cards/render-result.ts";
 import { showRequest, showVm } from "../../registry/command-buttons.ts";
 import {
   digestPlaces,
@@ -13,7 +13,7 @@ import {
 } from "../digest-part.ts";
 import type { SignedReview, SwitchFact } from "./events.ts";
 import type { RequestFact, ReviewFact } from "./request-facts.ts";
-import { asksForReview, signReviewButton } from "../../requests/render/review-button.ts";
+import { asksForReview, signReviewButton } from "../../core/cards/review-button.ts";
 import { showChanges } from "./line-buttons.ts";
 
 /** What could not be read is undefined and named in `unread`: never an empty list. */

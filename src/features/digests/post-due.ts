@@ -2,8 +2,8 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message, channelLink, md, notice } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import { asksToSign } from "../../requests/render/review-button.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import { asksToSign } from "../../core/cards/review-button.ts";
 import type { Digests } from "./create-digests.ts";
 import { type Slot, latestSlot, localWords } from "./schedules.ts";
 

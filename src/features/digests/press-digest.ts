@@ -1,14 +1,9 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { type Message, buttons, duration, md, sentence } from "../../messages/message.ts";
-import { scopeShownTo } from "../../policy/access.ts";
-import { authorize } from "../../slack/conversation/authorize.ts";
-import {
-  type Act,
-  type PressHandler,
-  outdated,
-  personOf,
-} from "../../slack/conversation/gateway-context.ts";
+import { scopeShownTo } from "../../core/permit/access.ts";
+import { authorize } from "../../talk/authorize.ts";
+import { type Act, type PressHandler, outdated, personOf } from "../../talk/gateway-context.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Press } from "../../slack/receive/interaction.ts";
 import type { Digests } from "./create-digests.ts";

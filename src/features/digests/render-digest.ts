@@ -1,6 +1,6 @@
-import { countChart } from "../../charts/chart.ts";
-import { countByStatus } from "../../inventory/known.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
+import { countChart } from "../../fleet/charts/chart.ts";
+import { countByStatus } from "../../fleet/inventory/known.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import {
   buttons,
   context,
@@ -24,7 +24,7 @@ import {
   name,
   listed,
 } from "../../messages/message.ts";
-import { signs } from "../../requests/render/render-result.ts";
+import { signs } from "../../core/cards/render-result.ts";
 import { type DigestFacts, type Item, itemsOf } from "./items.ts";
 import type { ConsoleFact, RequestFact } from "./request-facts.ts";
 import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";

@@ -1,12 +1,12 @@
 import { readAudit } from "../../audit/trail.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { stateWords, deciderOf, whyOf, isAlready } from "../../requests/journal/stage.ts";
-import { isUnconfirmed } from "../../requests/render/render-result.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stage.ts";
+import { isUnconfirmed } from "../../core/cards/render-result.ts";
 import { batches } from "../../redis/batches.ts";
-import { undoneBy } from "../../requests/journal/origin.ts";
+import { undoneBy } from "../../core/request/origin.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { blocksInWords } from "../../charts/in-words.ts";
+import { blocksInWords } from "../../fleet/charts/in-words.ts";
 import { type Block, type Message, section, md } from "../../messages/message.ts";
-import { originOf } from "../../slack/conversation/act-origin.ts";
+import { originOf } from "../../talk/act-origin.ts";
 import {
   type Act,
   type BeforeAck,
   type GatewayContext,
   type HomeTab,
   personOf,
-} from "../../slack/conversation/gateway-context.ts";
-import { press } from "../../slack/conversation/press.ts";
-import { replyWithError } from "../../slack/conversation/reply-with-error.ts";
+} from "../../talk/gateway-context.ts";
+import { press } from "../../talk/press.ts";
+import { replyWithError } from "../../talk/reply-with-error.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Interaction, Press } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";

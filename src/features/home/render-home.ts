@@ -1,6 +1,6 @@
 import { inventoryAge } from "../../commands/inventory-age.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
-import { failsWords, firstOf, redFirst } from "../../inventory/known.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import { failsWords, firstOf, redFirst } from "../../fleet/inventory/known.ts";
 import {
   type Block,
   type Markdown,
@@ -15,27 +15,27 @@ import {
   name as quoted,
   section,
 } from "../../messages/message.ts";
-import { scopeOfPerson } from "../../policy/access.ts";
-import { mayRun } from "../../policy/permit.ts";
+import { scopeOfPerson } from "../../core/permit/access.ts";
+import { mayRun } from "../../core/permit/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
-import { waitsFor } from "../../requests/journal/open-seats.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { stateWords } from "../../requests/journal/stage.ts";
-import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { recentRequests } from "../../core/request/lists.ts";
+import { waitsFor } from "../../core/request/open-seats.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { stateWords } from "../../core/request/stage.ts";
+import { askingRow, deedOf } from "../../core/cards/asking.ts";
 import {
   decidedLine,
   headline,
   insteadInError,
   refusedInError,
   symbolOf,
-} from "../../requests/render/render-result.ts";
-import { changesSince } from "../../requests/render/since-request.ts";
-import { targetOf } from "../../requests/submit/resolve-targets.ts";
-import { frozenLine, maySeeNames } from "../../slack/conversation/authorize.ts";
+} from "../../core/cards/render-result.ts";
+import { changesSince } from "../../core/cards/since-request.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
+import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomePart, HomeSection } from "../home-part.ts";
-import { type GatewayContext, changeNamed } from "../../slack/conversation/gateway-context.ts";
-import { targetButton } from "../../slack/conversation/run.ts";
+import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
+import { targetButton } from "../../talk/run.ts";
 import { isChange } from "../../registry/define.ts";
 
 const maxOfEach = 8;

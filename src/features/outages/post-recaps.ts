@@ -1,25 +1,30 @@
 import type { Config } from "../../config/config.ts";
 import { batches } from "../../redis/batches.ts";
 import { messageOf } from "../../errors.ts";
-import type { Inventory } from "../../inventory/inventory.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import type { Message } from "../../messages/message.ts";
 import type { RefusedInteraction } from "../../monitor/dependency-probe.ts";
-import { channelOfTeam, policyPlaceOf, scopeOfChannel, seesUnder } from "../../policy/access.ts";
-import { ownerOf } from "../../policy/refusal.ts";
+import {
+  channelOfTeam,
+  policyPlaceOf,
+  scopeOfChannel,
+  seesUnder,
+} from "../../core/permit/access.ts";
+import { ownerOf } from "../../core/permit/refusal.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import { boardOf } from "../../redis/board.ts";
 import { type ChangeCommand, targetArgument } from "../../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import type { RequestRecord } from "../../requests/journal/record.ts";
-import { hasNoCard, isDecidedElsewhere } from "../../requests/render/render-result.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import type { RequestRecord } from "../../core/request/record.ts";
+import { hasNoCard, isDecidedElsewhere } from "../../core/cards/render-result.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { OutageStore, Past } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
-import type { State } from "../../requests/journal/stage.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { State } from "../../core/request/stage.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;

@@ -14,12 +14,12 @@ import {
   section,
 } from "../../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
-import { type RequestRecord } from "../../requests/journal/record.ts";
-import { decidedLine, headline, signs, symbolOf } from "../../requests/render/render-result.ts";
+import { type RequestRecord } from "../../core/request/record.ts";
+import { decidedLine, headline, signs, symbolOf } from "../../core/cards/render-result.ts";
 import type { Past } from "./outages.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { stateWords, deciderOf } from "../../requests/journal/stage.ts";
-import { whyOf } from "../../requests/journal/stage.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { stateWords, deciderOf } from "../../core/request/stage.ts";
+import { whyOf } from "../../core/request/stage.ts";
 
 /** The rest is counted. */
 const maxLines = 15;

@@ -1,6 +1,6 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { callerName } from "../../api/callers.ts";
-import { placeFindings } from "../../policy/place-findings.ts";
+import { placeFindings } from "../../core/permit/place-findings.ts";
 import { defineFeature } from "../define-feature.ts";
 import { proposalPaths } from "./describe-proposals.ts";
 import { askDismissal, dismissalCallback, dismissProposal, runProposal } from "./press-proposal.ts";

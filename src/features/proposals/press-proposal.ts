@@ -2,17 +2,17 @@ import { UserError } from "../../errors.ts";
 import { md, plain, section } from "../../messages/message.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
-import { deedOf } from "../../requests/render/asking.ts";
+import { deedOf } from "../../core/cards/asking.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { modal, reasonInput } from "../../slack/conversation/form-view.ts";
-import { type Act, type BeforeAck, personOf } from "../../slack/conversation/gateway-context.ts";
-import { openOr } from "../../slack/conversation/reply-with-error.ts";
-import { run } from "../../slack/conversation/run.ts";
+import { modal, reasonInput } from "../../talk/form-view.ts";
+import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
+import { openOr } from "../../talk/reply-with-error.ts";
+import { run } from "../../talk/run.ts";
 import { proposalsOf } from "./proposals.ts";
 import { findProposal } from "./take-proposal.ts";
-import { authorizeStop } from "../../slack/conversation/authorize.ts";
+import { authorizeStop } from "../../talk/authorize.ts";
 
 export const dismissalCallback = "proposal-dismissal";
 

@@ -1,13 +1,13 @@
 import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
-import { isRunIn } from "../../policy/refusal.ts";
+import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import type { Owes, Source } from "../../slack/deliver/deliver.ts";
-import { linkTo } from "../../slack/deliver/permalink.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import type { Owes, Source } from "../../core/deliver/deliver.ts";
+import { linkTo } from "../../core/deliver/permalink.ts";
 import type { Web } from "../../slack/web.ts";
-import { openPlace, tryAgainMs } from "../../slack/deliver/open-place.ts";
+import { openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import { type Proposals, hasExpired, parseProposal, requestOf } from "./proposals.ts";
 import { renderProposal } from "./render-proposal.ts";
 

@@ -3,11 +3,11 @@ import type { AgentTool } from "../../api/api-context.ts";
 import type { Caller } from "../../api/callers.ts";
 import { outputSchema } from "../../api/schemas.ts";
 import { UserError } from "../../errors.ts";
-import { mayRun } from "../../policy/permit.ts";
-import { mayPropose } from "../../policy/service-rights.ts";
+import { mayRun } from "../../core/permit/permit.ts";
+import { mayPropose } from "../../core/permit/service-rights.ts";
 import { isChange, usageOf } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
-import type { GatewayContext } from "../../slack/conversation/gateway-context.ts";
+import type { GatewayContext } from "../../talk/gateway-context.ts";
 import { proposed, stateShape } from "./describe-proposals.ts";
 import { type ProposalState, propose, stateOf } from "./propose.ts";
 

@@ -1,8 +1,8 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { callerName } from "../../api/callers.ts";
-import { scopeOfView } from "../../policy/access.ts";
-import { ownerOf } from "../../policy/refusal.ts";
-import { mayPropose } from "../../policy/service-rights.ts";
+import { scopeOfView } from "../../core/permit/access.ts";
+import { ownerOf } from "../../core/permit/refusal.ts";
+import { mayPropose } from "../../core/permit/service-rights.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { type RecordMove, createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
@@ -10,9 +10,9 @@ import { shownIn } from "../../redis/shown.ts";
 import { type Command, type Labels, type Target } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { defineService } from "../../registry/service-key.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import { keepFinalMs } from "../../requests/journal/record.ts";
-import { type ClosedChannels, closedField, closedIn } from "../../slack/deliver/open-place.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import { keepFinalMs } from "../../core/request/record.ts";
+import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 
 /** A service of gatehouse.yml, or a person in whose name an agent asks. */
 export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
-import { channelOfProject, scopeOfChannel } from "../../policy/access.ts";
-import { isRunIn, ownerOf, renamed } from "../../policy/refusal.ts";
-import { mayPropose } from "../../policy/service-rights.ts";
-import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../policy/unrunnable.ts";
+import { channelOfProject, scopeOfChannel } from "../../core/permit/access.ts";
+import { isRunIn, ownerOf, renamed } from "../../core/permit/refusal.ts";
+import { mayPropose } from "../../core/permit/service-rights.ts";
+import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../core/permit/unrunnable.ts";
 import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import {
   type ChangeInvocation,
@@ -16,13 +16,13 @@ import {
   withIds,
 } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import { noteOutcome } from "../../requests/after-result.ts";
-import { newRequestId } from "../../requests/journal/journal.ts";
-import { headline } from "../../requests/render/render-result.ts";
-import { resolveOne, resolveSeveral } from "../../requests/submit/resolve-targets.ts";
-import { authorize, noteRefusal, authorizeTargets } from "../../slack/conversation/authorize.ts";
-import { labelsOf, unread } from "../../slack/conversation/dialog-facts.ts";
-import { type GatewayContext, changeNamed } from "../../slack/conversation/gateway-context.ts";
+import { noteOutcome } from "../../core/deliver/after-result.ts";
+import { newRequestId } from "../../core/request/journal.ts";
+import { headline } from "../../core/cards/render-result.ts";
+import { resolveOne, resolveSeveral } from "../../core/submit/resolve-targets.ts";
+import { authorize, noteRefusal, authorizeTargets } from "../../talk/authorize.ts";
+import { labelsOf, unread } from "../../talk/dialog-facts.ts";
+import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
 import {
   type ProposalRecord,
   type Proposer,
@@ -48,14 +48,14 @@ import {
   unauthorized,
 } from "../../api/server.ts";
 import { asPerson, wordsOf } from "../../api/read-for.ts";
-import { restoringOf } from "../../slack/conversation/permit-by-facts.ts";
+import { restoringOf } from "../../talk/permit-by-facts.ts";
 import {
   approvalsFor,
   type Asking,
   type ServiceAsking,
   serviceMayAsk,
-} from "../../policy/permit.ts";
-import { whyOf } from "../../requests/journal/stage.ts";
+} from "../../core/permit/permit.ts";
+import { whyOf } from "../../core/request/stage.ts";
 
 /** A proposal as a caller words it. */
 export interface Wanted {

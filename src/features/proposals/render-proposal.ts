@@ -13,12 +13,12 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { askOnce } from "../../policy/refusal.ts";
+import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Freeze } from "../../requests/journal/freeze.ts";
-import { deedOf, frozenWords, linked, parametersOf } from "../../requests/render/asking.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
+import { deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
 import type { StoredProposal } from "./proposals.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 interface Beside {
   policy: Pick<Policy, "confirm">;

@@ -1,25 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
-import { ComputeError } from "../../compute/compute.ts";
+import { ComputeError } from "../../fleet/compute/compute.ts";
 import { type ProposalRecord, decidedRefusal, proposalRefusal, proposalsOf } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
-import type { Permit } from "../../policy/permit.ts";
+import type { Permit } from "../../core/permit/permit.ts";
 import {
   type ChangeCommand,
   type Target,
   restoresSnapshot,
   freezeEnder,
 } from "../../registry/define.ts";
-import { mayPropose } from "../../policy/service-rights.ts";
-import { asNamedNow } from "../../requests/perform/read-target.ts";
-import { frozenLine } from "../../slack/conversation/authorize.ts";
-import {
-  type GatewayContext,
-  changeNamed,
-  outdated,
-} from "../../slack/conversation/gateway-context.ts";
-import { seenByService } from "../../slack/conversation/visible-to.ts";
-import type { Origin } from "../../requests/journal/origin.ts";
+import { mayPropose } from "../../core/permit/service-rights.ts";
+import { asNamedNow } from "../../core/perform/read-target.ts";
+import { frozenLine } from "../../talk/authorize.ts";
+import { type GatewayContext, changeNamed, outdated } from "../../talk/gateway-context.ts";
+import { seenByService } from "../../talk/visible-to.ts";
+import type { Origin } from "../../core/request/origin.ts";
 
 /** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
 export async function findProposal(

@@ -3,11 +3,11 @@ import { serviceOf } from "../../api/callers.ts";
 import { readFor, wordsOf } from "../../api/read-for.ts";
 import { withJson } from "../../api/schemas.ts";
 import { type Call, ApiProblem, type Route } from "../../api/server.ts";
-import { ComputeError } from "../../compute/compute.ts";
+import { ComputeError } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import type { Input } from "../../registry/invocation.ts";
-import { PickOne } from "../../requests/submit/resolve-targets.ts";
+import { PickOne } from "../../core/submit/resolve-targets.ts";
 import { describeApi } from "./describe-api.ts";
 
 /** `GET /v1/vms` and so on, each at the address that its command says, and what describes them. */

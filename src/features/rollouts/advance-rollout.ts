@@ -1,21 +1,21 @@
 import { gateRefusal } from "../../attestation/appraise.ts";
-import { statusFacts } from "../../compute/compute.ts";
+import { statusFacts } from "../../fleet/compute/compute.ts";
 import { messageOf } from "../../errors.ts";
 import { duration } from "../../messages/message.ts";
-import { permitInRollout } from "../../policy/permit.ts";
+import { permitInRollout } from "../../core/permit/permit.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";
-import { appraisalAfter, isAttestedAfter } from "../../requests/after-result.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { endUnsent } from "../../requests/perform/perform.ts";
-import { type Next, ended as over, waitFor } from "../../requests/perform/step.ts";
-import type { WorkerContext } from "../../requests/perform/worker-context.ts";
-import { submit } from "../../requests/submit/submit.ts";
+import { appraisalAfter, isAttestedAfter } from "../../core/deliver/after-result.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { endUnsent } from "../../core/perform/perform.ts";
+import { type Next, ended as over, waitFor } from "../../core/perform/step.ts";
+import type { WorkerContext } from "../../core/perform/worker-context.ts";
+import { submit } from "../../core/submit/submit.ts";
 import type { WorkerSteps } from "../define-feature.ts";
 import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import { whyOf } from "../../requests/journal/stage.ts";
+import { whyOf } from "../../core/request/stage.ts";
 
 export interface RolloutContext {
   rollouts: Rollouts;

@@ -16,8 +16,8 @@ import {
   inputOf,
   isTicked,
   textIn,
-} from "../../slack/conversation/form.ts";
-import type { BeforeAck, FormHandler } from "../../slack/conversation/gateway-context.ts";
+} from "../../talk/form.ts";
+import type { BeforeAck, FormHandler } from "../../talk/gateway-context.ts";
 import { say } from "../../slack/error-reply.ts";
 import { textAt } from "../../slack/json.ts";
 import type { SubmissionResult, ViewSubmission } from "../../slack/receive/interaction.ts";

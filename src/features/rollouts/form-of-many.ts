@@ -1,6 +1,6 @@
 import type { KnownBlock, ModalView } from "@slack/types";
-import { statusFacts } from "../../compute/compute.ts";
-import { countByStatus } from "../../inventory/known.ts";
+import { statusFacts } from "../../fleet/compute/compute.ts";
+import { countByStatus } from "../../fleet/inventory/known.ts";
 import {
   Markdown,
   counted,
@@ -14,15 +14,8 @@ import {
 } from "../../messages/message.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
-import { vmOf } from "../../requests/submit/resolve-targets.ts";
-import {
-  checkbox,
-  field,
-  inputBlock,
-  modal,
-  shownOf,
-  textInput,
-} from "../../slack/conversation/form-view.ts";
+import { vmOf } from "../../core/submit/resolve-targets.ts";
+import { checkbox, field, inputBlock, modal, shownOf, textInput } from "../../talk/form-view.ts";
 import type { RolloutRecord, Skipped } from "./rollout.ts";
 
 export const rolloutCallback = "roll";

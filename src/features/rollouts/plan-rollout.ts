@@ -1,8 +1,8 @@
-import { type ListGaps, type Vm, mayHide } from "../../compute/compute.ts";
+import { type ListGaps, type Vm, mayHide } from "../../fleet/compute/compute.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import { firstFew, plain } from "../../messages/message.ts";
-import { type Asking, needingApproval } from "../../policy/permit.ts";
-import type { PolicyRefusal } from "../../policy/refusal.ts";
+import { type Asking, needingApproval } from "../../core/permit/permit.ts";
+import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import {
   type ChangeCommand,
   type Effect,
@@ -16,12 +16,12 @@ import {
   rollingOf,
   withoutRolling,
 } from "../../registry/invocation.ts";
-import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve-targets.ts";
+import { type Several, targetOfVm, vmOf } from "../../core/submit/resolve-targets.ts";
 import { type RolloutRecord, newRolloutId } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import { authorizeEach } from "../../slack/conversation/authorize.ts";
-import type { BeforeAck, GatewayContext } from "../../slack/conversation/gateway-context.ts";
-import { placeOf } from "../../slack/conversation/submit-change.ts";
+import { authorizeEach } from "../../talk/authorize.ts";
+import type { BeforeAck, GatewayContext } from "../../talk/gateway-context.ts";
+import { placeOf } from "../../talk/submit-change.ts";
 
 /**
  * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.

@@ -1,6 +1,6 @@
 import { UserError } from "../../errors.ts";
 import { md, name } from "../../messages/message.ts";
-import { type Permit, needingApproval, permitEach } from "../../policy/permit.ts";
+import { type Permit, needingApproval, permitEach } from "../../core/permit/permit.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { cancelUnsentOpen } from "./advance-rollout.ts";
 import { rolloutList } from "./render-rollout.ts";
@@ -15,22 +15,17 @@ import {
 import { type Rollouts, controlRollout } from "./rollouts.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Interaction, Press } from "../../slack/receive/interaction.ts";
-import { sendFile, unsent } from "../../slack/conversation/answer.ts";
-import {
-  authorize,
-  authorizeStop,
-  authorizeTargets,
-  frozenLine,
-} from "../../slack/conversation/authorize.ts";
-import { pinnedAmong } from "../../slack/conversation/dialog-facts.ts";
+import { sendFile, unsent } from "../../talk/answer.ts";
+import { authorize, authorizeStop, authorizeTargets, frozenLine } from "../../talk/authorize.ts";
+import { pinnedAmong } from "../../talk/dialog-facts.ts";
 import {
   type Act,
   type BeforeAck,
   type PressHandler,
   changeNamed,
   personOf,
-} from "../../slack/conversation/gateway-context.ts";
-import { openOr } from "../../slack/conversation/reply-with-error.ts";
+} from "../../talk/gateway-context.ts";
+import { openOr } from "../../talk/reply-with-error.ts";
 import { formOfMany } from "./form-of-many.ts";
 
 export interface Planned {

@@ -10,11 +10,11 @@ import {
   sentence,
 } from "../../messages/message.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
-import { sendFile } from "../../slack/conversation/answer.ts";
-import { frozenLine } from "../../slack/conversation/authorize.ts";
-import { pinnedAmong } from "../../slack/conversation/dialog-facts.ts";
-import { openView } from "../../slack/conversation/form.ts";
-import type { Act, SeveralHandler } from "../../slack/conversation/gateway-context.ts";
+import { sendFile } from "../../talk/answer.ts";
+import { frozenLine } from "../../talk/authorize.ts";
+import { pinnedAmong } from "../../talk/dialog-facts.ts";
+import { openView } from "../../talk/form.ts";
+import type { Act, SeveralHandler } from "../../talk/gateway-context.ts";
 import { formOfMany, maxListed } from "./form-of-many.ts";
 import { planRollout } from "./plan-rollout.ts";
 import type { RolloutRecord } from "./rollout.ts";

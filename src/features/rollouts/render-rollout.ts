@@ -21,7 +21,7 @@ import {
 } from "../../messages/message.ts";
 import { calledName, type ChangeCommand } from "../../registry/define.ts";
 import type { Rolling } from "../../registry/invocation.ts";
-import { signs } from "../../requests/render/render-result.ts";
+import { signs } from "../../core/cards/render-result.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */

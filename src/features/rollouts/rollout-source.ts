@@ -4,8 +4,8 @@ import type { StoredRollout } from "./rollout.ts";
 import { parseRollout, type Rollouts } from "./rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { Place } from "../../slack/web.ts";
-import type { Owes, Source } from "../../slack/deliver/deliver.ts";
-import { type Owed, paced } from "../../slack/deliver/post-once.ts";
+import type { Owes, Source } from "../../core/deliver/deliver.ts";
+import { type Owed, paced } from "../../core/deliver/post-once.ts";
 
 /**
  * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Rolling } from "../../registry/invocation.ts";
 import { calledName, type Target } from "../../registry/define.ts";
-import { lettersOf } from "../../requests/journal/record.ts";
+import { lettersOf } from "../../core/request/record.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides

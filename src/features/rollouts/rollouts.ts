@@ -11,7 +11,7 @@ import {
 } from "../../redis/redis.ts";
 import { shownIn } from "../../redis/shown.ts";
 import type { Target } from "../../registry/define.ts";
-import { keepFinalMs } from "../../requests/journal/record.ts";
+import { keepFinalMs } from "../../core/request/record.ts";
 import {
   type Outcome,
   type RolloutControl,

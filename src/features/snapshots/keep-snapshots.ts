@@ -1,6 +1,6 @@
 import type { NamedVm } from "../../attestation/pins.ts";
-import type { Vm } from "../../compute/compute.ts";
-import type { Snapshots } from "../../inventory/snapshots.ts";
+import type { Vm } from "../../fleet/compute/compute.ts";
+import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
 import {
   type Message,
   context,
@@ -12,9 +12,9 @@ import {
   section,
 } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { RequestRecord } from "../../requests/journal/record.ts";
-import { beforeOf, callOf } from "../../requests/journal/stage.ts";
-import { type StoredRequest, sentAtOf } from "../../requests/journal/stored-request.ts";
+import type { RequestRecord } from "../../core/request/record.ts";
+import { beforeOf, callOf } from "../../core/request/stage.ts";
+import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 
 /** What a finished request leaves to remember of snapshots: the compute service can't list them. */
 export async function keepSnapshots(

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { snapshotName, takenAt } from "../../inventory/snapshots.ts";
+import { snapshotName, takenAt } from "../../fleet/inventory/snapshots.ts";
 import {
   context,
   counted,
@@ -14,7 +14,7 @@ import { defineCommand, target } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../../commands/context.ts";
 import { withNames } from "../../commands/known-people.ts";
 import { isoTime, time } from "../../commands/shapes.ts";
-import { vmFields } from "../../compute/compute.ts";
+import { vmFields } from "../../fleet/compute/compute.ts";
 import { specsWords } from "../../commands/specs-words.ts";
 
 const maxRows = 50;

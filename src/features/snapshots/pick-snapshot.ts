@@ -1,7 +1,7 @@
-import { type KnownSnapshot, snapshotName } from "../../inventory/snapshots.ts";
+import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
 import { duration } from "../../messages/message.ts";
-import type { GatewayContext, Picker } from "../../slack/conversation/gateway-context.ts";
-import { fitting, option } from "../../slack/conversation/suggestions.ts";
+import type { GatewayContext, Picker } from "../../talk/gateway-context.ts";
+import { fitting, option } from "../../talk/suggestions.ts";
 import { textAt } from "../../slack/json.ts";
 import { parseJson } from "../../text/parse-json.ts";
 

@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { type Snapshots, takenAt } from "../../inventory/snapshots.ts";
+import { type Snapshots, takenAt } from "../../fleet/inventory/snapshots.ts";
 import type { Target } from "../../registry/define.ts";
 import { type Input, PickValue } from "../../registry/invocation.ts";
 

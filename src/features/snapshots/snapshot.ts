@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { takenAt } from "../../inventory/snapshots.ts";
+import { takenAt } from "../../fleet/inventory/snapshots.ts";
 import { md, name as code } from "../../messages/message.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";

@@ -1,8 +1,8 @@
-import { isSettledVmStatus } from "../../compute/compute.ts";
+import { isSettledVmStatus } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
-import type { KnownVm } from "../../inventory/inventory.ts";
-import type { Snapshots } from "../../inventory/snapshots.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
 import { duration, md, listed } from "../../messages/message.ts";
 import { dottedName, runButton } from "../../registry/define.ts";
 import { parseTime } from "../../text/parse-time.ts";

@@ -2,7 +2,7 @@ import type { Message } from "../../messages/message.ts";
 import { createBoards, parseBoard } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import type { Fields, Keys, RedisClient } from "../../redis/redis.ts";
-import type { Owes, Source } from "../../slack/deliver/deliver.ts";
+import type { Owes, Source } from "../../core/deliver/deliver.ts";
 
 const keptMs = 7 * 24 * 3600_000;
 /** Lines that are on their way to Redis at a time. */

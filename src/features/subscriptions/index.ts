@@ -1,4 +1,4 @@
-import { linkTo } from "../../slack/deliver/permalink.ts";
+import { linkTo } from "../../core/deliver/permalink.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createFeeds } from "./feeds.ts";
 import { renderFeed } from "./render-feed.ts";

@@ -15,8 +15,8 @@ import {
   sentence,
   listed,
 } from "../../messages/message.ts";
-import { scopeShownTo } from "../../policy/access.ts";
-import { compileTargetGlobs } from "../../policy/refusal.ts";
+import { scopeShownTo } from "../../core/permit/access.ts";
+import { compileTargetGlobs } from "../../core/permit/refusal.ts";
 import { defineCommand, rest, runButton } from "../../registry/define.ts";
 import { isGlob } from "../../text/glob.ts";
 import { nearest } from "../../text/nearest.ts";

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Event, Follow, Followed, NewsLine } from "../../monitor/news.ts";
-import { scopeOfChannel, seesUnder } from "../../policy/access.ts";
-import { compileTargetGlobs, ownerOf } from "../../policy/refusal.ts";
+import { scopeOfChannel, seesUnder } from "../../core/permit/access.ts";
+import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { defineService } from "../../registry/service-key.ts";
 

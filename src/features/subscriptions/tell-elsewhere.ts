@@ -1,9 +1,9 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { Markdown, md } from "../../messages/message.ts";
-import { ownerOf } from "../../policy/refusal.ts";
+import { ownerOf } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { StoredRequest } from "../../requests/journal/stored-request.ts";
-import { outcomeOf } from "../../requests/render/render-result.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { outcomeOf } from "../../core/cards/render-result.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
 import type { Follow } from "../../monitor/news.ts";
 import type { NewsLine } from "../../monitor/news.ts";

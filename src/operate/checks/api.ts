@@ -3,7 +3,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import { callersIn } from "../../config/policy-section.ts";
 import { counted, duration, firstFew } from "../../messages/message.ts";
 import { withRedis } from "../../redis/redis.ts";
-import { createJournal } from "../../requests/journal/journal.ts";
+import { createJournal } from "../../core/request/journal.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { judgePort, lookAtPort } from "./ports.ts";
 

@@ -1,10 +1,10 @@
 import type { StatusLine } from "../../commands/context.ts";
-import { ComputeError } from "../../compute/compute.ts";
+import { ComputeError } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { version } from "../../config/version.ts";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import type { Inventory } from "../../inventory/inventory.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../../messages/message.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";

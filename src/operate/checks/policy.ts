@@ -3,7 +3,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
 import { firstFew } from "../../messages/message.ts";
-import { placesSeen, whoAre } from "../../policy/access.ts";
+import { placesSeen, whoAre } from "../../core/permit/access.ts";
 import { at, listAt, textAt, textsAt } from "../../slack/json.ts";
 import { kindOfUser } from "../../slack/people/kind-of-user.ts";
 import { createWeb } from "../../slack/web.ts";

@@ -1,4 +1,4 @@
-import { ComputeError } from "../../compute/compute.ts";
+import { ComputeError } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { proxyFor } from "../../config/proxy.ts";
 import { withHint } from "../../errors.ts";

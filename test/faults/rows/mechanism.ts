@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { noSetbacks } from "../../../src/requests/journal/stage.ts";
+import { noSetbacks } from "../../../src/core/request/stage.ts";
 import { expected, fresh, judged, onStage, type Row } from "./row.ts";
 
 /** Rows of our own: one for each safeguard that could be taken away unnoticed by the others (mutants.ts). */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
 import { createAlerts, firingIn } from "../../../src/features/alerts/alerts.ts";
-import { auditOf } from "../../requests/asking.ts";
+import { auditOf } from "../../core/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";

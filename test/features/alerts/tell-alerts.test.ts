@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { createJournal } from "../../../src/core/request/journal.ts";
 import { alertsAtHome, alertsInDigests } from "../../../src/features/alerts/tell-alerts.ts";
 import { running } from "../../support/known-vm.ts";
 import { testRedis } from "../../support/with-redis.ts";

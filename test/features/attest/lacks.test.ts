@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { appraise } from "../../../src/attestation/appraise.ts";
 import { type DriftRecord, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
-import type { KnownVm } from "../../../src/inventory/inventory.ts";
+import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { running } from "../../support/known-vm.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
 import { createTrail } from "../../../src/audit/trail.ts";
-import { auditOf } from "../../requests/asking.ts";
+import { auditOf } from "../../core/asking.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 

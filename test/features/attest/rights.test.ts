@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { attestation } from "../../../src/features/attest/index.ts";
-import { judgeMatrix } from "../../policy/judge-matrix.ts";
-import { permissionMatrix } from "../../policy/permission-matrix.ts";
-import { policyOf } from "../../policy/sample.ts";
+import { judgeMatrix } from "../../core/permit/judge-matrix.ts";
+import { permissionMatrix } from "../../core/permit/permission-matrix.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 
 const commands = attestation.commands ?? [];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { callOf } from "../../../src/requests/journal/stage.ts";
+import { callOf } from "../../../src/core/request/stage.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
-import { auditOf, snapshotIdOf } from "../../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
-import { auditOf } from "../../requests/asking.ts";
+import { auditOf } from "../../core/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears } from "../../stories/words.ts";

@@ -1,4 +1,4 @@
-import { judgeMatrix } from "../../policy/judge-matrix.ts";
+import { judgeMatrix } from "../../core/permit/judge-matrix.ts";
 import { consoles } from "../../../src/features/consoles/index.ts";
 
 judgeMatrix(

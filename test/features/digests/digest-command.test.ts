@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commandsWith } from "../../../src/features/define-feature.ts";
 import { digests } from "../../../src/features/digests/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
-import { person } from "../../policy/sample.ts";
+import { person } from "../../core/permit/sample.ts";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
 

@@ -7,7 +7,7 @@ import type {
   InventoryState,
   KnownVm,
   Scope,
-} from "../../../src/inventory/inventory.ts";
+} from "../../../src/fleet/inventory/inventory.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import type { Message } from "../../../src/messages/message.ts";
@@ -16,13 +16,13 @@ import { createKeys, type Keys, connectRedis, type RedisClient } from "../../../
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
 import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { createNotices } from "../../../src/slack/deliver/deliver.ts";
-import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { createNotices } from "../../../src/core/deliver/deliver.ts";
+import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { createPostDue } from "../../../src/features/digests/post-due.ts";
-import type { Journal } from "../../../src/requests/journal/journal.ts";
-import { createReviews } from "../../../src/requests/journal/reviews.ts";
+import type { Journal } from "../../../src/core/request/journal.ts";
+import { createReviews } from "../../../src/core/request/reviews.ts";
 import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
 
 export const noRequests: RequestSource = {

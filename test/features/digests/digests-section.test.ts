@@ -3,7 +3,7 @@ import { parsePolicy, policyVersion } from "../../../src/config/policy-file.ts";
 import { sectionOf } from "../../../src/config/policy-section.ts";
 import { digestsIn, digestsSection } from "../../../src/features/digests/digests-section.ts";
 import { policyTerms } from "../../../src/features/index.ts";
-import { policyOf } from "../../policy/sample.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 import { channelsNamed } from "../../../src/config/named-in-policy.ts";
 
 const problemsOf = (text: string) => {

@@ -6,7 +6,7 @@ import { pendingOf } from "../../support/pending.ts";
 import { noRequests, startScene } from "./digest-processes.ts";
 import { running } from "../../support/known-vm.ts";
 import { lineOf } from "../../../src/features/digests/line-buttons.ts";
-import { signReviewButton } from "../../../src/requests/render/review-button.ts";
+import { signReviewButton } from "../../../src/core/cards/review-button.ts";
 
 const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 const rule = (timezone: string, at = "09:00", channel = "C02STATUS") => ({

@@ -9,7 +9,7 @@ import {
   renderHandover,
   renderDigest,
 } from "../../../src/features/digests/render-digest.ts";
-import type { KnownVm } from "../../../src/inventory/inventory.ts";
+import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { type Message, md, name } from "../../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 import { running } from "../../support/known-vm.ts";

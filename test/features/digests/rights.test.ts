@@ -1,4 +1,4 @@
-import { judgeMatrix } from "../../policy/judge-matrix.ts";
+import { judgeMatrix } from "../../core/permit/judge-matrix.ts";
 import { digests } from "../../../src/features/digests/index.ts";
 
 judgeMatrix(

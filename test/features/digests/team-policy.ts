@@ -1,4 +1,4 @@
-import { policyOf } from "../../policy/sample.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 
 /** Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. */
 export const twoTeams = policyOf(`

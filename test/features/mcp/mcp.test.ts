@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { connectAgent, textOf } from "../../../demo/agent.ts";
 import { addPerson } from "../../../sandbox/slack/state/people.ts";
 import { textAt } from "../../../src/slack/json.ts";
-import { auditOf } from "../../requests/asking.ts";
+import { auditOf } from "../../core/asking.ts";
 import { type TestWorld, startWorld } from "../../support/start-world.ts";
 import { addressOf, apiPolicy, startApiWorld, token } from "../proposals/asking.ts";
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
-import { signOfService } from "../../../src/compute/compute.ts";
+import { signOfService } from "../../../src/fleet/compute/compute.ts";
 import type { Past } from "../../../src/features/outages/outages.ts";
 import { renderRecap, retype } from "../../../src/features/outages/render-recap.ts";
 import { signOfSlack } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { vmTarget, called, storedIn, stageOf } from "../../requests/asking.ts";
-import type { StoredRequest } from "../../../src/requests/journal/stored-request.ts";
-import type { Stage } from "../../../src/requests/journal/stage.ts";
+import { vmTarget, called, storedIn, stageOf } from "../../core/asking.ts";
+import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
+import type { Stage } from "../../../src/core/request/stage.ts";
 
 const changes = commands.filter(isChange);
 const since = Date.UTC(2026, 10, 21, 2, 10);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
-import { createInventory } from "../../../src/inventory/create-inventory.ts";
-import type { Inventory } from "../../../src/inventory/inventory.ts";
+import { createInventory } from "../../../src/fleet/inventory/create-inventory.ts";
+import type { Inventory } from "../../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { recapChannel, shownWords } from "../../../src/features/outages/post-recaps.ts";
 import { requestable } from "../../../src/registry/define.ts";
-import { policyOf, vm } from "../../policy/sample.ts";
-import { smallService } from "../../inventory/small-service.ts";
+import { policyOf, vm } from "../../core/permit/sample.ts";
+import { smallService } from "../../fleet/inventory/small-service.ts";
 import { type TestRedis, testRedis } from "../../support/with-redis.ts";
 
 /** pay has a channel, ml none; #shop is nobody's, and #both that of two teams. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { touchedBy } from "../../../src/features/outages/post-recaps.ts";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
-import { interaction, restartOf, vmTarget, stageOf } from "../../requests/asking.ts";
+import { createJournal } from "../../../src/core/request/journal.ts";
+import { interaction, restartOf, vmTarget, stageOf } from "../../core/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import type { RequestIn } from "../../../src/requests/journal/stored-request.ts";
+import type { RequestIn } from "../../../src/core/request/stored-request.ts";
 
 /** Resolves once Redis' clock has moved on, so that what comes next is later. */
 async function later(store: ReturnType<typeof createJournal>): Promise<number> {

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { snapshot } from "../../support/commands.ts";
 import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
 import { hears } from "../../stories/words.ts";
-import { auditOf, snapshotIdOf } from "../../requests/asking.ts";
+import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
-import { vmTarget } from "../../requests/asking.ts";
-import { policyOf } from "../../policy/sample.ts";
+import { vmTarget } from "../../core/asking.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 import { channelNamed } from "../alerts/sending.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createInventory } from "../../../src/inventory/create-inventory.ts";
+import { createInventory } from "../../../src/fleet/inventory/create-inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { smallService } from "../../inventory/small-service.ts";
+import { smallService } from "../../fleet/inventory/small-service.ts";
 import { hears } from "../../stories/words.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
 import {

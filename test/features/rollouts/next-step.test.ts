@@ -9,7 +9,7 @@ import {
   type RolloutProgress,
   type StoredRollout,
 } from "../../../src/features/rollouts/rollout.ts";
-import { vmTarget } from "../../requests/asking.ts";
+import { vmTarget } from "../../core/asking.ts";
 
 const fresh: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
 

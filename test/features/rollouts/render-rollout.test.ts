@@ -3,7 +3,7 @@ import { restart } from "../../../src/commands/vm/restart.ts";
 import { renderRolloutEnd } from "../../../src/features/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../../src/features/rollouts/rollout.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { vmTarget } from "../../requests/asking.ts";
+import { vmTarget } from "../../core/asking.ts";
 
 const ends = ["ok", "already", "failed", "unknown", "cancelled"] as const;
 const outcomeOf = (is: Outcome["is"], n: number): Outcome => ({ n, is, request: `r-${n}` });

@@ -6,10 +6,10 @@ import { silentLog } from "../../../src/log/log.ts";
 import { newRolloutId, type RolloutState } from "../../../src/features/rollouts/rollout.ts";
 import { createRollouts } from "../../../src/features/rollouts/rollouts.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { createRateLimiter, type RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { rolloutSource } from "../../../src/features/rollouts/rollout-source.ts";
 import { createWeb } from "../../../src/slack/web.ts";
-import { vmTarget } from "../../requests/asking.ts";
+import { vmTarget } from "../../core/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const fast = {

@@ -6,8 +6,8 @@ import {
   requestIdOf,
 } from "../../../src/features/rollouts/rollout.ts";
 import { submitTarget } from "../../../src/features/rollouts/advance-rollout.ts";
-import { requestIn, stageOf, vmTarget } from "../../requests/asking.ts";
-import { workerHere } from "../../requests/perform/worker-here.ts";
+import { requestIn, stageOf, vmTarget } from "../../core/asking.ts";
+import { workerHere } from "../../core/perform/worker-here.ts";
 
 function rollout(id: string): StoredRollout {
   return {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Vm } from "../../../src/compute/compute.ts";
+import type { Vm } from "../../../src/fleet/compute/compute.ts";
 import { restore } from "../../../src/features/snapshots/restore.ts";
 import { defaultName, snapshot } from "../../../src/features/snapshots/snapshot.ts";
-import { vmTarget } from "../../requests/asking.ts";
+import { vmTarget } from "../../core/asking.ts";
 
 const early = { updatedAt: "2026-11-20T12:00:00Z" };
 const late = { updatedAt: "2026-11-20T12:00:05Z" };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pickSnapshot } from "../../../src/features/snapshots/pick-snapshot.ts";
-import type { GatewayContext } from "../../../src/slack/conversation/gateway-context.ts";
+import type { GatewayContext } from "../../../src/talk/gateway-context.ts";
 import type { SuggestRequest } from "../../../src/slack/receive/interaction.ts";
 import { type Reading, startReading } from "../../commands/reading.ts";
-import { ourTeamId } from "../../policy/sample.ts";
+import { ourTeamId } from "../../core/permit/sample.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 let at: Reading;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sentAtOf } from "../../../src/requests/journal/stored-request.ts";
-import { snapshotIdOf } from "../../requests/asking.ts";
+import { sentAtOf } from "../../../src/core/request/stored-request.ts";
+import { snapshotIdOf } from "../../core/asking.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";

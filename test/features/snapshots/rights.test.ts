@@ -1,4 +1,4 @@
-import { judgeMatrix } from "../../policy/judge-matrix.ts";
+import { judgeMatrix } from "../../core/permit/judge-matrix.ts";
 import { snapshots } from "../../../src/features/snapshots/index.ts";
 
 judgeMatrix(

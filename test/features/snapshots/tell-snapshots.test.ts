@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { snapshotsInDigests } from "../../../src/features/snapshots/tell-snapshots.ts";
-import type { KnownVm } from "../../../src/inventory/inventory.ts";
-import { policyOf } from "../../policy/sample.ts";
+import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 
 const now = Date.parse("2026-11-20T08:00:00Z");
 const hour = 3600_000;

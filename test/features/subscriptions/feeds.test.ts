@@ -5,7 +5,7 @@ import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createFeeds } from "../../../src/features/subscriptions/feeds.ts";
-import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";
 import { testRedis } from "../../support/with-redis.ts";

@@ -1,4 +1,4 @@
-import { judgeMatrix } from "../../policy/judge-matrix.ts";
+import { judgeMatrix } from "../../core/permit/judge-matrix.ts";
 import { subscriptions } from "../../../src/features/subscriptions/index.ts";
 
 judgeMatrix(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../../src/messages/message.ts";
-import { person, policyOf } from "../../policy/sample.ts";
+import { person, policyOf } from "../../core/permit/sample.ts";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
 

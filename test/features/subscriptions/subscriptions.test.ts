@@ -4,13 +4,13 @@ import { createAlarms } from "../../../src/monitor/alarms.ts";
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
 import { createStatusRecords } from "../../../src/monitor/status-records.ts";
 import { createSubscriptions } from "../../../src/features/subscriptions/subscriptions.ts";
-import type { KnownVm } from "../../../src/inventory/inventory.ts";
+import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { runProbe } from "../../../src/monitor/monitor.ts";
 import { statusProbe } from "../../../src/monitor/status-probe.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { running } from "../../support/known-vm.ts";
-import { twoTeams } from "../../policy/two-teams.ts";
+import { twoTeams } from "../../core/permit/two-teams.ts";
 import type { Event, News } from "../../../src/monitor/news.ts";
 
 const ops = "C01OPS";

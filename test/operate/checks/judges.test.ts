@@ -14,7 +14,7 @@ import { inForce, policyTextOf } from "../../support/policy-text.ts";
 import { type RedisFacts, judgeRedis } from "../../../src/operate/checks/redis.ts";
 import { type ServiceFacts, judgeService } from "../../../src/operate/checks/service.ts";
 import { type SlackFacts, botScopes, judgeSlack } from "../../../src/operate/checks/slack.ts";
-import { policyOf } from "../../policy/sample.ts";
+import { policyOf } from "../../core/permit/sample.ts";
 
 const now = Date.parse("2026-11-22T12:00:00Z");
 const inDays = (days: number) => now + days * 86_400_000;

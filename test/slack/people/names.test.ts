@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { createPeopleNames } from "../../../src/slack/people/names.ts";
 import type { Web } from "../../../src/slack/web.ts";
-import { member } from "../../requests/asking.ts";
+import { member } from "../../core/asking.ts";
 
 it("are read once for people that policy lists, for others when they are asked for, and for groups", async () => {
   const asked: string[] = [];

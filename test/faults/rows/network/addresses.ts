@@ -40,7 +40,10 @@ async function listening(server: Server): Promise<number> {
 
 /** TLS of its own in front of the service, with this certificate. */
 async function tlsFront(name: string, to: number) {
-  const pem = await readFile(path.join(root, "test/compute/certificates", `${name}.pem`), "utf8");
+  const pem = await readFile(
+    path.join(root, "test/fleet/compute/certificates", `${name}.pem`),
+    "utf8",
+  );
   let opened = 0;
   const server = createTlsServer({ cert: pem, key: pem }, (socket) => {
     opened += 1;

@@ -95,7 +95,7 @@ export const networkRows: Row[] = [
     must: "refused before anything is sent",
     unknown: "not judged",
     async run() {
-      const { createCompute } = await import("../../../../src/compute/create-compute.ts");
+      const { createCompute } = await import("../../../../src/fleet/compute/create-compute.ts");
       const said: string[] = [];
       for (const baseUrl of ["https://169.254.169.254", "http://example.org"]) {
         try {

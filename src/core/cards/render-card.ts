@@ -1,0 +1,560 @@
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import {
+  type ButtonSpec,
+  Markdown,
+  type Message,
+  buttons,
+  channelLink,
+  context,
+  dotted,
+  firstFew,
+  howToOpen,
+  lineList,
+  lines,
+  md,
+  mention,
+  menu,
+  message,
+  name,
+  news,
+  section,
+  sentence,
+  utc,
+  when,
+} from "../../messages/message.ts";
+import { rightsOver } from "../permit/access.ts";
+import { type Confirming, askOnce, interruption, ownerOf } from "../permit/refusal.ts";
+import { boardOf } from "../../redis/board.ts";
+import {
+  type ChangeCommand,
+  calledName,
+  nounOf,
+  projectOf,
+  takesBreakGlass,
+  type Command,
+  type Target,
+  runButton,
+  labelOnCard,
+  dottedName,
+} from "../../registry/define.ts";
+import { type StoredRequest, sentAtOf, type RequestIn } from "../request/stored-request.ts";
+import { isReviewed } from "../request/record.ts";
+import { stateWords, holderOf, callOf, whyOf } from "../request/stage.ts";
+import {
+  type SinceRequest,
+  askingBlocks,
+  askingLine,
+  askingNews,
+  deedLine,
+  deedOf,
+  detailOf,
+  fingerprintLine,
+  linked,
+  missingWords,
+  requestButton,
+  sinceLine,
+  targetName,
+  verbOf,
+  voteButtons,
+  whyButton,
+} from "./asking.ts";
+import {
+  askWhetherDone,
+  cardViewOf,
+  decidedLine,
+  isChannel,
+  isDecidedElsewhere,
+  isRefusedInError,
+  mentions,
+  outcomeOf,
+  renderResult,
+  symbolOf,
+} from "./render-result.ts";
+import { undoneBy } from "../request/origin.ts";
+import type { EmergencyWords } from "../../registry/emergency.ts";
+
+/** Of a card that is in the channel of a team, or should be. */
+interface Place {
+  /** ` in #ops`: where it was requested, when that is elsewhere. */
+  from?: Markdown | undefined;
+  /** Why it isn't there. */
+  note?: Markdown | undefined;
+  /** While it waits for approval: what happened to its target meanwhile. */
+  since?: SinceRequest;
+  /** Of any card: what is known of its VM by now. */
+  after?: AfterNote | undefined;
+  /** Says whether a button asks by itself, and whether somebody may skip approvals. */
+  policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
+  /** Of changes that skip approvals, where some can. */
+  emergency?: EmergencyWords | undefined;
+  /** Those that may be offered instead. */
+  commands?: readonly Command[] | undefined;
+}
+
+/** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
+export function renderCard(
+  request: StoredRequest,
+  command: ChangeCommand,
+  approvers: readonly string[] = [],
+  { from = md``, note, since = [], after, policy, emergency, commands }: Place = {},
+): Message {
+  const { record, state, final } = request;
+  const view = cardViewOf(request);
+  if (view === "asking")
+    return askingCard(request, command, approvers, { from, note, policy, emergency, since });
+  const { sign, text } = outcomeOf(request, command, after);
+  const outcome = final ? md`${sign} ${text}` : undefined;
+  const now = stateLine(request, command);
+  const what = targetName(record.target);
+  const short =
+    view === "running" && state !== "authorized"
+      ? md`${command.say.doing} ${what}…`
+      : md`${verbOf(record, command)} ${what}: ${now}`;
+  return message(
+    news(outcome ?? short),
+    section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
+    isReviewed(record) ? context(emergencyLine(request)) : undefined,
+    foundLine(request, command),
+    context(requestedLine(request, from)),
+    note && context(note),
+    buttons(cardButtons(request, command, { policy, commands })),
+  );
+}
+
+/** What a person found of a snapshot whose outcome was unknown: it may be added after the result was told. */
+function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
+  const takes = command.on === "vm" && command.snapshot === "takes";
+  if (!takes || stage.state !== "done" || !stage.decidedBy) return undefined;
+  const { snapshotId, claimed } = stage.call?.answer ?? {};
+  if (snapshotId !== undefined) return context(md`Its ID is ${name(snapshotId)}.`);
+  return (
+    claimed &&
+    context(
+      md`Its ID is ${name(claimed.id)}, says ${claimed.by}; someone who sees every VM must confirm that.`,
+    )
+  );
+}
+
+/** Whether the review of a break-glass was signed: by whom, when, and what was checked. */
+export function emergencyLine({ delivered: { review } }: StoredRequest): Markdown {
+  const signed = review
+    ? md`review signed by ${review.by} at ${when(review.at, "{date_short_pretty} {time}", utc(review.at))}: “${review.why}”`
+    : md`review pending`;
+  return md`🚨 Break-glass: approval skipped; ${signed}.`;
+}
+
+/** With what the outcome of an ended request leaves out: its project, and that it is an undo. */
+function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdown {
+  const { id, target, requester, createdAt, reason } = record;
+  const undoes = undoneBy(record);
+  const project = projectOf(target);
+  const before = dotted(
+    project !== undefined && md`in ${project}`,
+    undoes !== undefined && md`undo of ${name(undoes)}`,
+  );
+  const isFirst = !final || before.value === "";
+  return dotted(
+    final && before,
+    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}`,
+    name(id),
+    !!reason && md`“${reason}”`,
+  );
+}
+
+function askingCard(
+  request: StoredRequest,
+  command: ChangeCommand,
+  approvers: readonly string[],
+  { from, note, policy = { confirm: [] }, emergency, since = [] }: Place,
+): Message {
+  const called = mentions(approvers);
+  const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
+  const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
+  if (emergency && canBreakGlass(request, command, policy)) by.push(emergency.onCard);
+  const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
+  return message(
+    news(askingNews(request, command)),
+    ...askingBlocks(request, command, { pressed, from, since, below }),
+    note && context(note),
+  );
+}
+
+/** Whether gatehouse.yml lists somebody who may run it without approval. */
+function canBreakGlass(
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  { access, teams = {} }: NonNullable<Place["policy"]>,
+): boolean {
+  if (!access || !takesBreakGlass(command) || undoneBy(record) !== undefined) return false;
+  const over = rightsOver({ access, teams }, ownerOf(record.target));
+  return over.every(({ rights }) => rights.breakGlass.length > 0);
+}
+
+/** `⏳ Restore db-1 in payments from nightly` */
+function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
+  return md`${symbolOf(request, command)} ${deedLine(request.record, command)}`;
+}
+
+/** A request that ended before its card was posted: card, result, and mention in one message. */
+export function withResult(result: Message, card: Message): Message {
+  const [, ...below] = card.blocks;
+  return { text: result.text, blocks: [...result.blocks, ...below] };
+}
+
+function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { stage } = request;
+  const target = name(calledName(request.record.target));
+  switch (cardViewOf(request)) {
+    case "waiting": {
+      const holder = holderOf(stage);
+      if (!holder) return md`Waiting: ${whyOf(stage)}.`;
+      const { requesterName, command: other = "request", request: id, unknown } = holder;
+      if (unknown)
+        return md`Waiting for a person: did the ${unknown.noun} of ${when(unknown.sentAt, "{time}")} happen?`;
+      return md`Waiting for ${requesterName ? md`${requesterName}'s` : "another"} ${other} (${name(id)}) to finish: one change per target.`;
+    }
+    case "looking":
+      return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
+    default:
+      if (request.state === "unknown") return unknownLines(request, command);
+      // Nothing was sent yet; true after the send too, because the card is edited only for what lasts
+      if (request.state === "authorized") return md`Requested. The result will be in the thread.`;
+      return callOf(stage) === undefined
+        ? md`${command.say.doing} ${target}…`
+        : md`${command.say.doing} ${target}… sent at ${when(sentAtOf(request))}, waiting until ${command.say.until ?? "it has settled"}.`;
+  }
+}
+
+function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Markdown {
+  const { call, reads, asksAgainAt, why } = request.stage;
+  const { answer, sentAt } = call;
+  const { last } = reads;
+  const target = name(calledName(request.record.target));
+  const said =
+    answer === undefined || answer.class === "unclear"
+      ? md`nothing clear`
+      : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
+  return lines(
+    md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
+    md`• The compute service answered: ${said}.`,
+    why !== undefined && md`• Why: ${why}.`,
+    last && md`• Last read: ${last.status}, at ${when(last.at)}.`,
+    md`• It is not sent again, and ${target} stays locked for changes until someone records it.`,
+    asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
+  );
+}
+
+export function cardButtons(
+  request: StoredRequest,
+  command: ChangeCommand,
+  known: Pick<Place, "policy" | "commands"> = {},
+): ButtonSpec[] {
+  const button = (label: string, action: string) => requestButton(label, action, request);
+  const cancel = button("Cancel", "request:cancel");
+  switch (cardViewOf(request)) {
+    case "asking":
+      return [cancel, whyButton(request)];
+    case "waiting":
+      return [
+        ...(command.on === "vm" && command.openedBy !== undefined
+          ? [button(command.openedBy, "request:open")]
+          : []),
+        ...(holderOf(request.stage)?.unknown ? [button("Record it", "request:record")] : []),
+        cancel,
+      ];
+    case "unknown":
+      return [
+        button("It happened", "request:happened"),
+        button("It did not happen", "request:not-happened"),
+        button("I can't tell yet", "request:later"),
+        button("Check again", "request:look"),
+      ];
+    case "ended":
+      return endedButtons(request, command, known);
+    default:
+      return [];
+  }
+}
+
+/** What was tried is tried again; what people or rules turned away is requested again. */
+function endedButtons(
+  request: StoredRequest,
+  command: ChangeCommand,
+  { policy = { confirm: [] }, commands = [] }: Pick<Place, "policy" | "commands">,
+): ButtonSpec[] {
+  const { record, state, stage, changedAt } = request;
+  const { id, target, approval } = record;
+  if (lacksId(request, command)) {
+    const label = callOf(stage)?.answer?.claimed ? "Confirm its ID" : "Add its ID";
+    return [requestButton(label, "request:happened", request)];
+  }
+  if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
+  // Another try would be refused again
+  if (isRefusedInError(request)) return helpInError(target, commands);
+  const instead = stage.state === "cancelled" ? stage.instead : undefined;
+  const offered: ChangeCommand["next"] = state === "done" ? command.next : instead && [instead];
+  if (offered)
+    return offered.map(({ label, command: next, interrupts }) => ({
+      label,
+      action: "request:next",
+      value: JSON.stringify({ request: id, next }),
+      ...(interrupts ? interruption(label, target, policy) : {}),
+    }));
+  if (!mayRetry(request)) return [];
+  const isTurnedAway = ["denied", "expired", "cancelled"].includes(state);
+  const label = isTurnedAway ? "Request again" : "Try again";
+  const button = requestButton(label, "request:retry", request);
+  return [approval ? button : askOnce(button, command, target, policy)];
+}
+
+/** What only looks is last. */
+function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[] {
+  return commands
+    .filter(({ helpsInError }) => helpsInError)
+    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"))
+    .map((command) => runButton(labelOnCard(command), dottedName(command), { vm: id }));
+}
+
+/** A retry is a new request with its own checks. */
+export function mayRetry({ stage }: StoredRequest): boolean {
+  if (stage.state === "cancelled") return stage.wasFrozen === true;
+  return ["failed", "rejected", "not-applied", "expired", "denied"].includes(stage.state);
+}
+
+/** A snapshot that a person saw, and that can't be restored before its ID is known. */
+export function lacksId(
+  request: StoredRequest,
+  command: ChangeCommand,
+): request is RequestIn<"done"> {
+  const { stage } = request;
+  const takes = command.on === "vm" && command.snapshot === "takes";
+  if (!takes || stage.state !== "done") return false;
+  return !stage.call?.answer?.snapshotId && !!stage.decidedBy;
+}
+
+const undoWithinMs = 24 * 3600_000;
+
+/** Whether restoring the safety snapshot is still offered. `now` is Redis time. */
+export function mayUndo(request: StoredRequest, now: number): request is RequestIn<"done"> {
+  const { stage, changedAt } = request;
+  const hasSnapshot = stage.state === "done" && stage.call?.safety !== undefined;
+  return hasSnapshot && now - changedAt < undoWithinMs;
+}
+
+/** A request of a shared card, with its command. */
+export interface Member {
+  request: StoredRequest;
+  command: ChangeCommand;
+  /** Whether its VM is attested again, once it ended. */
+  note?: AfterNote | undefined;
+}
+
+/** In a result, those that were not done. */
+const mostNamed = 20;
+/** Notes, and the names before each. */
+const mostNotes = 10;
+const mostNoted = 5;
+
+/**
+ * One card for several requests: a line for each, in the order in which they joined, and a menu that opens one with its
+ * details and buttons. `told` are those whose result it tells too.
+ */
+export function renderSharedCard(
+  members: readonly Member[],
+  told: readonly (readonly Member[])[] = [],
+): Message {
+  const title = (hasLines: boolean) =>
+    told.length > 0
+      ? lines(...told.map((theirs) => sumOf(theirs, hasLines)))
+      : md`*${members.length} requests*: ${countsOf(members)}`;
+  const rows = members.map(lineOf);
+  const notes = noteLines(told.flat());
+  const choices = members.map(({ request, command, note }): [string, string] => [
+    `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
+    JSON.stringify({ request: request.record.id }),
+  ]);
+  return message(
+    news(title(false)),
+    section(title(true)),
+    lineList(rows, { rest: (left) => md`… ${left} more: choose one below for its details.` }),
+    notes.length > 0 ? section(lines(...notes)) : undefined,
+    menu({ label: "Details of one…", action: "request:show", options: choices }),
+  );
+}
+
+/** Tells requesters how theirs ended, several at once where they wait at the same time; like a single result where there is one. */
+export function renderSharedResult(
+  results: readonly (readonly Member[])[],
+  isBelowCard = true,
+): Message {
+  const all = results.flat();
+  const [only] = all;
+  if (only && all.length === 1) {
+    // The line of the card doesn't know what fails by now
+    const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
+    return renderResult(only.request, only.command, only.note, { above });
+  }
+  const told = results.flatMap((theirs) => {
+    const notDone = theirs.filter(({ request }) => request.state !== "done");
+    return [
+      sumOf(theirs),
+      ...(notDone.length > 0 ? [md`Not done: ${namesOf(notDone, mostNamed)}.`] : []),
+    ];
+  });
+  return message(
+    news(lines(...results.map((theirs) => (results.length === 1 ? sumOf(theirs) : named(theirs))))),
+    section(lines(...told)),
+    ...noteLines(all).map((note) => context(note)),
+  );
+}
+
+/** Without mentions, as in a push, it must say whose it is: "olivia: ✅ All 12 are done." */
+const named = (theirs: readonly Member[]): Markdown =>
+  md`${theirs[0]?.request.record.requester.name ?? ""}: ${sumOf(theirs)}`;
+
+/** "✅ @olivia All 12 are done." A single outcome is not said again where its line, which knows of no note, says it. */
+function sumOf(theirs: readonly Member[], hasLines = false): Markdown {
+  const [first] = theirs;
+  if (!first) return md``;
+  const who = mention(first.request.record.requester.id);
+  const done = theirs.filter(({ request }) => request.state === "done").length;
+  const isFailing = ({ note }: Member) => note?.but !== undefined;
+  const failing = theirs.filter(isFailing).length;
+  const worst =
+    theirs.find(({ request }) => request.state !== "done") ?? theirs.find(isFailing) ?? first;
+  const { sign: symbol, text } = outcomeOf(worst.request, worst.command, worst.note);
+  if (theirs.length === 1)
+    return md`${symbol} ${who} ${hasLines && !isFailing(worst) ? namesOf(theirs, 1) : text}`;
+  if (failing > 0 && done === theirs.length)
+    return md`${symbol} ${who} All ${done} are done, but ${failing} of them ${failing === 1 ? "fails" : "fail"} attestation.`;
+  if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
+  if (done === 0) return md`${symbol} ${who} None of ${theirs.length} is done.`;
+  return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
+}
+
+function countsOf(members: readonly Member[]): string {
+  const byState = Map.groupBy(members, ({ request }) => stateWords(request.state));
+  return [...byState].map(([words, same]) => `${same.length} ${words}`).join(", ");
+}
+
+function lineOf({ request, command, note }: Member): Markdown {
+  const { record, state, stage } = request;
+  const who = record.requester.name;
+  const { sign: symbol, text } = outcomeOf(request, command, note);
+  if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
+  const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
+  if (boardOf(request.delivered) === undefined && state === "unknown")
+    return md`${what}: outcome unknown, see its own message (${who})`;
+  const since = when(sentAtOf(request), "{time}");
+  const why = stage.state === "authorized" && stage.why ? md`: ${stage.why}` : md``;
+  return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
+}
+
+/** A note that holds for several is said once. */
+function noteLines(members: readonly Member[]): Markdown[] {
+  const noted = members.filter(({ note }) => note !== undefined);
+  const byNote = Map.groupBy(noted, ({ note }) => note?.line.value);
+  return [...byNote.values()]
+    .slice(0, mostNotes)
+    .map((same) => md`${namesOf(same, mostNoted)}: ${same[0]?.note?.line ?? ""}`);
+}
+
+function namesOf(members: readonly Member[], most: number): Markdown {
+  const names = members.map(({ request }) => name(calledName(request.record.target)).value);
+  return new Markdown(firstFew(names, most));
+}
+
+/** Links are permalinks of Slack, or undefined where it doesn't tell them. */
+type Link = string | undefined;
+
+/** Where it was requested, while its card is in the channel of its team: the state, and what its requester can do. */
+export function renderAsked(
+  request: StoredRequest,
+  command: ChangeCommand,
+  link: Link,
+  known: Place = {},
+): Message {
+  const { record } = request;
+  const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
+  if (cardViewOf(request) !== "asking") {
+    const card = renderCard(request, command, [], known);
+    return { ...card, blocks: [...card.blocks, context(md`Its card is in ${where}`)] };
+  }
+  const deed = deedOf(record, command);
+  return message(
+    news(md`${deed} waits for approval in the channel of its team`),
+    section(
+      lines(
+        titleOf(request, command),
+        sinceLine(known.since ?? []),
+        askingLine(request),
+        md`Those who decide see it in ${where}`,
+      ),
+    ),
+    buttons(cardButtons(request, command)),
+  );
+}
+
+/** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */
+export function renderUnknownElsewhere(
+  key: string,
+  request: StoredRequest,
+  command: ChangeCommand,
+  link: Link,
+): Message {
+  const { record, stage } = request;
+  const reason = whyOf(stage);
+  const why = reason ? md` (${reason})` : "";
+  const whom = isDecidedElsewhere(request) ? mention(record.requester.id) : undefined;
+  const who = whom
+    ? ""
+    : md` ${record.requester.name} requested it${cameFrom(request, undefined)}.`;
+  const where = md`${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is sent again automatically.`;
+  return askWhetherDone(key, request, command, whom, where);
+}
+
+/** Where it was requested, as told in the channel of its team. */
+export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
+  if (!isChannel(record.channelId)) return md` in a direct message`;
+  const there = link === undefined ? "" : md` (${linked(link, "open")})`;
+  return md` in ${channelLink(record.channelId)}${there}`;
+}
+
+/** On a card that isn't where it should be: why. */
+export function closedLine({ record, delivered }: StoredRequest): Markdown | undefined {
+  const { closedBy, isTeamClosed } = delivered;
+  if (closedBy !== undefined)
+    return md`Gatehouse can't post in ${channelLink(record.channelId)}, so only you see this. ${howToOpen(closedBy) ?? md`Slack refused it (${name(closedBy)}).`}`;
+  if (isTeamClosed !== true) return undefined;
+  return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
+}
+
+/** For whoever pressed a button of a card that Slack doesn't let Gatehouse change any more. */
+export function renderStaleCard(
+  request: StoredRequest,
+  command: ChangeCommand,
+  { isAnew }: { isAnew: boolean },
+): Message {
+  const { record, state } = request;
+  const now = state === "draft" ? askingLine(request) : md`It is ${stateWords(state)}.`;
+  const where = isAnew
+    ? md`Slack doesn't let Gatehouse change its card any more, so a new one follows in this channel.`
+    : md`Slack doesn't let Gatehouse change its card any more: ${name(`/gatehouse why ${record.id}`)} shows how it stands.`;
+  return sentence(lines(md`*${deedOf(record, command)}*: what you pressed counts. ${now}`, where));
+}
+
+/** A direct message to the requester, who may have stopped looking. */
+export function renderExpired(request: StoredRequest, command: ChangeCommand, link: Link): Message {
+  const { record } = request;
+  const deed = deedOf(record, command);
+  const missing = missingWords(request);
+  const still = missing === undefined ? "" : md` It still needed ${missing}.`;
+  return message(
+    news(md`Expired without approval: ${deed}. Nothing was sent.`),
+    section(
+      md`⌛ *${deed}* expired at ${when(record.approval?.expiresAt ?? 0)} without the approvals it needs; nothing was sent.${still} ${linked(link, "Its card")} has the facts.`,
+    ),
+    buttons([requestButton("Request again", "request:retry", request)]),
+  );
+}

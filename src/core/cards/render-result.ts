@@ -1,0 +1,460 @@
+import { statusFacts } from "../../fleet/compute/compute.ts";
+import {
+  context,
+  message,
+  type Message,
+  news,
+  notice,
+  section,
+  hintOf,
+  dotted,
+  duration,
+  lines,
+  Markdown,
+  md,
+  mention,
+  name,
+  when,
+} from "../../messages/message.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { type ChangeCommand, calledName } from "../../registry/define.ts";
+import type { Args } from "../../registry/invocation.ts";
+import { checkInput } from "../../registry/parse.ts";
+import { deedOf, missingWords } from "./asking.ts";
+import type { StoredRequest, RequestIn } from "../request/stored-request.ts";
+import {
+  sentWords,
+  stateWords,
+  lasts,
+  beforeOf,
+  holderOf,
+  callOf,
+  type StageIn,
+  type Decider,
+  isAlready,
+  whyOf,
+  readsOf,
+  type Stage,
+  deciderOf,
+} from "../request/stage.ts";
+import { statusOf } from "../request/seen.ts";
+import type { Vote } from "../permit/votes.ts";
+
+/** What a message in a thread has above it, and doesn't repeat: its card, alone or with others. */
+export type Above = "card" | "several" | undefined;
+
+/** A message of the request's thread. `key` is one of `noticesDue`. */
+export function renderNotice(
+  key: string,
+  request: StoredRequest,
+  command: ChangeCommand,
+  note?: AfterNote,
+  above?: Above,
+): Message {
+  if (key === "result") return renderResult(request, command, note, { above });
+  const { record, stage } = request;
+  if (key === "half-way") {
+    const until = when(record.approval?.expiresAt ?? 0, "{time}");
+    const missing = missingWords(request) ?? "a decision";
+    const deed = deedOf(record, command);
+    const text = md`⏰ Half of the time has passed: *${deed}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
+    return message(news(md`⏰ ${deed} still needs ${missing}.`), section(text));
+  }
+  if (key === "denial") {
+    const { name: who = "", reason = "" } = denialOf(request) ?? {};
+    return notice(md`${who} denied it: “${reason}”`);
+  }
+  const reason = whyOf(stage);
+  const why = reason && !above ? md` (${reason})` : "";
+  const rest = above ? "" : " Nothing is sent again automatically.";
+  const where = md`${why} The message above has the facts and the buttons.${rest}`;
+  return askWhetherDone(key, request, command, whoseOf(request), where);
+}
+
+/** Of an unknown outcome: `key` is one of `unknownNotices`. */
+export function askWhetherDone(
+  key: string,
+  { record }: StoredRequest,
+  command: ChangeCommand,
+  whom: Markdown | undefined,
+  where: Markdown,
+): Message {
+  const again = key === "unknown" ? "Outcome unknown" : "Still unknown";
+  const asked = md`${again}: did “${deedOf(record, command)}” happen?`;
+  return message(
+    news(md`${signs.unknown} ${asked} Check it, then record what happened.`),
+    section(md`${signs.unknown} ${whom === undefined ? "" : md`${whom} `}${asked}${where}`),
+  );
+}
+
+/** The one mention of the requester, which is where it was requested. */
+function whoseOf(request: StoredRequest, isMentioned = !isDecidedElsewhere(request)): Markdown {
+  const { id, name: who } = request.record.requester;
+  return isMentioned ? mention(id) : md`${who}:`;
+}
+
+/** How it ended, with what was read. Below its card, which has the sentence, only the notification and screen readers get it. */
+export function renderResult(
+  request: StoredRequest,
+  command: ChangeCommand,
+  note?: AfterNote,
+  { isMentioned, above }: { isMentioned?: boolean; above?: Above } = {},
+): Message {
+  const { record, stage, state, attempt } = request;
+  const { sign, text } = outcomeOf(request, command, note);
+  const begin = md`${sign} ${whoseOf(request, isMentioned)}`;
+  const call = callOf(stage);
+  const { last } = readsOf(stage);
+  const facts = dotted(
+    call && md`sent ${when(call.sentAt)}`,
+    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
+    last && md`${last.status} read ${when(last.at)}`,
+    attempt > 1 && md`attempt ${attempt}`,
+  );
+  const isProven = facts.value !== "" && !isAlready(stage);
+  const short = dotted(
+    above === "several" && name(calledName(record.target)),
+    !(state === "done" && isProven && !deciderOf(stage)) && endWords(request),
+    isProven && facts,
+  );
+  const own = request.state === "done" ? ownWords(request, command).added : undefined;
+  const safety = request.state === "done" ? request.stage.call?.safety?.snapshotId : undefined;
+  const wayBack =
+    safety !== undefined &&
+    md`Undo restores the safety snapshot ${name(safety)}, taken right before.`;
+  return message(
+    news(md`${begin} ${text}`),
+    section(
+      lines(
+        md`${begin} ${above ? short : text}`,
+        own,
+        wayBack,
+        decidedLine(request),
+        note?.line,
+        hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError : undefined)),
+      ),
+    ),
+    isProven && !above ? context(facts) : undefined,
+  );
+}
+
+/** What to do instead, for what was not sent. */
+const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
+
+/**
+ * How it ended, in a few words with a subject: they follow the name of its requester, who may have had no part in it. "denied"
+ * alone would say that the requester denied it.
+ */
+function endWords(request: StoredRequest): Markdown {
+  const { record, stage, votes } = request;
+  const why = whyOf(stage);
+  const because = why ? md`: ${why}` : "";
+  switch (stage.state) {
+    case "denied": {
+      const { name: who, reason } = denialOf(request) ?? {};
+      return md`${who ?? "someone"} denied it${reason ? md`: “${reason}”` : ""}`;
+    }
+    case "expired": {
+      const { required = 0 } = record.approval ?? {};
+      const approved = votes.filter(({ vote }) => vote === "approve").length;
+      if (approved >= required) return md`it expired before it started${because}`;
+      return md`${approved === 0 ? "nobody" : "too few"} approved it in time`;
+    }
+    case "done": {
+      const { decidedBy } = stage;
+      if (decidedBy) return md`${decidedBy.name} recorded that it happened${reasonOf(decidedBy)}`;
+      return md`${isIdle(request) ? "nothing to do" : stateWords(stage.state)}`;
+    }
+    case "not-applied": {
+      const { decidedBy } = stage;
+      if (!decidedBy) return md`it did not happen${because}`;
+      return md`${decidedBy.name} recorded that it did not happen${reasonOf(decidedBy)}`;
+    }
+    case "failed":
+      return md`it failed: the compute service reports ${statusOf(stage.after)}`;
+    case "rejected":
+      return md`it was not done${because}`;
+    default: {
+      const decidedBy = deciderOf(stage);
+      if (isIdle(request) && !decidedBy) return md`nothing to do`;
+      return decidedBy ? md`${decidedBy.name} canceled it` : md`it was canceled${because}`;
+    }
+  }
+}
+
+/** What the command adds, or says changed; nothing where this version can't read its arguments. */
+function ownWords({ record, stage }: RequestIn<"done">, command: ChangeCommand) {
+  const read = checkInput(command, record.input);
+  if (!("args" in read)) return {};
+  const before = beforeOf(stage);
+  const { after } = stage;
+  const answer = stage.call?.answer ?? {};
+  // What was read is of the kind that the command expects
+  const own: {
+    tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
+    told?(what: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
+  } = command;
+  const what = name(calledName(record.target));
+  return {
+    added: own.tell?.(before, after, read.args, answer),
+    changed: own.told?.(what, before, after, read.args),
+  };
+}
+
+/** Its sign and its headline. What fails by now is not behind a green sign, although the change was made. */
+export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?: AfterNote) {
+  const [sign, text] = [symbolOf(request, command), headline(request, command)];
+  if (note?.but === undefined) return { sign, text };
+  return { sign: "🔴", text: md`${new Markdown(text.value.replace(/\.$/, ""))}, but ${note.but}.` };
+}
+
+/** The outcome in one sentence. */
+export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { record, stage } = request;
+  const target = name(calledName(record.target));
+  const { verb, done } = command.say;
+  const detail = command.say.detail?.(record.input, record.labels ?? {});
+  const whole = detail === undefined ? target : md`${target} ${detail}`;
+  const reason = whyOf(stage);
+  const why = reason ? md`: ${reason.replace(/\.$/, "")}` : md``;
+  switch (request.state) {
+    case "done":
+      return doneLine(request, command, whole);
+    case "failed":
+      return md`${verb} of ${whole} failed: the compute service reports ${statusOf(request.stage.after)}.`;
+    case "rejected":
+      return md`${verb} of ${whole} was not done${why}.`;
+    case "not-applied": {
+      const { decidedBy, reads } = request.stage;
+      if (decidedBy)
+        return md`${verb} of ${whole} did not happen, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+      if (!reads.last) return md`${verb} of ${whole} did not happen${why}.`;
+      return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${reads.last.status}. Safe to try again.`;
+    }
+    case "denied":
+      return md`${verb} of ${whole} was denied${deniedBy(request)}.`;
+    case "expired":
+      return md`${verb} of ${whole} expired before it started${why}.`;
+    default: {
+      if (request.state === "cancelled" && request.stage.instead)
+        return md`Not ${done.toLowerCase()}${why}.`;
+      const decidedBy = deciderOf(stage);
+      return md`${verb} of ${whole} was canceled${decidedBy ? md` by ${decidedBy.name}` : ""}${why}.`;
+    }
+  }
+}
+
+function doneLine(request: RequestIn<"done">, command: ChangeCommand, whole: Markdown): Markdown {
+  const { record, stage, changedAt } = request;
+  const { verb, done } = command.say;
+  const { decidedBy, already, call, after } = stage;
+  if (decidedBy) return md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+  if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
+  if (already)
+    return md`${name(calledName(record.target))} is already ${statusOf(after)}; ${alreadyWords(stage)}.`;
+  if (isUnconfirmed(request, command))
+    return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
+  const { changed } = ownWords(request, command);
+  if (changed) return md`${changed}.`;
+  const took = duration(changedAt - (call?.sentAt ?? record.createdAt));
+  return md`${done} ${whole} in ${took}${nowWords(stage, command)}.`;
+}
+
+/** The compute service refuses this in ERROR, so it will refuse it again. */
+export function isRefusedInError({ record, stage }: StoredRequest): boolean {
+  if (stage.state !== "rejected" || record.target.kind !== "vm") return false;
+  const { answer, before } = stage.call;
+  return answer?.status === 409 && statusOf(before) === "ERROR";
+}
+
+/**
+ * What the compute service refused for the VM's ERROR, and would refuse again while that lasts. Every card that offers commands on
+ * a VM leaves these out. `last`: its newest requests, newest first.
+ */
+export function refusedInError({
+  vm,
+  last = [],
+}: {
+  vm: { status: string };
+  last?: readonly StoredRequest[] | undefined;
+}): ReadonlySet<string> {
+  if (!statusFacts(vm.status).isAlarming) return new Set();
+  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
+  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
+}
+
+export const insteadInError =
+  "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
+
+function deniedBy(request: StoredRequest): Markdown {
+  const { name: who, reason } = denialOf(request) ?? {};
+  return md`${who ? md` by ${who}` : ""}${reason ? md`: “${reason}”` : ""}`;
+}
+
+/** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
+function alreadyWords({ call, setbacks }: StageIn<"done">): string {
+  return call?.answer?.class === "conflict"
+    ? "the compute service refused the call (409)"
+    : sentWords(setbacks);
+}
+
+/** Accepted, but without the ID that would prove it: the answer is the only proof there can be. */
+export function isUnconfirmed({ stage }: Pick<RequestIn<"done">, "stage">, command: ChangeCommand) {
+  const { call, decidedBy } = stage;
+  return command.effect.provenBy && !decidedBy && call?.answer?.snapshotId === undefined;
+}
+
+function reasonOf({ reason }: Decider): Markdown {
+  return reason ? md`: “${reason}”` : md``;
+}
+
+/** Where any status may be the end: that it is another one than before. */
+function nowWords(stage: StageIn<"done">, { effect }: ChangeCommand): string {
+  const status = statusOf(stage.after);
+  return effect.needsMark && status !== statusOf(beforeOf(stage)) ? `; it is ${status} now` : "";
+}
+
+/** One sign for each outcome, wherever it is told. */
+export const signs = {
+  done: "✅",
+  partly: "⚠️",
+  idle: "⚪",
+  failed: "❌",
+  unknown: "❓",
+  looking: "🔎",
+  open: "⏳",
+} as const;
+
+export function symbolOf(request: StoredRequest, command: ChangeCommand): string {
+  const view = cardViewOf(request);
+  if (view !== "ended") return view === "unknown" || view === "looking" ? signs[view] : signs.open;
+  if (isIdle(request)) return signs.idle;
+  if (request.state !== "done") return signs.failed;
+  return isUnconfirmed(request, command) ? signs.partly : signs.done;
+}
+
+/** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
+function isIdle({ stage }: StoredRequest): boolean {
+  if (stage.state === "cancelled") return stage.instead !== undefined || !!stage.decidedBy;
+  return isAlready(stage);
+}
+
+/** Which view the card shows. A move within a view costs no edit of the message. */
+type CardView = "asking" | "running" | "waiting" | "looking" | "unknown" | "ended";
+
+export function cardViewOf({ stage, final }: StoredRequest): CardView {
+  if (final) return "ended";
+  switch (stage.state) {
+    case "draft":
+      return "asking";
+    case "unknown":
+      return "unknown";
+    case "unclear":
+    case "not-applied":
+      return "looking";
+    case "authorized":
+      return stage.waitsFor || stage.why ? "waiting" : "running";
+    default:
+      return "running";
+  }
+}
+
+/** A card is edited only when this changes. */
+function foundMark({ stage }: StoredRequest): string {
+  const answer = callOf(stage)?.answer;
+  if (!deciderOf(stage) || !answer) return "";
+  const id =
+    answer.snapshotId ?? (answer.claimed && `${answer.claimed.id} by ${answer.claimed.by}`);
+  return id === undefined ? "" : ` ${id}`;
+}
+
+export function cardVersion(request: StoredRequest): string {
+  const { stage, state } = request;
+  const cardView = cardViewOf(request);
+  switch (cardView) {
+    case "asking":
+      return `asking ${request.votes.length}`;
+    case "waiting":
+      return `waiting ${holderOf(stage)?.request ?? ""} ${holderOf(stage)?.unknown?.sentAt ?? ""} ${whyOf(stage) ?? ""}`;
+    case "ended":
+      return `ended ${state} ${deciderOf(stage)?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}${foundMark(request)}`;
+    case "unknown":
+      return `unknown ${readsOf(stage).last?.status ?? ""} ${stage.state === "unknown" ? (stage.asksAgainAt ?? "") : ""}`;
+    case "running":
+      return lasts(stage) ? "running long" : cardView;
+    default:
+      return cardView;
+  }
+}
+
+/**
+ * Its card, with the thread, is in the channel of its team, where they decide; where it was requested, a message links to
+ * it, and the result is told there too.
+ */
+export function isDecidedElsewhere({ record, delivered }: StoredRequest): boolean {
+  return (
+    record.approval !== undefined &&
+    record.teamChannel !== undefined &&
+    delivered.isTeamClosed !== true
+  );
+}
+
+/** Not a direct message, nor the Home tab. */
+export function isChannel(channelId: string): boolean {
+  return /^[CG]/.test(channelId);
+}
+
+/** It expired for want of approvals: its requester hears of it in a direct message too. */
+export function isExpiredUnapproved({ record, state, votes }: StoredRequest): boolean {
+  const { approval } = record;
+  if (state !== "expired" || approval?.remindsAt === undefined) return false;
+  return votes.filter(({ vote }) => vote === "approve").length < approval.required;
+}
+
+/** Messages due in its thread, in order; each is posted once. */
+export function noticesDue(request: StoredRequest): string[] {
+  if (hasNoCard(request)) return [];
+  const due: string[] = [];
+  if (request.state === "draft" && request.stage.isHalfWay) due.push("half-way");
+  due.push(...unknownNotices(request));
+  if (request.final) due.push("result");
+  if (denialOf(request)?.reason) due.push("denial");
+  return due;
+}
+
+/** Of an unknown outcome: that it is, and each reminder until someone records it. */
+export function unknownNotices({ stage }: StoredRequest): string[] {
+  if (stage.state !== "unknown") return [];
+  const reminders = Array.from({ length: stage.reminders }, (_, n) => `reminder-${n + 1}`);
+  return ["unknown", ...reminders];
+}
+
+/**
+ * A safety snapshot or a rollout's request has no card: its parent reports it. An unknown outcome needs one, for its
+ * buttons, and keeps it.
+ */
+export function hasNoCard({ record, state, delivered }: StoredRequest): boolean {
+  const { kind } = record.origin;
+  const hasParent = kind === "rollout" || kind === "safety";
+  return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
+}
+
+/** Mentions of the user and group IDs among these. */
+export function mentions(ids: readonly string[]): string {
+  const called = ids.flatMap((id) => {
+    if (/^S[A-Z0-9]{2,}$/.test(id)) return [`<!subteam^${id}>`];
+    return /^[UW][A-Z0-9]{2,}$/.test(id) ? [`<@${id}>`] : [];
+  });
+  return called.join(" ");
+}
+
+export function denialOf({ votes }: StoredRequest): Vote | undefined {
+  return votes.find(({ vote }) => vote === "deny");
+}
+
+/** Who approved it. Who denied it is in the outcome. */
+export function decidedLine({ record, votes, state }: StoredRequest): Markdown | undefined {
+  if (!record.approval || state === "draft" || state === "denied") return undefined;
+  const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
+  return yes.length === 0 ? undefined : md`Approved by ${yes.join(", ")}.`;
+}

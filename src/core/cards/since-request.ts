@@ -1,0 +1,129 @@
+import { hash } from "node:crypto";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/message.ts";
+import {
+  calledName,
+  type ChangeCommand,
+  type Command,
+  nounOf,
+  requestable,
+  type Target,
+} from "../../registry/define.ts";
+import type { Journal } from "../request/journal.ts";
+import { statusWhenRequested } from "../request/record.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
+import { detailOf, type SinceRequest } from "./asking.ts";
+import { isUnconfirmed } from "./render-result.ts";
+import { callOf } from "../request/stage.ts";
+
+interface Sources {
+  journal: Pick<Journal, "recentIds" | "getMany">;
+  inventory: Pick<Inventory, "findVm" | "state" | "vms">;
+  commands: readonly Command[];
+}
+
+/** Requests read for each target: those before them ended before this one was made, or are still open. */
+const readOfEach = 20;
+const maxVms = 50;
+const maxShown = 4;
+
+/**
+ * Reads what other requests did to the target, to the project of a VM, and to the VMs of a project, and whether the status of a
+ * VM is another one by now. Only what waits for approval has any: whatever runs is judged by the gate.
+ */
+export async function changesSince(
+  request: StoredRequest,
+  { journal, inventory, commands }: Sources,
+): Promise<SinceRequest> {
+  if (request.state !== "draft") return [];
+  const { target } = request.record;
+  const ids = (await targetsAround(target, inventory)).map((targetId) =>
+    journal.recentIds({ targetId }, readOfEach),
+  );
+  const around = await journal.getMany([...new Set((await Promise.all(ids)).flat())]);
+  const known = new Map<string, ChangeCommand>(
+    requestable(commands).map((command) => [command.name, command]),
+  );
+  const made = around
+    .toSorted((a, b) => b.changedAt - a.changedAt)
+    .flatMap((other) => madeWords(other, request, known.get(other.record.command)) ?? []);
+  const more = made.length - maxShown;
+  return [
+    ...(await statusWords(request, inventory)),
+    ...made.slice(0, maxShown),
+    ...(more > 0 ? [md`and ${more} more`] : []),
+  ];
+}
+
+/** Equal for equal words, and empty for none. */
+export const versionOf = (since: SinceRequest): string =>
+  since.length === 0 ? "" : hash("sha256", lines(...since).value).slice(0, 12);
+
+/** The IDs of the requests that wait for approval, and whose cards tell what happens to this target. */
+export async function askingAbout(
+  target: Pick<Target, "kind" | "id" | "name" | "projectId">,
+  { journal, inventory }: Pick<Sources, "journal" | "inventory">,
+): Promise<readonly string[]> {
+  const ids = (await targetsAround(target, inventory)).map((targetId) =>
+    journal.recentIds({ targetId }, readOfEach),
+  );
+  const around = await journal.getMany([...new Set((await Promise.all(ids)).flat())]);
+  return around.flatMap(({ state, record: other }) => (state === "draft" ? [other.id] : []));
+}
+
+/** What a change of the target is a change of, and what changes it: its project, or the VMs in it. */
+async function targetsAround(
+  { kind, id, name: called, projectId }: Pick<Target, "kind" | "id" | "name" | "projectId">,
+  inventory: Pick<Inventory, "vms">,
+): Promise<readonly string[]> {
+  if (kind === "vm") return [id, projectId];
+  if (id === "") return [called];
+  const vms = await inventory.vms({ projectId: id });
+  return [id, ...vms.slice(0, maxVms).map((vm) => vm.id)];
+}
+
+/** Undefined for what was not sent, what had ended before, and what is part of another request. */
+function madeWords(
+  other: StoredRequest,
+  { record }: StoredRequest,
+  command: ChangeCommand | undefined,
+): Markdown | undefined {
+  const { stage, changedAt } = other;
+  const { id, origin, requester, target, breakGlass } = other.record;
+  if (id === record.id || origin.kind === "safety" || !command) return undefined;
+  if (callOf(stage) === undefined || changedAt <= record.createdAt) return undefined;
+  const what = target.id === record.target.id ? md`it` : name(calledName(target));
+  const emergency = breakGlass ? " (🚨 break-glass)" : "";
+  const at = when(changedAt, "{time}");
+  const { done } = command.say;
+  const deed = md`${done.slice(0, 1).toLowerCase()}${done.slice(1)} ${what}${detailOf(other.record, command)}`;
+  const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
+  switch (stage.state) {
+    case "done":
+      if (stage.already) return undefined;
+      if (isUnconfirmed({ stage }, command)) return md`${noun} was accepted, not confirmed, ${at}`;
+      return md`${requester.name} ${deed}${emergency}${stage.decidedBy ? `, says ${stage.decidedBy.name}` : ""}, ${at}`;
+    case "failed":
+      return md`${noun} failed, ${at}`;
+    case "unknown":
+      return md`${noun}: outcome unknown since ${at}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Only what was read after the request can say that the status changed since. */
+async function statusWords(
+  { record }: StoredRequest,
+  inventory: Pick<Inventory, "findVm" | "state">,
+): Promise<SinceRequest> {
+  const { target, approval, createdAt } = record;
+  const before = approval?.evidence.find(([label]) => label === statusWhenRequested)?.[1];
+  if (target.kind !== "vm" || before === undefined) return [];
+  const { refreshedAt = 0 } = await inventory.state();
+  const known = await inventory.findVm(target.id, { onlyKnown: true });
+  if (refreshedAt <= createdAt || !("found" in known)) return [];
+  const { id, status } = known.found;
+  if (id !== target.id || status === before) return [];
+  return [md`its status changed from ${before} to ${status}`];
+}

@@ -1,0 +1,180 @@
+import { hash } from "node:crypto";
+import { workOnRequests } from "../../log/traces.ts";
+import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
+import type { Fields } from "../../redis/redis.ts";
+import type { Failpoints } from "../failpoints.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
+import { type Member, renderSharedCard, renderSharedResult } from "../cards/render-card.ts";
+import type { Owes, Source } from "./deliver.ts";
+import { type Owed, isSaid, paced } from "./post-once.ts";
+import type { requestSource } from "./requests.ts";
+
+type Shown = NonNullable<Board["delivered"]["card"]>;
+
+/**
+ * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
+ * have ended. A card with one request, or in a closed place, dissolves: its requests get messages of their own.
+ */
+export function sharedCardSource(
+  options: Pick<
+    Parameters<typeof requestSource>[0],
+    "store" | "commands" | "attestationNote" | "onTold"
+  > & { editMs?: number; at?: Failpoints<"shared-posting" | "shared-posted"> },
+): Source {
+  const { store } = options;
+  const { sharedCards } = store;
+
+  async function readSharedCard(id: string, fields: Fields): Promise<Owes | undefined> {
+    const shared = parseBoard(id, fields);
+    if (!shared) return undefined;
+    const { createdAt, revision, delivered } = shared;
+    const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
+    const staying = members.filter(({ request }) => boardOf(request.delivered) === id);
+    if (shared.isClosed) {
+      const told = resultsOf(staying, delivered.said).filter(({ key }) =>
+        isSaid(delivered.said[key]),
+      );
+      const stays = new Set(told.flatMap(({ theirs }) => theirs));
+      for (const one of staying)
+        if (!stays.has(one)) await sharedCards.leave(idOf(one), id, store.outbox);
+      return { createdAt, revision, messages: [] };
+    }
+    const mark = delivered.said["card"] ?? "";
+    if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
+      return readSharedCard(id, await sharedCards.outbox.get(id));
+    if (delivered.card) await linkTo(delivered.card, staying);
+    const work = workOnRequests(staying.map(({ request }) => request.record));
+    return {
+      createdAt,
+      revision,
+      work,
+      ...messagesOfSharedCard(shared, members, staying, await store.now()),
+    };
+  }
+
+  /** Links to a request, and its thread, lead to the shared card. */
+  async function linkTo({ channelId, ts }: Shown, staying: readonly Member[]): Promise<void> {
+    for (const { request } of staying)
+      if (request.delivered.card === undefined)
+        await store.outbox.remember(request.record.id, { card: `${channelId} ${ts}` });
+  }
+
+  const onTold = (members: readonly Member[]) =>
+    options.onTold(members.map(({ request }) => request));
+
+  const memberOf = (request: StoredRequest): Member[] => {
+    const command = options.commands.find(({ name }) => name === request.record.command);
+    return command ? [{ request, command }] : [];
+  };
+
+  function messagesOfSharedCard(
+    shared: Board,
+    members: readonly Member[],
+    staying: readonly Member[],
+    now: number,
+  ): Pick<Owes, "messages" | "waitMs"> {
+    const { place, delivered } = shared;
+    const { card: standsAt, said } = delivered;
+    const results = resultsOf(staying, said);
+    const isWhole = staying.length > 0 && staying.every(({ request }) => request.final);
+    const closed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
+    const shown = renderSharedCard(members);
+    const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
+    const looks = { version: print, look: isWhole ? "whole" : "running", isLast: isWhole };
+    const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
+    const threadTs = place.threadTs ?? standsAt?.ts;
+    const card: Owed = {
+      key: "card",
+      mark: said["card"],
+      place,
+      render: async () =>
+        isWhole && !isSaid(said["card"])
+          ? renderSharedCard(members, await Promise.all(results.map(({ theirs }) => noted(theirs))))
+          : shown,
+      shows: { ...shows, tellsEnd: isWhole && delivered.formerCard === undefined },
+      // It stands for many cards
+      urgency: "result",
+      covers: isWhole ? results.map(({ key }) => key) : [],
+      tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
+      onSaid: isWhole ? () => onTold(results.flatMap(({ theirs }) => theirs)) : undefined,
+      closed,
+      isFragile: true,
+    };
+    const told = inReplies(results, said).map(([first, ...others]): Owed => {
+      const all = [first, ...others].map(({ theirs }) => theirs);
+      return {
+        key: first.key,
+        mark: said[first.key],
+        place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
+        render: async (at) =>
+          renderSharedResult(await Promise.all(all.map(noted)), at?.threadTs !== undefined),
+        covers: others.map(({ key }) => key),
+        tells: all.flat().map(idOf),
+        onSaid: () => onTold(all.flat()),
+        closed,
+      };
+    });
+    return { messages: [card, ...told], waitMs };
+  }
+
+  async function noted(theirs: readonly Member[]): Promise<Member[]> {
+    const all = theirs.map(async (one) => ({
+      ...one,
+      note: await options.attestationNote(one.request, one.command),
+    }));
+    return Promise.all(all);
+  }
+
+  return {
+    outbox: sharedCards.outbox,
+    owedSince: "createdAt",
+    readSubject: readSharedCard,
+    at: async (point, id) => options.at?.(`shared-${point}`, id),
+  };
+}
+
+const idOf = ({ request }: Member) => request.record.id;
+
+interface Result {
+  key: string;
+  theirs: Member[];
+}
+
+/**
+ * What several people wait for at the same time is one reply, as a channel takes one message a second. Not the outcome of a single
+ * request, which has its own buttons, and nothing whose post was begun.
+ */
+function inReplies(
+  results: readonly Result[],
+  said: Readonly<Record<string, string>>,
+): [Result, ...Result[]][] {
+  const isWaiting = ({ key, theirs }: Result) => (said[key] ?? "") === "" && theirs.length > 1;
+  const waiting = results.filter(isWaiting);
+  return results.flatMap((one): [Result, ...Result[]][] => {
+    if (!isWaiting(one)) return [[one]];
+    return one === waiting[0] ? [[one, ...waiting.slice(1)]] : [];
+  });
+}
+
+/**
+ * What is told to each requester whose requests have all ended: those that were told already, and those that came since.
+ * The key names the last of them, so that it is the same whoever looks.
+ */
+function resultsOf(staying: readonly Member[], said: Readonly<Record<string, string>>): Result[] {
+  const byRequester = Map.groupBy(staying, ({ request }) => request.record.requester.id);
+  return [...byRequester].flatMap(([requesterId, all]) => {
+    const results: Result[] = [];
+    let theirs: Member[] = [];
+    for (const [n, member] of all.entries()) {
+      theirs.push(member);
+      const key = `ended:${requesterId}:${n + 1}`;
+      const isBegun = (said[key] ?? "") !== "";
+      const isLast = n === all.length - 1;
+      if (isBegun || (isLast && all.every(({ request }) => request.final))) {
+        results.push({ key, theirs });
+        theirs = [];
+      }
+    }
+    return results;
+  });
+}

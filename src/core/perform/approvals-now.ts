@@ -1,0 +1,105 @@
+import { fingerprintOf } from "../permit/fingerprint.ts";
+import { countApprovals } from "../permit/votes.ts";
+import type { Vm } from "../../fleet/compute/compute.ts";
+import { covers, needsOf, voteRefusal } from "../permit/approval-rule.ts";
+import { type Permit, approvalsFor } from "../permit/permit.ts";
+import type { Person } from "../../registry/invocation.ts";
+import { type RequestRecord, approvableOf } from "../request/record.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
+import type { ClosedStop } from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/**
+ * Whether exactly the approved request would run now: the fingerprint is made again, votes are counted again with today's
+ * groups, and the VMs of a project must be those that were shown.
+ */
+export async function approvalProblem(
+  request: StoredRequest,
+  /** As policy answers now, of what was read now. */
+  permit: Permit,
+  vms: readonly Vm[],
+  by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
+): Promise<ClosedStop | undefined> {
+  const { record, votes } = request;
+  const { input, target, approval } = record;
+  const { approvals: needed, command } = permit;
+  if (needed.required === 0 && !approval) return undefined;
+  const given = approval?.required ?? 0;
+  if (needed.required > given) {
+    // By the name it had: if that needed no more, it was renamed since, or has other VMs
+    const before = approvalsFor({ command, targets: [target], input }, by);
+    if (before.required <= given) {
+      const why = `${target.name} now needs more approvals: ${needed.why}`;
+      return { is: "closed", why, hint: "Request again." };
+    }
+  }
+  const asksForOthers = approval && !covers(needsOf(by.policy, approval), needed.votes);
+  if (!approval || approval.required < needed.required || asksForOthers) {
+    await alarm(record.id, "authorized without the approvals it needs", by);
+    return { is: "closed", why: "it lacks the approvals that policy requires" };
+  }
+  const digest = fingerprintOf(approvableOf(record, approval));
+  if (digest !== approval.digest) {
+    await alarm(record.id, "differs from what was approved", by);
+    return { is: "closed", why: "it is no longer what was approved" };
+  }
+  // The last vote and the authorization are one step: fewer or unrecorded votes are forged
+  const everyone = new Set(votes.map(({ voterId }) => voterId));
+  const invented = await by.store.votesNotInTrail(request);
+  if (countApprovals(votes, digest, everyone) < approval.required || invented.length > 0) {
+    await alarm(record.id, "authorized without votes that the audit trail knows of", by);
+    return { is: "closed", why: "its approvals are not on record" };
+  }
+  const changed = childrenChanged(record, vms);
+  const exactly = "Request again: approvals cover exactly what was shown.";
+  if (changed) return { is: "closed", why: changed, hint: exactly };
+  const needs = needsOf(by.policy, approval);
+  const countNow = async (how?: { fresh: boolean }): Promise<number> => {
+    const { id, teamId } = record.requester;
+    const { ourTeamId } = by;
+    const requester = await by.person(id, teamId, how);
+    const approvers: Person[] = [];
+    for (const { voterId, vote } of votes) {
+      if (vote !== "approve") continue;
+      const voter = await by.person(voterId, teamId, how);
+      if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, approvers }))
+        approvers.push(voter);
+    }
+    return countApprovals(votes, digest, new Set(approvers.map((one) => one.id)));
+  };
+  let counted: number;
+  try {
+    counted = await countNow();
+    // The gateway that counted a vote may know of a group's new member before this worker does
+    if (counted < approval.required) counted = await countNow({ fresh: true });
+  } catch {
+    return { is: "later", why: "Slack can't confirm that the approvers may still approve" };
+  }
+  if (counted >= approval.required) return undefined;
+  const why = `${counted} of ${approval.required} approvals are still valid`;
+  const lost = "An approver lost the right to approve, or approved with two accounts.";
+  return { is: "closed", why, hint: `${lost} Request again.` };
+}
+
+/** The journal was changed by hand: into the trail and the log. */
+async function alarm(
+  request: string,
+  why: string,
+  by: Pick<WorkerContext, "store" | "log">,
+): Promise<void> {
+  await by.store.note({ what: "alarm", request, why });
+  by.log.error("approval.forged", { request, why });
+}
+
+/** How the VMs of a project differ from those shown to approvers, in words. */
+function childrenChanged(record: RequestRecord, vms: readonly Vm[]): string | undefined {
+  if (!record.children) return undefined;
+  const before = new Map(record.children.map((child) => [child.id, child]));
+  const came = vms.filter(({ id }) => !before.has(id)).map(({ name }) => name);
+  const now = new Set(vms.map(({ id }) => id));
+  const went = record.children.filter(({ id }) => !now.has(id)).map(({ name }) => name);
+  if (came.length === 0 && went.length === 0) return undefined;
+  const added = came.length > 0 && `${came.join(", ")} added`;
+  const removed = went.length > 0 && `${went.join(", ")} removed`;
+  return `${record.target.name} changed since the request: ${[added, removed].filter(Boolean).join("; ")}`;
+}

@@ -1,0 +1,202 @@
+import { ComputeError, isTransitional, unreachableWords } from "../../fleet/compute/compute.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { scopeOfPerson, teamsOf } from "../permit/access.ts";
+import { type Basis, askAndPermit } from "../permit/permit.ts";
+import { ownerOf } from "../permit/refusal.ts";
+import type { Refusal, Seen, Target } from "../../registry/define.ts";
+import type { RequestRecord } from "../request/record.ts";
+import type { RequestIn } from "../request/stored-request.ts";
+import { isAnotherOne, isList, statusOf } from "../request/seen.ts";
+import { approvalProblem } from "./approvals-now.ts";
+import {
+  type TargetReading,
+  asNamedNow,
+  hiddenVms,
+  readTarget,
+  readWithin,
+} from "./read-target.ts";
+import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
+import { undoneBy } from "../request/origin.ts";
+import { savedBy } from "../request/saved-by.ts";
+
+/** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
+export async function gate(
+  request: RequestIn<"authorized">,
+  { command, args, effect }: Change,
+  by: WorkerContext,
+): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
+  const { record } = request;
+  if (record.policyVersion !== by.policyVersion) {
+    if (await by.store.isPolicyInForce(by.policyVersion))
+      return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
+    return { is: "later", why: "it waits for a worker that has the new policy" };
+  }
+  let person;
+  try {
+    person = await by.person(record.requester.id, record.requester.teamId);
+  } catch {
+    return { is: "later", why: unconfirmed };
+  }
+  let read: TargetReading;
+  let target: Target | undefined;
+  try {
+    const within = readWithin(by.policy.timing);
+    [read, target] = await Promise.all([
+      readTarget(record.target, by, within),
+      asNamedNow(record.target, by, within),
+    ]);
+  } catch (error) {
+    const decision = whenUnreadable(error);
+    // Only the second time in a row: one failed handshake may be a hiccup
+    if (decision.why === untrusted && request.stage.why === untrusted) {
+      const reason = `${certificate}: another server may be answering`;
+      await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
+    }
+    return decision;
+  }
+  const { seen, vms } = read;
+  if (target === undefined && seen !== undefined) return { is: "later", why: noProject };
+  target ??= record.target;
+  const elsewhere = teamChange(record.target, ownerOf(target).name, by.policy);
+  if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
+  const hidden = hiddenVms(read);
+  if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
+  const vmIds = vms.map(({ id }) => id);
+  const { input, channelId } = record;
+  const asked = { command, input, channelId, basis: await basisOf(record, by.store) };
+  const about = { targets: [target], vmNames: vms.map(({ name }) => name) };
+  let answer = askAndPermit({ ...asked, person }, about, by);
+  if (answer.refused) {
+    try {
+      // The gateway that took the request may know of a group's new member before this worker does
+      person = await by.person(record.requester.id, record.requester.teamId, { fresh: true });
+    } catch {
+      return { is: "later", why: unconfirmed };
+    }
+    answer = askAndPermit({ ...asked, person }, about, by);
+    const { refused } = answer;
+    if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
+  }
+  const unapproved = await approvalProblem(request, answer.permit, vms, by);
+  if (unapproved) return unapproved;
+  if (command.on === "new-project") {
+    // What the requester doesn't see is answered by the service, as it answers it
+    const scope = scopeOfPerson(by.policy, person, by.ourTeamId);
+    const known = seen && isList(seen) ? seen.filter((one) => scope?.sees(one) ?? true) : [];
+    return refusedNow(effect.notNow?.(known)) ?? { is: "open", before: seen, vmIds };
+  }
+  if (seen === undefined) {
+    if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
+    return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };
+  }
+  // Before `targetChange`: an earlier call may have changed it, late
+  if (request.attempt > 0 && !isAnotherOne(seen, record.target) && effect.already?.(seen, args))
+    return { is: "already", seen };
+  const changed = targetChange(record.target, seen);
+  if (changed) return { is: "closed", why: changed, hint: "Check it, then request again." };
+  if (effect.already?.(seen, args)) return { is: "already", seen };
+  const refusedHere = refusedNow(effect.notNow?.(seen));
+  if (refusedHere) return refusedHere;
+  if (isTransitional(statusOf(seen)))
+    return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
+  return { is: "open", before: seen, vmIds };
+}
+
+function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
+  return notNow && { ...notNow, is: "closed", why: notNow.text };
+}
+
+/** By which right it was asked for, as far as the journal proves it: what a record merely says isn't enough. */
+async function basisOf(
+  { origin, target, input, breakGlass, approval }: RequestRecord,
+  store: Pick<WorkerContext["store"], "get">,
+): Promise<Basis> {
+  const isEmergency = breakGlass === true && !approval;
+  if (origin.kind === "safety") {
+    if (isEmergency) return { kind: "safety", before: { target, input, basis: breakGlassBasis } };
+    const next = await store.get(origin.request);
+    if (!next) return usualBasis;
+    const { target: its, input: asked } = next.record;
+    const basis = await undoBasis(next.record, store);
+    return { kind: "safety", before: { target: its, input: asked, basis } };
+  }
+  return isEmergency ? breakGlassBasis : undoBasis({ origin }, store);
+}
+
+const usualBasis = { kind: "usual" } as const;
+const breakGlassBasis = { kind: "break-glass" } as const;
+
+/** The snapshot that an undo restores is the one that the journal knows of the request it undoes. */
+async function undoBasis(
+  { origin }: Pick<RequestRecord, "origin">,
+  store: Pick<WorkerContext["store"], "get">,
+): Promise<Basis> {
+  const undoes = undoneBy({ origin });
+  const undone = undoes === undefined ? undefined : await store.get(undoes);
+  const saved = undone && savedBy(undone);
+  return saved ? { kind: "undo", saved } : usualBasis;
+}
+
+const noProject = "the compute service doesn't find the project of this VM; nothing was sent";
+const certificate = "the compute service's certificate can't be trusted";
+const untrusted = `${certificate}; nothing was sent`;
+/** Freezes and messages say the same of a 401 or 403. */
+export const keyRefused = (status: number) =>
+  `the compute service rejected Gatehouse's API key (${status})`;
+const unconfirmed = "Slack can't confirm who you are right now";
+export const underNewPolicy = "Request again under the new policy.";
+
+function whenUnreadable(error: unknown): ClosedStop {
+  if (!(error instanceof ComputeError)) throw error;
+  if (error.reason === "tls") return { is: "later", why: untrusted };
+  if (error.status === 401 || error.status === 403) {
+    const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
+    return { is: "closed", why: keyRefused(error.status), hint };
+  }
+  if (error.kind === "refused" || error.kind === "conflict") {
+    const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
+    return { is: "closed", why: `the compute service refused to show it${said}` };
+  }
+  if (error.kind === "busy") return { is: "later", why: throttledWhy };
+  if (error.kind === "unexpected")
+    return {
+      is: "later",
+      why: `Gatehouse can't read the compute service's answer (${error.message}); nothing was sent`,
+    };
+  const what = unreachableWords(error);
+  return { is: "later", why: `the compute service ${what} right now; nothing was sent` };
+}
+
+/** How the target changed since the request, in words. */
+export function targetChange(asked: Target, now: Seen): string | undefined {
+  if (isList(now)) return undefined;
+  if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
+  if (asked.kind === "vm" && "projectId" in now && now.projectId !== asked.projectId)
+    return `${asked.name} now belongs to another project`;
+  if (isAnotherOne(now, asked)) {
+    return `${asked.name} was replaced since the request: it was created at ${now.createdAt}`;
+  }
+  for (const spec of ["cpu", "memory", "disk"] as const) {
+    const was = asked.specs?.[spec];
+    const is = now.specs?.[spec];
+    if (was !== undefined && is !== undefined && was !== is)
+      return `${asked.name} changed since the request: ${spec} ${was} → ${is}`;
+  }
+  return undefined;
+}
+
+/**
+ * Why a request no longer stands: its project is called otherwise by now, and so has another team. Those who asked and those
+ * who approved may have no rights there; someone who has them requests again, and is judged by the new name.
+ */
+export function teamChange(target: Target, name: string | undefined, policy: Policy) {
+  const before = ownerOf(target);
+  if (name === undefined || name === before.name) return undefined;
+  const [then, now] = [before, { id: before.id, name }].map((one) =>
+    teamsOf(policy, one).toSorted().join(" "),
+  );
+  return then === now
+    ? undefined
+    : `the project ${before.name ?? before.id} is called ${name} by now and belongs to another team`;
+}

@@ -1,0 +1,365 @@
+import { during, workOnRequest } from "../../log/traces.ts";
+import { permitSafetySnapshot } from "../permit/permit.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
+import type { Pending } from "../../redis/pending.ts";
+import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
+import { type Seen, nounOf, isOpenedByRequester } from "../../registry/define.ts";
+import type { Journal } from "../request/journal.ts";
+import { hourlyOf, limitWords } from "../request/rate-limits.ts";
+import {
+  type SafetySnapshot,
+  type StageIn,
+  noReads,
+  noSetbacks,
+  sentWords,
+  whyOf,
+} from "../request/stage.ts";
+import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
+import { pollKeyOf } from "../request/record.ts";
+import { submit } from "../submit/submit.ts";
+import { backoff, jitter } from "./back-off.ts";
+import { gate, underNewPolicy } from "./gate.ts";
+import { claimAndSend } from "./send.ts";
+import {
+  type Change,
+  type Next,
+  type Stop,
+  changeOf,
+  claimId,
+  ended,
+  maxStepErrors,
+  throttledWhy,
+  waitFor,
+} from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** A request that may be sent. */
+type Waiting = RequestIn<"authorized">;
+
+const noCurrentPolicy = "it waits for a worker that has the current policy";
+
+/** Takes the steps of requests. */
+export function stepWork(steps: Pending, contextNow: () => WorkerContext): PendingWork {
+  return {
+    pending: steps,
+    async handle(id, mark) {
+      const next = await advance(id, contextNow());
+      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+    },
+  };
+}
+
+/** Advances a request by a step; idempotent, because every step is a compare-and-set. */
+export async function advance(id: string, by: WorkerContext): Promise<Next> {
+  const request = await by.store.get(id);
+  if (!request || request.final) return ended;
+  return during(workOnRequest(request.record), () =>
+    step(request, by).catch((error: unknown) => stepFailed(request, error, by)),
+  );
+}
+
+async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
+  if (request.state === "authorized") return beginInTurn(request, by);
+  return request.state === "sending" ? checkSender(request, by) : ended;
+}
+
+/** A project whose calls hang must not take every slot of the worker. */
+async function beginInTurn(request: Waiting, by: WorkerContext): Promise<Next> {
+  const { projectId, id, name } = request.record.target;
+  const turn = by.shares.take(projectId || id || name, request.record.id);
+  return "waitMs" in turn ? waitFor(turn.waitMs) : begin(request, by).finally(turn.leave);
+}
+
+async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
+  const { store } = by;
+  const [now, frozen, throttledMs] = await Promise.all([
+    store.now(),
+    store.freezeState(),
+    store.throttledMs(),
+  ]);
+  const { record, stage } = request;
+  const { notBefore = 0 } = stage;
+  if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
+  if (record.runsUntil < now) {
+    const why = `it did not start in time${stage.why ? `: ${stage.why}` : ""}`;
+    const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
+    return endUnsent(request, { state: "expired", why, hint }, by);
+  }
+  if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
+  if (by.standstill() !== undefined)
+    return stop(request, { is: "later", why: noCurrentPolicy }, by);
+  if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
+
+  const change = changeOf(record, by.commands);
+  if (!change) {
+    const why = `this version of Gatehouse does not know ${record.command}`;
+    return endUnsent(request, { state: "cancelled", why }, by);
+  }
+  if (isOpenedByRequester(change.command)) return untilOpened(request, now, by);
+  await by.at?.("gate", record.id);
+  const decision = await gate(request, change, by);
+  await by.at?.("gated", record.id);
+  if (decision.is !== "open") return stop(request, decision, by);
+  const kept = await keepIfKept(request, change, decision.before, by);
+  if (kept) return stop(request, kept, by);
+  const safe = await withSafetySnapshot(request, change, by);
+  if (safe.is !== "safe") return stop(request, safe, by);
+  const hourly = hourlyOf(change.command, record);
+  const { limits } = by.policy;
+  if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
+    const why = limitWords(hourly, limits[hourly]).replace(/^./, (first) => first.toLowerCase());
+    const hint = `${sentSentence(stage)} Request again later.`;
+    return stop(request, { is: "closed", why, hint }, by);
+  }
+  return stop(
+    request,
+    await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, by),
+    by,
+  );
+}
+
+/** What becomes of a request that isn't sent now. */
+async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): Promise<Next> {
+  const { stage } = request;
+  switch (stopped.is) {
+    case "already": {
+      const why = "already in that state";
+      const done = { state: "done", setbacks: stage.setbacks, reads: noReads } as const;
+      const to = { ...done, after: stopped.seen, already: true } as const;
+      await by.store.move(request, { to, why });
+      return ended;
+    }
+    case "closed": {
+      const { why, hint, instead } = stopped;
+      const told = { ...(hint && { hint }), ...(instead && { instead }) };
+      return endUnsent(request, { state: "cancelled", why, ...told }, by);
+    }
+    case "later": {
+      // No back-off while a safety snapshot is taken: a person waits for what follows it
+      const times = stopped.safetyRequest ? 1 : (stage.holds ?? 0);
+      return hold(request, stopped.why, backoff(times, by.policy.timing), by, stopped);
+    }
+    case "frozen": {
+      const { by: whom, reason } = stopped.freeze;
+      const why = `all changes are frozen by ${whom}${reason ? `: ${reason}` : ""}`;
+      const hint = `${sentSentence(stage)} Request again after the thaw.`;
+      return endUnsent(request, { state: "cancelled", why, hint, wasFrozen: true }, by);
+    }
+    case "locked":
+      return waitBehind(request, stopped.holder, by);
+    default:
+      return stopped;
+  }
+}
+
+/** No worker opens it: it waits until its requester does, or it expires. */
+async function untilOpened(request: Waiting, now: number, by: WorkerContext): Promise<Next> {
+  const { record, stage } = request;
+  if (record.policyVersion !== by.policyVersion) {
+    const why = "the policy changed since this request";
+    return endUnsent(request, { state: "cancelled", why, hint: underNewPolicy }, by);
+  }
+  const why = "its requester has not opened it yet";
+  if (stage.why !== why) await by.store.move(request, { to: { ...stage, why }, why });
+  return waitFor(record.runsUntil - now + 1);
+}
+
+/** Waits while the owner may still be sending; then the outcome is unclear. */
+async function checkSender(request: RequestIn<"sending">, by: WorkerContext): Promise<Next> {
+  const { timing } = by.policy;
+  const { owner } = request;
+  const claim = claimId(request);
+  if (owner === by.workerId && by.calling.has(claim)) return waitFor(timing.heartbeatMs);
+  // By this process's own clock: that of Redis may be stepped
+  const since = by.sendingSince.get(claim) ?? performance.now();
+  by.sendingSince.set(claim, since);
+  const leftMs = timing.httpTimeoutMs + 2 * timing.claimWindowMs - (performance.now() - since);
+  const isGone = owner !== undefined && !(await by.isAlive(owner));
+  if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
+  const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
+  const { call, reads, setbacks } = request.stage;
+  const endedCall = { ...call, endedAt: await by.store.now() };
+  const to = { state: "unclear", call: endedCall, reads, setbacks } as const;
+  const moved = await by.store.move(request, { to, why });
+  if (moved.is === "changed") return waitFor(50);
+  await by.polls.pollSoon(pollKeyOf(request.record));
+  return ended;
+}
+
+async function waitBehind(request: Waiting, holder: string, by: WorkerContext): Promise<Next> {
+  const { pollFirstMs } = by.policy.timing;
+  const { waitsFor } = request.stage;
+  const isSame = waitsFor?.request === holder;
+  const other = await by.store.get(holder);
+  const unknown = other?.state === "unknown" ? unknownOf(other, by) : undefined;
+  if (isSame && (unknown === undefined || waitsFor.unknown !== undefined))
+    return waitFor(pollFirstMs);
+  const facts = other && {
+    requesterName: other.record.requester.name,
+    command: other.record.command,
+    ...(unknown ? { unknown } : {}),
+  };
+  await by.store.move(request, {
+    to: { ...request.stage, waitsFor: { request: holder, ...facts } },
+    ...(isSame ? {} : { why: `waits for ${holder}, which holds the target` }),
+  });
+  return waitFor(pollFirstMs);
+}
+
+/** What its card asks of a person, in the cards of those that wait for it. */
+function unknownOf({ record, stage }: RequestIn<"unknown">, by: WorkerContext) {
+  const command = by.commands.find(({ name }) => name === record.command);
+  return { noun: command ? nounOf(command) : "change", sentAt: stage.call.sentAt };
+}
+
+/** Waits in `authorized`; each new reason goes into the history once. */
+async function hold(
+  request: Waiting,
+  why: string,
+  ms: number,
+  by: WorkerContext,
+  { safetyRequest }: { safetyRequest?: string } = {},
+): Promise<Next> {
+  const { stage } = request;
+  const holds = (stage.holds ?? 0) + 1;
+  await by.store.move(request, {
+    to: { ...stage, ...(safetyRequest ? { safetyRequest } : {}), why, holds },
+    ...(stage.why === why ? {} : { why }),
+  });
+  return waitFor(ms);
+}
+
+/** Whether anything was sent, as a sentence. */
+function sentSentence({ setbacks }: Pick<StageIn<"authorized">, "setbacks">): string {
+  return sentWords(setbacks).replace(/^./, (first) => first.toUpperCase()) + ".";
+}
+
+type Unsent = Omit<StageIn<"expired">, "setbacks"> | Omit<StageIn<"cancelled">, "setbacks">;
+
+/** Ends it with nothing sent. */
+export async function endUnsent(
+  request: RequestIn<"draft" | "authorized">,
+  end: Unsent,
+  { store }: { store: Pick<Journal, "move"> },
+): Promise<Next> {
+  const { stage } = request;
+  const setbacks = stage.state === "authorized" ? stage.setbacks : noSetbacks;
+  const moved = await store.move(request, { to: { ...end, setbacks }, why: end.why });
+  return moved.is === "changed" ? waitFor(50) : ended;
+}
+
+/** A request whose step keeps throwing ends where a person sees it. That Redis is in trouble says nothing about it. */
+async function stepFailed(
+  request: StoredRequest,
+  error: unknown,
+  by: WorkerContext,
+): Promise<Next> {
+  if (redisTrouble(error) !== undefined) throw error;
+  by.log.error("request.step-failed", { request: request.record.id, state: request.state, error });
+  const fresh = await by.store.get(request.record.id);
+  if (!fresh || fresh.final) return ended;
+  // Only these two have steps
+  if (fresh.state !== "authorized" && fresh.state !== "sending") return ended;
+  const { stage } = fresh;
+  const errors = stage.setbacks.errors + 1;
+  const setbacks = { ...stage.setbacks, errors };
+  if (errors < maxStepErrors) {
+    await by.store.saveFacts(fresh, { ...stage, setbacks });
+    return waitFor(backoff(errors, by.policy.timing));
+  }
+  const why = "Gatehouse repeatedly fails to process this request";
+  if (fresh.state === "authorized") {
+    const hint = sentSentence({ setbacks });
+    return endUnsent(fresh, { state: "cancelled", why, hint }, by);
+  }
+  const { call, reads } = fresh.stage;
+  await by.store.move(fresh, { to: { state: "unclear", call, reads, setbacks, why }, why });
+  return ended;
+}
+
+const withoutSnapshot =
+  "Request again; tick “Don't take a safety snapshot first” to continue without one.";
+
+/** Data may be replaced: of what is lost there is a snapshot, or nobody wants one. */
+interface Safe {
+  is: "safe";
+  snapshot?: SafetySnapshot;
+}
+
+/**
+ * Takes a snapshot before data is replaced, unless the dialog declined it. It is a request of its own, made once however
+ * often this runs.
+ */
+async function withSafetySnapshot(
+  request: Waiting,
+  { command, args }: Change,
+  by: WorkerContext,
+): Promise<Safe | Stop> {
+  if (command.safetyFirst?.(args) !== true) return { is: "safe" };
+  const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
+  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, by));
+  if (id === undefined) return no("this version can't take a safety snapshot");
+  const taken = await by.store.get(id);
+  if (!taken) return no("its safety snapshot is lost");
+  if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
+  if (!taken.final)
+    return { is: "later", why: "a safety snapshot is taken first", safetyRequest: id };
+  if (taken.state !== "done") {
+    const reason = whyOf(taken.stage);
+    const why = reason === undefined ? "" : `: ${reason}`;
+    return no(`the safety snapshot was not taken${why}`);
+  }
+  const { snapshotId } = taken.stage.call?.answer ?? {};
+  if (snapshotId === undefined) return no("the safety snapshot got no ID, so it can't be restored");
+  return { is: "safe", snapshot: { request: id, snapshotId } };
+}
+
+async function submitSnapshot(
+  request: StoredRequest,
+  by: WorkerContext,
+): Promise<string | undefined> {
+  const { record } = request;
+  const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
+  if (!snapshot) return undefined;
+  const permit = permitSafetySnapshot(record, snapshot, by);
+  const origin = { kind: "safety", request: record.id } as const;
+  const { staleAfterMs } = by.policy.timing;
+  const submitted = await submit(permit, origin, {}, { ...by, staleAfterMs });
+  return submitted.id;
+}
+
+/**
+ * For what changes nothing but what Gatehouse keeps: looks whether it still is as it was approved, and keeps it in the step that
+ * ends the request. So it is kept exactly once, wherever a worker dies. Undefined for what is sent to the compute service.
+ */
+async function keepIfKept(
+  request: Waiting,
+  { command, args }: Change,
+  seen: Seen | undefined,
+  by: WorkerContext,
+): Promise<Stop | Next | undefined> {
+  if (command.on !== "vm" || !command.keeps) return undefined;
+  const { record, stage } = request;
+  const prepared = await command.keeps.prepare(record.target, args, by);
+  if (prepared.is === "later") return { is: "later", why: prepared.why.text };
+  if (prepared.is === "no")
+    return { is: "closed", why: prepared.why.text, hint: prepared.why.hint };
+  if (prepared.values !== record.input["values"])
+    return { is: "closed", why: "it is no longer what was approved", hint: "Request again." };
+  const { id, target: vm, requester } = record;
+  const values = command.keeps.pin(prepared.values);
+  const said = values === undefined ? undefined : { values, request: id, vm, by: requester.name };
+  const moved = await by.store.move(request, {
+    to: {
+      state: "done",
+      setbacks: stage.setbacks,
+      reads: noReads,
+      ...(seen === undefined ? {} : { after: seen }),
+    },
+    why: "kept",
+    keep: { vmId: vm.id, pin: said && by.appraiser.accepted.vouched(said) },
+  });
+  await by.at?.("move", record.id);
+  if (moved.is === "frozen") return moved;
+  return moved.is === "changed" ? waitFor(50) : ended;
+}

@@ -1,0 +1,311 @@
+import {
+  ComputeError,
+  type ListGaps,
+  mayHide,
+  nextPollDelay,
+  unreadable,
+} from "../../fleet/compute/compute.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { during, workOnRequests } from "../../log/traces.ts";
+import type { PendingWork } from "../../queue/pending-work.ts";
+import { isBeforeSetBack } from "../../redis/redis.ts";
+import type { Seen, Target } from "../../registry/define.ts";
+import { type MayBecome, type PolledStage, type Stage, isPolled, lasts } from "../request/stage.ts";
+import type { Polled } from "../request/polls.ts";
+import type { RequestIn } from "../request/stored-request.ts";
+import {
+  type Gap,
+  type Judged,
+  type JudgedRead,
+  type Read,
+  gapOf,
+  isUnsettled,
+  judgeAccepted,
+  judgeSending,
+  judgeUnclear,
+  lookAt,
+  toUnclear,
+  toUnknown,
+} from "./judge.ts";
+import { readTarget } from "./read-target.ts";
+import { changeOf, lateLookMs, maxStepErrors } from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
+interface NextPoll {
+  inMs: number;
+  restMs: number;
+}
+
+/** Polls what is due. Until when a key rests, each process knows of its own polls. */
+export function pollWork(contextNow: () => WorkerContext): PendingWork {
+  const { polls } = contextNow();
+  const restsUntil = new Map<string, number>();
+  return {
+    pending: polls.pending,
+    async handle(pollKey, mark) {
+      const restsMs = (restsUntil.get(pollKey) ?? 0) - performance.now();
+      if (restsMs > 0) return polls.next(pollKey, restsMs, mark);
+      const next = await poll(pollKey, contextNow());
+      if (next) restsUntil.set(pollKey, performance.now() + next.restMs);
+      else restsUntil.delete(pollKey);
+      await polls.next(pollKey, next?.inMs ?? 0, mark);
+    },
+  };
+}
+
+/**
+ * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
+ * costs no worker time. Undefined once nothing is left to poll.
+ */
+export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll | undefined> {
+  const open = await by.polls.waiting(pollKey);
+  if (open.length === 0) return undefined;
+  let readingOf: (request: Polled) => { seen: Seen | undefined } | undefined;
+  try {
+    const work = workOnRequests(open.map(({ record }) => record));
+    readingOf = await during(work, () => readFor(pollKey, open, by));
+  } catch (error) {
+    const isKnown = error instanceof ComputeError;
+    if (!isKnown) by.log.error("poll.failed", { pollKey, error });
+    // Without a read, only deadlines decide
+    await giveUpLate(await countFromNow(open, await by.store.now(), by), by);
+    return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
+  }
+  const at = await by.store.now();
+  const waiting = await countFromNow(open, at, by);
+  await giveUpLate(
+    waiting.filter((request) => !readingOf(request)),
+    by,
+  );
+  let youngest = 0;
+  const left: { stage: PolledStage; seen: Seen | undefined }[] = [];
+  for (const request of waiting) {
+    const found = readingOf(request);
+    const judged =
+      found &&
+      (await judgeOne(request, found.seen, at, by).catch((error: unknown) =>
+        judgingFailed(request, error, at, by),
+      ));
+    if (judged === "over") continue;
+    left.push({ stage: judged ?? request.stage, seen: found?.seen });
+    youngest = Math.max(youngest, request.stage.call.sentAt);
+  }
+  await by.at?.("watch", pollKey);
+  if (left.length === 0) return undefined;
+  const { pollFirstMs, pollMostMs } = by.policy.timing;
+  const sinceStartMs = Math.max(0, at - youngest);
+  const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
+  const timing = { ...by.policy.timing, delay };
+  const soon = left.map(({ stage, seen }) => soonest(stage, seen, at, timing));
+  const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
+  return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
+}
+
+/**
+ * Lets what was sent or read before Redis's clock was set back count from now on: a poll would otherwise wait until that time comes again. Now
+ * is later than it was, so nothing is proven too early.
+ */
+async function countFromNow(
+  waiting: readonly Polled[],
+  now: number,
+  by: WorkerContext,
+): Promise<Polled[]> {
+  const counted = waiting.map(async (request) => {
+    const to = fromNow(request.stage, now);
+    if (!to) return request;
+    const moved = await by.store.saveFacts(request, to, { isSilent: true });
+    return moved.is === "moved" ? moved.request : request;
+  });
+  return Promise.all(counted);
+}
+
+/** Undefined where none of its times lies in the future. */
+function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
+  const { call, reads } = stage;
+  const { sentAt, endedAt } = call;
+  const { last, sameSince, quietSince, quietLooks, blindSince } = reads;
+  const times = [sentAt, endedAt, last?.at, sameSince, quietSince, blindSince];
+  if (!times.some((time) => isBeforeSetBack(time, now))) return undefined;
+  return {
+    ...stage,
+    call: {
+      ...call,
+      sentAt: Math.min(sentAt, now),
+      ...(endedAt === undefined ? {} : { endedAt: Math.min(endedAt, now) }),
+    },
+    reads: {
+      ...(quietLooks === undefined ? {} : { quietLooks }),
+      ...(blindSince === undefined ? {} : { blindSince: Math.min(blindSince, now) }),
+    },
+  };
+}
+
+/**
+ * As many are polled as far apart as the first polls of one. Each send and each answer asks for a poll, because a short REBOOTING is
+ * a restart's only proof, and each poll judges all: so the time between polls grows with the square of how many there are, up to
+ * twice that.
+ */
+const crowd = 70;
+
+/**
+ * In how many milliseconds a poll may decide about a request, where that is foreseeable: when its settled target has stood for
+ * long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise `delay`.
+ */
+export function soonest(
+  { state, call, reads }: Pick<PolledStage, "state" | "call" | "reads">,
+  seen: Seen | undefined,
+  at: number,
+  timing: Pick<Policy["timing"], "pollFirstMs" | "pollMostMs" | Gap> & { delay: number },
+): number {
+  const { pollFirstMs, pollMostMs, delay } = timing;
+  const isSettled = state === "accepted" && !isUnsettled(seen);
+  const isSame = reads.last?.print === lookAt(seen, at).print;
+  const stableInMs = (isSame ? (reads.sameSince ?? at) : at) + gapOf(call, timing) - at;
+  if (isSettled && call.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
+  const ageMs = Math.max(0, at - call.sentAt);
+  const youngMs = Math.round(pollFirstMs / 3);
+  return ageMs < pollFirstMs ? Math.min(delay, youngMs - (ageMs % youngMs)) : delay;
+}
+
+/** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
+async function judgingFailed(
+  request: Polled,
+  error: unknown,
+  at: number,
+  by: WorkerContext,
+): Promise<undefined> {
+  const { record, state, stage } = request;
+  by.log.error("request.judging-failed", { request: record.id, state, error });
+  const errors = stage.setbacks.errors + 1;
+  const setbacks = { ...stage.setbacks, errors };
+  const why = "Gatehouse repeatedly fails to judge this request";
+  if (errors < maxStepErrors) await by.store.saveFacts(request, { ...stage, setbacks });
+  else if (request.state === "unclear")
+    await by.store.move(request, { to: toUnknown({ ...request.stage, setbacks }, why, at), why });
+  else await by.store.move(request, { to: toUnclear({ ...stage, setbacks }, why), why });
+}
+
+/** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
+type Judgment = "over" | PolledStage | undefined;
+
+async function judgeOne(
+  request: Polled,
+  seen: Seen | undefined,
+  at: number,
+  by: WorkerContext,
+): Promise<Judgment> {
+  const change = changeOf(request.record, by.commands);
+  if (!change) return undefined;
+  const { effect, args } = change;
+  const read: Read = { effect, args, seen, at, timing: by.policy.timing };
+  switch (request.state) {
+    case "sending":
+      return keepJudged(request, request.stage, { to: judgeSending(request.stage, read) }, by);
+    case "accepted":
+      return keepJudged(request, request.stage, judgeAccepted(request.stage, read), by);
+    default:
+      return keepJudged(request, request.stage, judgeUnclear(request.stage, read), by);
+  }
+}
+
+/** Moves the request, or saves the read where that shows something new. */
+async function keepJudged<To extends Judged>(
+  request: RequestIn<MayBecome<To["state"]>>,
+  before: PolledStage,
+  { to, why }: JudgedRead<To>,
+  by: WorkerContext,
+): Promise<Judgment> {
+  const now: Judged = to;
+  const isNews = why !== undefined || (lasts(now) && !lasts(before));
+  if (!isNews && isPolledStage(now) && sawNothingNew(before, now)) return now;
+  // Before the move: a crash in between costs one look too many, not one too few
+  if (now.state === "not-applied")
+    await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
+  const told = why === undefined ? {} : { why };
+  const moved = await by.store.move(request, { to, ...told, isSilent: !isNews });
+  // The worker that sent it moved it while we were reading. The next poll decides.
+  if (moved.is !== "moved") return undefined;
+  return isPolledStage(now) ? now : "over";
+}
+
+const isPolledStage = (stage: Stage): stage is PolledStage => isPolled(stage.state);
+
+/** Whether a read was as the one before, so that it needs not be kept. */
+function sawNothingNew({ call, reads }: PolledStage, now: PolledStage): boolean {
+  if (reads.last?.print !== now.reads.last?.print) return false;
+  if (reads.blindSince !== undefined) return false;
+  if (now.reads.quietSince !== reads.quietSince || now.reads.quietLooks !== reads.quietLooks)
+    return false;
+  return now.call.mark === undefined || call.mark !== undefined;
+}
+
+/** A project may have hundreds of VMs, so two or three of them are read by themselves. */
+const mostAlone = 3;
+
+/**
+ * Reads a few VMs alone, or the list of their project for more. A list with gaps doesn't prove that a VM is gone, and a record
+ * that can't be read proves nothing: such a VM is read alone. Undefined for what can't be read at all.
+ */
+async function readFor(
+  pollKey: string,
+  waiting: readonly Polled[],
+  by: WorkerContext,
+): Promise<(request: Polled) => { seen: Seen | undefined } | undefined> {
+  // Retries are for short troubles: the next poll comes anyway
+  const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
+  const targets = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
+  const [first] = waiting;
+  if (!pollKey.startsWith("vms/") || targets.size === 1) {
+    const { seen } = await readTarget((first as Polled).record.target, by, { signal });
+    return () => ({ seen });
+  }
+  const isFew = targets.size <= mostAlone;
+  let gaps: ListGaps | undefined;
+  const onGaps = (short: ListGaps) => void (gaps = short);
+  const projectId = pollKey.slice("vms/".length);
+  const list = isFew ? [] : await by.compute.projects.vms(projectId, { signal, onGaps });
+  const found = new Map<string, { seen: Seen | undefined }>();
+  for (const vm of list) if (vm.status !== unreadable) found.set(vm.id, { seen: vm });
+  const isUnclear = ({ id, name }: Target) =>
+    isFew || (!found.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id)));
+  const unclear = [...targets.values()].filter(isUnclear);
+  let failure: ComputeError | undefined;
+  const readAlone = async (target: Target): Promise<void> => {
+    try {
+      found.set(target.id, await readTarget(target, by, { signal }));
+    } catch (error) {
+      if (!(error instanceof ComputeError)) throw error;
+      failure = error;
+      by.log.debug("poll.unread", { vm: target.id, why: error.message });
+    }
+  };
+  await Promise.all(unclear.map(readAlone));
+  if (failure && found.size === 0) throw failure;
+  const unread = new Set(unclear.filter(({ id }) => !found.has(id)).map(({ id }) => id));
+  return ({ record: { target } }) =>
+    unread.has(target.id) ? undefined : { seen: found.get(target.id)?.seen };
+}
+
+/** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
+async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
+  if (waiting.length === 0) return;
+  const now = await by.store.now();
+  const { settleDeadlineMs, quiesceMs } = by.policy.timing;
+  const why = "the compute service can't be read";
+  for (const request of waiting) {
+    const { stage } = request;
+    const { blindSince } = stage.reads;
+    if (blindSince === undefined) {
+      const reads = { ...stage.reads, blindSince: now };
+      await by.store.saveFacts(request, { ...stage, reads });
+      continue;
+    }
+    const deadline = stage.call.sentAt + settleDeadlineMs;
+    if (now < deadline || now < blindSince + quiesceMs) continue;
+    if (request.state === "accepted")
+      await by.store.move(request, { to: toUnclear(request.stage, why), why });
+    if (request.state === "unclear")
+      await by.store.move(request, { to: toUnknown(request.stage, why, now), why });
+  }
+}

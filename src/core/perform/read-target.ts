@@ -1,0 +1,107 @@
+import {
+  type CallOptions,
+  ComputeError,
+  type Endpoint,
+  type ListGaps,
+  type Vm,
+  describeFailure,
+  endpoints,
+  gapsWords,
+  mayHide,
+} from "../../fleet/compute/compute.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import type { Seen, Target } from "../../registry/define.ts";
+import { isList } from "../request/seen.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */
+const gateReadMs = 5_000;
+
+export function readWithin({ httpTimeoutMs }: Policy["timing"]): CallOptions {
+  return { signal: AbortSignal.timeout(Math.min(gateReadMs, 2 * httpTimeoutMs)) };
+}
+
+export interface TargetReading {
+  seen: Seen | undefined;
+  /** The VMs of a project. */
+  vms: readonly Vm[];
+  /** How the list of them falls short. */
+  gaps?: ListGaps | undefined;
+}
+
+/**
+ * Why it isn't known which VMs a project has, or what they are called: rules and people decide by that, so nothing is decided
+ * then. Undefined where it is known.
+ */
+export function hiddenVms({ seen, vms, gaps }: TargetReading): string | undefined {
+  if (!gaps || seen === undefined || isList(seen)) return undefined;
+  const nameless = vms.filter(({ id, name }) => name === id && gaps.marked.includes(id));
+  const words = [
+    ...[gapsWords(gaps) ?? []].flat(),
+    ...(nameless.length > 0 ? [`no name of ${nameless.map(({ id }) => id).join(", ")}`] : []),
+  ];
+  if (words.length === 0) return undefined;
+  return `the compute service's list of the VMs of ${seen.name} can't be read whole: ${words.join("; ")}`;
+}
+
+/** Thrown where an answer lacks what a decision needs. */
+function unusable(endpoint: Endpoint, lack: string | undefined): ComputeError {
+  const message = `${describeFailure(endpoint, "unexpected", "answer", undefined)}: ${lack}`;
+  return new ComputeError("unexpected", endpoint, message, { reason: "answer" });
+}
+
+/** A list that isn't whole is no proof that something doesn't exist. */
+const notWhole = (gaps: ListGaps) => unusable(endpoints.listProjects, gapsWords(gaps));
+
+/** Reads the target. `seen` is undefined only for a proven absence: a 404 while a control read succeeds. */
+export async function readTarget(
+  target: Target,
+  { compute }: Pick<WorkerContext, "compute">,
+  options: CallOptions = {},
+): Promise<TargetReading> {
+  let gaps: ListGaps | undefined;
+  const telling = { ...options, onGaps: (found: ListGaps) => void (gaps = found) };
+  if (target.id === "") {
+    const all = await compute.projects.listAll(undefined, telling);
+    const seen = all.filter((project) => project.name === target.name);
+    if (seen.length === 0 && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
+    return { seen, vms: [] };
+  }
+  try {
+    if (target.kind === "vm") return { seen: await compute.vms.get(target.id, options), vms: [] };
+    const project = await compute.projects.get(target.id, options);
+    const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, telling) : [];
+    return { seen: project, vms, gaps };
+  } catch (error) {
+    if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
+    // The control read
+    const all = await compute.projects.listAll(undefined, telling);
+    if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
+    if (target.kind === "project" && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
+    return { seen: undefined, vms: [] };
+  }
+}
+
+/**
+ * The target as rules know it now: a VM under the name that its project has at the service, which may have changed since anybody
+ * looked. Undefined where the project can't be found.
+ */
+export async function asNamedNow(
+  target: Target,
+  { compute }: Pick<WorkerContext, "compute">,
+  options: CallOptions = {},
+): Promise<Target | undefined> {
+  if (target.kind !== "vm") return target;
+  try {
+    let isMarked = false;
+    const onGaps = () => void (isMarked = true);
+    const { id, name } = await compute.projects.get(target.projectId, { ...options, onGaps });
+    // Rules go by the name: its ID must not stand in for the one that can't be read
+    if (isMarked && name === id && target.projectName !== id)
+      throw unusable(endpoints.getProject, "name is missing");
+    return { ...target, projectName: name };
+  } catch (error) {
+    if (error instanceof ComputeError && error.kind === "not-found") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,384 @@
+import { type Accepted, ComputeError } from "../../fleet/compute/compute.ts";
+import { messageOf } from "../../errors.ts";
+import { patiently } from "../../redis/redis.ts";
+import type { Seen } from "../../registry/define.ts";
+import { newNonce } from "../request/journal.ts";
+import {
+  type Call,
+  type SafetySnapshot,
+  type Setbacks,
+  type StageIn,
+  isPolled,
+  noReads,
+} from "../request/stage.ts";
+import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
+import { pollKeyOf } from "../request/record.ts";
+import { statusOf } from "../request/seen.ts";
+import { backoff, jitter } from "./back-off.ts";
+import { keyRefused } from "./gate.ts";
+import { readTarget } from "./read-target.ts";
+import {
+  type Change,
+  type Next,
+  type Stop,
+  claimId,
+  ended,
+  throttledWhy,
+  waitFor,
+} from "./step.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** What the gate has found, and the snapshot that was taken since. */
+interface Open {
+  /** The target as read just now. */
+  before: Seen | undefined;
+  /** The VMs of a project, which must be free as well. */
+  vmIds: readonly string[];
+  safety: SafetySnapshot | undefined;
+}
+
+type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
+
+/**
+ * The only code that changes anything: claim, durability, ledger, window, send, in this order and once per attempt. A stop
+ * before the send returns the request to `authorized`; an unclear outcome is reconciled by reads, never sent again here.
+ */
+export async function claimAndSend(
+  request: RequestIn<"authorized">,
+  change: Change,
+  open: Open,
+  by: WorkerContext,
+): Promise<Sent> {
+  const call: Sending = { nonce: newNonce(), mayHaveLeft: false };
+  const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
+  by.calling.add(claim);
+  try {
+    return await claimOnce(request, change, open, call, by);
+  } catch (error) {
+    // Redis may have the claim all the same: the sweep returns it
+    if (!call.mayHaveLeft) by.unsent.add(claim);
+    throw error;
+  } finally {
+    clearTimeout(call.looking);
+    by.calling.delete(claim);
+  }
+}
+
+interface Sending {
+  nonce: string;
+  mayHaveLeft: boolean;
+  /** Begins polls of a call that takes long. */
+  looking?: NodeJS.Timeout;
+}
+
+/**
+ * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
+ * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way.
+ */
+const longCall = 0.15;
+
+async function claimOnce(
+  request: RequestIn<"authorized">,
+  change: Change,
+  open: Open,
+  call: Sending,
+  by: WorkerContext,
+): Promise<Sent> {
+  const { store } = by;
+  const { record } = request;
+  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = by.policy.timing;
+  const { needsMark } = change.effect;
+  const { setbacks } = request.stage;
+  const elapsedMs = stopwatch();
+  const claim = await store.move(request, {
+    to: {
+      state: "sending",
+      call: {
+        sentAt: await store.now(),
+        ...(open.before === undefined ? {} : { before: open.before }),
+        ...(open.safety ? { safety: open.safety } : {}),
+      },
+      reads: noReads,
+      setbacks,
+    },
+    attempt: request.attempt + 1,
+    owner: by.workerId,
+    why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
+    claim: { vmIds: open.vmIds, nonce: call.nonce },
+  });
+  if (claim.is === "frozen" || claim.is === "locked") return claim;
+  if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
+  const claimed = claim.request;
+  await by.at?.("claim", record.id);
+
+  const waitedMs = stopwatch();
+  const forgettable = await by.durable(claimed, claim.replicas);
+  if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);
+  const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
+
+  let isFirst: boolean;
+  try {
+    isFirst = await by.ledger.write({
+      request: record.id,
+      attempt: claimed.attempt,
+      nonce: claimed.nonce,
+      at: Date.now(),
+      command: record.command,
+      target: record.target.id || record.target.name,
+    });
+  } catch (error) {
+    await store.freeze({
+      by: "Gatehouse",
+      cause: "ledger-unwritten",
+      reason: `the send ledger can't be written (${messageOf(error)})`,
+    });
+    return returnUnsent(claimed, "the send ledger can't be written", by);
+  }
+  if (!isFirst) {
+    call.mayHaveLeft = true;
+    const why = "this attempt is already in the ledger";
+    return moveIfStillOurs(claimed, (now) => unclear(now, {}), why, by);
+  }
+  await by.at?.("ledger", record.id);
+  if (needsMark)
+    call.looking = setTimeout(
+      () => void by.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
+      longCall * pollFirstMs,
+    );
+  // A worker paused since the claim must not act on outdated facts
+  if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
+
+  // Nor on a connection opened so late that `checkSender` has moved the request on
+  const longestMs = claimWindowMs + httpTimeoutMs;
+  let whyNot: string | undefined;
+  const mayGoOn = async () => {
+    whyNot = "Redis did not confirm the claim; nothing was sent";
+    const [at, isHeld] = await store.holds(claimed);
+    const isLate = elapsedMs() > longestMs || at - claim.at > longestMs;
+    if (isHeld) whyNot = isLate ? tooLong : undefined;
+    return whyNot === undefined;
+  };
+  await by.at?.("send", record.id);
+  call.mayHaveLeft = true;
+  const answer = await send(claimed, change, { ...by, compute: by.compute.onlyWhile(mayGoOn) });
+  if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
+  await by.at?.("answer", record.id);
+  if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
+  // The answer is nowhere else: a Redis that is slow or fails over must not make it unknown
+  const next = await patiently(() => takeAnswer(claimed, change, answer, by));
+  await by.at?.("move", record.id);
+  return next;
+}
+
+const tooLong = "too long between claim and send; nothing was sent";
+
+/** The call provably never left: the request is claimed again later. */
+async function returnUnsent(claimed: Claimed, why: string, by: WorkerContext): Promise<Next> {
+  const returned = claimed.stage.setbacks.returned + 1;
+  const inMs = backoff(returned - 1, by.policy.timing);
+  return returnToAuthorized(claimed, { returned }, why, inMs, by);
+}
+
+/** Returns a claim of this process that it could not return at once. False when it isn't one. */
+export async function returnLeftBehind(request: Claimed, by: WorkerContext): Promise<boolean> {
+  const claim = claimId(request);
+  if (!by.unsent.has(claim)) return false;
+  await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", by);
+  by.unsent.delete(claim);
+  return true;
+}
+
+/** Any other error is a bug after the claim: the call may have left. */
+async function send(
+  claimed: Claimed,
+  { command, args }: Change,
+  by: WorkerContext,
+): Promise<Accepted | ComputeError> {
+  try {
+    return await command.perform(claimed.record.target, args, { compute: by.compute });
+  } catch (error) {
+    if (error instanceof ComputeError) return error;
+    by.log.error("send.bug", { request: claimed.record.id, error });
+    return new ComputeError("unclear", claimed.record.command, messageOf(error), { cause: error });
+  }
+}
+
+/** Retries of a call that provably never left. */
+const mostUnreachable = 3;
+/** For a 429 without a Retry-After. */
+const slowDownMs = 5000;
+
+/** Moves the request by the service's answer, or by its absence. */
+async function takeAnswer(
+  claimed: Claimed,
+  change: Change,
+  answer: Accepted | ComputeError,
+  by: WorkerContext,
+): Promise<Next> {
+  const endedAt = await by.store.now();
+  if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
+  const learned: Learned = {
+    endedAt,
+    answer: {
+      class: answer.kind,
+      ...(answer.status === undefined ? {} : { status: answer.status }),
+      ...(answer.serviceMessage ? { message: answer.serviceMessage } : {}),
+    },
+  };
+  const { setbacks } = claimed.stage;
+  switch (answer.kind) {
+    case "unreachable": {
+      const unreachable = setbacks.unreachable + 1;
+      const why = "the compute service could not be reached; nothing was sent";
+      if (unreachable > mostUnreachable)
+        return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
+      const inMs = backoff(unreachable + 1, by.policy.timing);
+      return returnToAuthorized(claimed, { unreachable }, why, inMs, by);
+    }
+    case "busy": {
+      const pause = answer.retryAfterMs ?? slowDownMs;
+      await by.store.throttle(pause);
+      const throttled = setbacks.throttled + 1;
+      const inMs = pause + jitter(1000);
+      return returnToAuthorized(claimed, { throttled }, throttledWhy, inMs, by);
+    }
+    case "unclear":
+    case "unexpected":
+      return moveIfStillOurs(claimed, (now) => unclear(now, learned), "no clear answer", by);
+    default:
+      return refused(claimed, change, learned, answer, by);
+  }
+}
+
+async function accepted(
+  claimed: Claimed,
+  { effect }: Change,
+  answer: Accepted,
+  endedAt: number,
+  by: WorkerContext,
+): Promise<Next> {
+  const told: Seen | undefined = answer.vm ?? answer.project;
+  const began = told !== undefined && effect.mark?.(told, claimed.stage.call.before) === true;
+  const learned: Learned = {
+    endedAt,
+    answer: {
+      class: "accepted",
+      status: answer.status,
+      ...(answer.snapshotId ? { snapshotId: answer.snapshotId } : {}),
+    },
+    ...(began ? { mark: { status: statusOf(told), at: endedAt } } : {}),
+  };
+  return effect.provenBy?.(answer)
+    ? moveIfStillOurs(claimed, (now) => done(now, learned), "the answer proves it", by)
+    : moveIfStillOurs(
+        claimed,
+        (now) => ({ state: "accepted", ...after(now, learned) }),
+        "accepted by the compute service",
+        by,
+      );
+}
+
+/** After a 409, one read: a target already in the wanted state is done. */
+async function refused(
+  claimed: Claimed,
+  { effect, args }: Change,
+  learned: Learned,
+  answer: ComputeError,
+  by: WorkerContext,
+): Promise<Next> {
+  if ((answer.status === 401 && !answer.hasNewKey) || answer.status === 403) {
+    const reason = keyRefused(answer.status);
+    await by.store.freeze({ by: "Gatehouse", cause: "key-refused", reason });
+  }
+  if (answer.kind === "conflict") {
+    const read = await readTarget(claimed.record.target, by).catch(() => undefined);
+    const { seen } = read ?? {};
+    if (seen && effect.already?.(seen, args)) {
+      const already = { after: seen, already: true } as const;
+      const why = "already in that state";
+      return moveIfStillOurs(claimed, (now) => ({ ...done(now, learned), ...already }), why, by);
+    }
+  }
+  const why = answer.serviceMessage
+    ? `the compute service refused: ${answer.serviceMessage}`
+    : `the compute service refused (${answer.status ?? answer.kind})`;
+  return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
+}
+
+/** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
+async function returnToAuthorized(
+  claimed: Claimed,
+  more: Partial<Setbacks>,
+  why: string,
+  inMs: number,
+  by: WorkerContext,
+): Promise<Next> {
+  const notBefore = (await by.store.now()) + inMs;
+  const authorized = ({ call: { safety }, setbacks }: Claimed["stage"]) =>
+    ({
+      state: "authorized",
+      setbacks: { ...setbacks, ...more },
+      why,
+      notBefore,
+      ...(safety ? { safetyRequest: safety.request } : {}),
+    }) as const;
+  await moveIfStillOurs(claimed, authorized, why, by);
+  return waitFor(inMs);
+}
+
+/** A request whose call may have left. */
+type Claimed = RequestIn<"sending" | "unclear">;
+
+/** What the end of a call tells about it. */
+type Learned = Partial<Pick<Call, "endedAt" | "answer" | "mark">>;
+
+/** The same call with what was learned. Reads after a quiet period that began too early count no more. */
+function after({ call, reads, setbacks }: Claimed["stage"], learned: Learned) {
+  const { quietSince: _early, quietLooks: _few, ...noted } = reads;
+  return { call: { ...call, ...learned }, reads: noted, setbacks };
+}
+
+const unclear = (now: Claimed["stage"], learned: Learned) =>
+  ({ state: "unclear", ...after(now, learned) }) as const;
+
+const done = (now: Claimed["stage"], learned: Learned) =>
+  ({ state: "done", ...after(now, learned) }) as const;
+
+const rejected = (now: Claimed["stage"], learned: Learned, why: string) =>
+  ({ state: "rejected", ...after(now, learned), why }) as const;
+
+/**
+ * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
+ * (`unclear`): same attempt, same nonce, same owner. What was read since the claim is kept: `to` is given the stage of now.
+ */
+async function moveIfStillOurs(
+  claimed: Claimed,
+  to: (
+    now: Claimed["stage"],
+  ) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">,
+  why: string,
+  by: WorkerContext,
+): Promise<Next> {
+  let now: StoredRequest | undefined = claimed;
+  let isRead = false;
+  for (let tries = 0; tries < 20 && now; tries++) {
+    const isOurs =
+      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
+    if (!isOurs || (now.state !== "sending" && now.state !== "unclear")) break;
+    const next = to(now.stage);
+    isRead = isPolled(next.state);
+    if ((await by.store.move(now, { to: next, why })).is !== "changed") break;
+    now = await by.store.get(claimed.record.id);
+  }
+  if (isRead) await by.polls.pollSoon(pollKeyOf(claimed.record));
+  return ended;
+}
+
+/**
+ * Milliseconds since now by whichever clock moved more. The monotonic one stands still while a machine is suspended, and
+ * the wall clock may be set back.
+ */
+export function stopwatch(): () => number {
+  const [began, beganAt] = [performance.now(), Date.now()];
+  return () => Math.max(performance.now() - began, Date.now() - beganAt);
+}

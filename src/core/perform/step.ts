@@ -1,0 +1,59 @@
+import type { ChangeCommand, Effect, Refusal, Seen } from "../../registry/define.ts";
+import type { Args } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
+import type { Freeze } from "../request/freeze.ts";
+import type { RequestRecord } from "../request/record.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
+
+/** A request, parsed. */
+export interface Change {
+  command: ChangeCommand;
+  args: Args;
+  effect: Effect<Seen, Args>;
+}
+
+/**
+ * A process of another version may have written the record: undefined for a command that this one lacks, throws UserError for unreadable
+ * arguments.
+ */
+export function changeOf(
+  { command: name, input }: Pick<RequestRecord, "command" | "input">,
+  commands: readonly ChangeCommand[],
+): Change | undefined {
+  const command = commands.find((one) => one.name === name);
+  return command && { command, args: parseInput(command, input), effect: command.effect };
+}
+
+/** A request whose step or judging has thrown so often is left to a person. */
+export const maxStepErrors = 5;
+
+/** From the end of a request that wasn't applied until its target is looked at once more: three quiet periods (ms). */
+export const lateLookMs = ({ quiesceMs }: { quiesceMs: number }): number => 3 * quiesceMs;
+
+export const throttledWhy = "the compute service asked Gatehouse to slow down";
+
+/** What the queue does next with this request. */
+export type Next = { is: "ended" } | { is: "wait"; ms: number };
+
+export const ended: Next = { is: "ended" };
+export const waitFor = (ms: number): Extract<Next, { is: "wait" }> => ({
+  is: "wait",
+  ms: Math.max(1, Math.ceil(ms)),
+});
+
+/** Why a request isn't sent now. */
+export type Stop =
+  /** The target is already in the wanted state. */
+  | { is: "already"; seen: Seen }
+  | ({ is: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
+  /** Undecided; try later. */
+  | { is: "later"; why: string; hint?: string; safetyRequest?: string }
+  | { is: "frozen"; freeze: Freeze }
+  /** Another request holds the target. */
+  | { is: "locked"; holder: string };
+
+/** Not the attempt's number alone: a claim that Redis never had is made again under the same number. */
+export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
+  `${record.id} ${attempt} ${nonce ?? ""}`;
+
+export type ClosedStop = Extract<Stop, { is: "closed" | "later" }>;

@@ -1,0 +1,114 @@
+import { unfilled } from "../../config/policy-sense.ts";
+import { rightsOver, whoAre } from "./access.ts";
+import type { NeededApprovals } from "./approval-rule.ts";
+import { accessRefusal, type Asked, looserPin, mayRun, ownerOf, protection } from "./refusal.ts";
+import { everyoneNamed } from "../../config/named-in-policy.ts";
+
+/** Why nobody may ever run something, by gatehouse.yml alone. */
+export interface Unrunnable {
+  /** Its place in gatehouse.yml, for the audit trail. */
+  rule: string;
+  title: string;
+  /** The way out. */
+  detail: string;
+}
+
+/** What would be run, by whomever: nobody has pressed Run yet. */
+type Proposed = Pick<
+  Asked,
+  "policy" | "ourTeamId" | "command" | "targets" | "input" | "vmNames" | "nameOf"
+>;
+
+/**
+ * Why nobody in gatehouse.yml may run it, or too few could approve it: the same judge that a press asks, asked for everybody whom
+ * the file may mean. `runner`: the only one who may press; undefined where anybody may.
+ */
+export function withoutPeople(
+  asked: Proposed,
+  needed: Pick<NeededApprovals, "required" | "votes" | "index">,
+  runner?: string,
+): Unrunnable | undefined {
+  return withoutOperators(asked) ?? withoutApprovers(asked, needed, runner);
+}
+
+/** Why it is forbidden to everybody. */
+export function forbiddenToAll({ policy, ...asked }: Proposed): Unrunnable | undefined {
+  const found = protection(policy, asked);
+  if (found?.glob !== undefined) {
+    const { target, because, glob } = found;
+    const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
+    return {
+      rule: `protect ${glob}`,
+      title: `${what} is protected, so nobody can run /${asked.command.name} on it.`,
+      detail: "`protect` in gatehouse.yml says what is.",
+    };
+  }
+  const pinned = looserPin(policy, asked);
+  if (pinned?.vmName === undefined) return undefined;
+  const { target, vmName } = pinned;
+  return {
+    rule: "attestation.pins",
+    title: `${target.name} can't get this name: ${vmName} in it is pinned, and gatehouse.yml would pin or accept something else under the new name.`,
+    detail:
+      "`attestation.pins` and `attestation.appraisal` in gatehouse.yml must say the same for the new name.",
+  };
+}
+
+function withoutOperators(asked: Proposed): Unrunnable | undefined {
+  if (operatorsOf(asked).length > 0) return undefined;
+  const [anybody] = membersMeant(asked);
+  const refused = anybody && accessRefusal({ ...asked, person: anybody, channelId: "" });
+  if (!refused) return undefined;
+  const { rule, toldAs } = refused;
+  // Which other team would get a new name isn't told
+  const isOwn = asked.targets
+    .filter(({ id }) => id !== "")
+    .flatMap((target) => rightsOver(asked.policy, ownerOf(target)))
+    .some(({ place }) => rule === `${place}.operate`);
+  return {
+    rule,
+    title: `gatehouse.yml lets nobody run ${deedOf(asked)}.`,
+    detail: `\`${(isOwn ? undefined : toldAs) ?? rule}\` must name someone who may.`,
+  };
+}
+
+function withoutApprovers(
+  asked: Proposed,
+  { required, votes, index }: Pick<NeededApprovals, "required" | "votes" | "index">,
+  runner: string | undefined,
+): Unrunnable | undefined {
+  const operators = runner === undefined ? operatorsOf(asked) : [runner];
+  if (unfilled(votes, operators).empty.length === 0) return undefined;
+  const many = required === 1 ? "1 approval" : `${required} approvals`;
+  const those = required === 1 ? "it" : "them";
+  return {
+    rule: index === "default" ? "approvals" : `approvals[${index + 1}]`,
+    title: `Too few people could approve ${deedOf(asked)}, so nobody can run it.`,
+    detail: `It needs ${many}, and gatehouse.yml must name who could give ${those}. Whoever runs it doesn't count.`,
+  };
+}
+
+const deedOf = ({ command, targets: [target] }: Proposed) =>
+  `/${command.name}${target?.name ? ` on ${target.name}` : ""}`;
+
+/** `*` where it may be anybody. */
+function operatorsOf(asked: Proposed): readonly string[] {
+  const [anybody, ...named] = membersMeant(asked);
+  if (anybody && mayRun({ ...asked, person: anybody })) return ["*"];
+  return named.filter((person) => mayRun({ ...asked, person })).map(({ id }) => id);
+}
+
+/**
+ * A member whom gatehouse.yml doesn't name, and those whom it does. Only Slack knows who is in a group, and that changes: so each
+ * is taken to be in every group that is named.
+ */
+function membersMeant({ policy, ourTeamId }: Proposed): readonly Asked["person"][] {
+  const { users, groups } = whoAre(everyoneNamed(policy));
+  return ["", ...users].map((id) => ({
+    id,
+    teamId: ourTeamId,
+    name: id,
+    kind: "member" as const,
+    groups,
+  }));
+}

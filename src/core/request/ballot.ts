@@ -1,0 +1,176 @@
+import {
+  redisTimeLua,
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+} from "../../redis/redis.ts";
+import { shortFingerprint } from "../permit/fingerprint.ts";
+import type { VoteOutcome, VoteProblem, Vote } from "../permit/votes.ts";
+import { createTrail, parseRecord } from "../../audit/trail.ts";
+import { type Pending, pendingList } from "../../redis/pending.ts";
+import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
+import { stepText } from "./history.ts";
+import { auditRecord, keepFinalMs, locksOf } from "./record.ts";
+import { noSetbacks } from "./stage.ts";
+import type { StoredRequest } from "./stored-request.ts";
+
+/**
+ * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
+ * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
+ *
+ * KEYS request, audit, pending, open, lock
+ * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
+ *      step of its history when decided, approvals that it was judged beside, facts of an authorized request
+ * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
+ */
+const voteScript = `${redisTimeLua}
+local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
+if not r[1] or not r[2] or string.len(ARGV[2]) ~= 16 then return {'refused', 'unknown'} end
+if string.sub(r[2], 1, string.len(ARGV[2])) ~= ARGV[2] then return {'refused', 'unknown'} end
+if r[4] == ARGV[3] then return {'refused', 'own'} end
+local pending = r[1] == 'draft'
+if not pending and not (r[1] == 'authorized' and ARGV[4] == 'deny') then return {'refused', 'over'} end
+if pending and tonumber(r[3]) <= now then return {'refused', 'expired'} end
+local field = 'vote:' .. ARGV[3]
+local before = redis.call('HGET', KEYS[1], field)
+if before then
+  if ARGV[4] == 'approve' or string.find(before, '"vote":"deny"', 1, true) then return {'refused', 'twice'} end
+end
+local approvals = 0
+local all = redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
+end
+if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[8]) then return {'again'} end
+redis.call('HSET', KEYS[1], field, ARGV[5])
+redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[6])
+redis.call('HINCRBY', KEYS[1], 'revision', 1)
+${owesMessages("KEYS[3]", "ARGV[1]")}
+if ARGV[4] == 'deny' then
+  redis.call('HSET', KEYS[1], 'state', 'denied', 'stage', '{}', 'final', '1', 'changedAt', now)
+  ${keepStep("ARGV[7]")}
+  redis.call('ZREM', KEYS[4], ARGV[1])
+  ${hasNoStep("KEYS[3]", "ARGV[1]")}
+  if redis.call('GET', KEYS[5]) == ARGV[1] then redis.call('DEL', KEYS[5]) end
+  redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
+  return {'denied'}
+end
+approvals = approvals + 1
+if approvals < tonumber(r[5]) then return {'counted', approvals} end
+redis.call('HSET', KEYS[1], 'state', 'authorized', 'stage', ARGV[9], 'changedAt', now)
+${keepStep("ARGV[7]")}
+${hasStep("KEYS[3]", "ARGV[1]")}
+return {'authorized', approvals}
+`;
+
+/**
+ * Why somebody denied it, once, from them alone.
+ *
+ * KEYS request, audit, pending   ARGV id, voter, denial, audit record → 1 when it is written down
+ */
+const reasonScript = `${redisTimeLua}
+local vote = redis.call('HGET', KEYS[1], 'vote:' .. ARGV[2])
+if not vote or not string.find(vote, '"vote":"deny"', 1, true) then return 0 end
+if redis.call('HSETNX', KEYS[1], 'denial', ARGV[3]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[4])
+${owesMessages("KEYS[3]", "ARGV[1]")}
+return 1
+`;
+
+const page = 200;
+/** The trail grows by far less between a vote and its record, which one script writes. */
+const maxPages = 50;
+/** Redis numbers records by its own clock, which may have been set back since. */
+const clockSlackMs = 1_000;
+
+/** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
+export function createBallot(
+  redis: RedisClient,
+  key: Keys,
+  { outbox, steps }: Record<"outbox" | "steps", Pick<Pending, "wake">>,
+) {
+  const trail = createTrail(redis, key);
+  const runVote = defineScript(redis, "gatehouseVote", voteScript);
+  const runReason = defineScript(redis, "gatehouseReason", reasonScript);
+
+  async function isInTrail({ record }: StoredRequest, vote: Vote): Promise<boolean> {
+    const digest = shortFingerprint(record.approval?.digest ?? "");
+    const wanted = { request: record.id, who: vote.voterId, vote: "approve", digest };
+    let after: string | undefined = `${Math.max(record.createdAt, vote.at) - clockSlackMs}`;
+    for (let pages = 0; pages < maxPages && after !== undefined; pages += 1) {
+      const entries = await trail.records({ after, most: page });
+      const isWanted = (found: Readonly<Record<string, unknown>>) =>
+        Object.entries(wanted).every(([field, value]) => found[field] === value);
+      if (entries.map(parseRecord).some(isWanted)) return true;
+      after = entries.length < page ? undefined : entries.at(-1)?.id;
+    }
+    return false;
+  }
+
+  return {
+    /**
+     * Approvals without an audit record. One script writes a vote with its record, so such a vote was forged in Redis.
+     */
+    async votesNotInTrail(request: StoredRequest): Promise<readonly Vote[]> {
+      const approvals = request.votes.filter(({ vote }) => vote === "approve");
+      const found = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
+      return approvals.filter((_, index) => !found[index]);
+    },
+
+    /** False when this person didn't deny it, or gave a reason before. */
+    async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
+      const keys = [key("request", record.id), key("audit"), pendingList(key)];
+      const audit = auditRecord(record, { vote: "deny", why: reason }, by);
+      const args = [record.id, by, JSON.stringify({ by, reason }), audit];
+      const given = (await runReason(keys, args)) === 1;
+      outbox.wake(record.id);
+      return given;
+    },
+
+    /**
+     * Of the request as it was read when the vote was judged. `seen`: the start of the fingerprint on the voter's button;
+     * `meets`: the numbers of the needs that an approval of this voter counts for.
+     */
+    async vote(
+      request: StoredRequest,
+      voter: { id: string; name: string },
+      vote: "approve" | "deny",
+      seen: string,
+      meets?: readonly number[],
+    ): Promise<VoteOutcome> {
+      const { record, votes } = request;
+      const digest = record.approval?.digest ?? "";
+      const known = meets ? { meets } : {};
+      const at = await redisNow(redis);
+      const entry = { voterId: voter.id, name: voter.name, vote, digest, ...known, at };
+      const [state, verb] = vote === "deny" ? ["denied", "denied"] : ["authorized", "approved"];
+      const [is, more] = (await runVote(
+        [
+          key("request", record.id),
+          key("audit"),
+          pendingList(key),
+          key("requests", "open"),
+          key("lock", locksOf(record).take),
+        ],
+        [
+          record.id,
+          seen,
+          voter.id,
+          vote,
+          JSON.stringify(entry),
+          auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
+          stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
+          votes.filter((one) => one.vote === "approve").length,
+          JSON.stringify({ setbacks: noSetbacks }),
+        ],
+      )) as [string, string | number | undefined];
+      outbox.wake(record.id);
+      if (is === "authorized") steps.wake(record.id);
+      if (is === "denied" || is === "again") return { is };
+      if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
+      return { is: "refused", why: more as VoteProblem };
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { Vote } from "../permit/votes.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { metBy } from "../../config/seats.ts";
+import {
+  type VoteNeed,
+  lacking,
+  meets,
+  needsOf,
+  totalOf,
+  voteRefusal,
+} from "../permit/approval-rule.ts";
+import type { Person } from "../../registry/invocation.ts";
+import type { StoredRequest } from "./stored-request.ts";
+
+/** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
+function openNeeds<Need extends VoteNeed>(
+  needs: readonly Need[],
+  { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
+): readonly Need[] {
+  const yes = votes.filter(({ vote }) => vote === "approve");
+  // Who could take several seats counts for the narrowest: what is named as missing is then what others can give
+  const narrowFirst = needs
+    .map((need, index) => ({ ...need, index }))
+    .toSorted((a, b) => breadthOf(a) - breadthOf(b));
+  const met = metBy(narrowFirst, yes, ({ index }, vote) => vote.meets?.includes(index) ?? true);
+  const places = new Map(narrowFirst.map(({ index }, place) => [index, met[place] ?? 0]));
+  return lacking(
+    needs,
+    needs.map((_, index) => places.get(index) ?? 0),
+  );
+}
+
+/** People one by one are fewer than groups, and everyone is the most. */
+function breadthOf({ from }: VoteNeed): number {
+  if (from.includes("*")) return Number.MAX_SAFE_INTEGER;
+  return from.reduce((sum, entry) => sum + (entry.startsWith("S") ? 1_000 : 1), 0);
+}
+
+/** The same with names; undefined where `access.approve` says who. */
+export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "votes">) {
+  const { votes: needs, needs: named } = record.approval ?? {};
+  if (!needs || !named) return undefined;
+  const all = needs.map((need, index) => ({ ...need, called: [], ...named[index] }));
+  return { all, open: openNeeds(all, { votes }) };
+}
+
+/** Whether it waits for this person: they may vote on it, haven't, and one more seat would be taken by their vote. */
+export function waitsFor(
+  person: Person,
+  request: StoredRequest,
+  { policy, ourTeamId }: { policy: Policy; ourTeamId: string },
+): boolean {
+  const { record, state, votes: given } = request;
+  if (state !== "draft" || !record.approval) return false;
+  const votes = needsOf(policy, record.approval);
+  if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
+  if (given.some(({ voterId }) => voterId === person.id)) return false;
+  // Whoever approved may count for another need, and leave theirs to this person
+  const theirs = { vote: "approve", meets: meets(votes, person) } as const;
+  const after = openNeeds(votes, { votes: [...given, theirs] });
+  return totalOf(after) < totalOf(openNeeds(votes, request));
+}

@@ -1,0 +1,82 @@
+import type { Vm } from "../../fleet/compute/compute.ts";
+import type { KnownSnapshot } from "../../fleet/inventory/snapshots.ts";
+import { duration } from "../../messages/message.ts";
+import type { Seen } from "../../registry/define.ts";
+import { type Approval, statusWhenRequested } from "../request/record.ts";
+import { type StoredRequest, sentAtOf } from "../request/stored-request.ts";
+import { stateWords, callOf } from "../request/stage.ts";
+import { statusOf } from "../request/seen.ts";
+
+export type Evidence = Approval["evidence"];
+
+/** Facts for approvers, as read at the request; what says nothing isn't among them. */
+export function gatherApprovalFacts(facts: {
+  seen: Seen | undefined;
+  vms: readonly Vm[];
+  /** What Gatehouse makes of the VM's evidence now, in words; undefined where attestation is off. */
+  attestation?: string | undefined;
+  snapshot?: KnownSnapshot | undefined;
+  /** Requests on the same target, newest first. */
+  last: readonly StoredRequest[];
+  command: string;
+  /** Why one approval more is required than policy says. */
+  raised?: string | undefined;
+  /** What would be kept; then nothing is interrupted. */
+  prepared?: Evidence | undefined;
+  /** The VM whose snapshot it is, when that is another one. */
+  foreignSnapshotOf?: string | undefined;
+}): Evidence {
+  const { seen, snapshot, last, prepared = [] } = facts;
+  const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
+  const measurement = vm?.attestation?.measurement;
+  const vms = facts.vms.map(({ name, status }) => `${name} (${status})`).join(", ");
+  const isOther = snapshot !== undefined && snapshot.measurement !== measurement;
+  const downtime = prepared.length > 0 ? undefined : expectedDowntime(facts.command, last);
+  const rows: readonly (readonly [string, string | undefined | false, number?])[] = [
+    [statusWhenRequested, seen && statusOf(seen)],
+    ["VMs in the project", vms],
+    ["Current attestation", facts.attestation],
+    [
+      "Attestation at snapshot",
+      snapshot?.attestation !== facts.attestation && snapshot?.attestation,
+    ],
+    ["Current measurement", isOther && (measurement ? short(measurement) : "not known")],
+    [
+      "Measurement at snapshot",
+      isOther && (snapshot.measurement ? short(snapshot.measurement) : "not known"),
+    ],
+    ["🚨 Another VM's snapshot", facts.foreignSnapshotOf && `taken of ${facts.foreignSnapshotOf}`],
+    ["One additional approval", facts.raised],
+    ...prepared,
+    ["Expected downtime", downtime],
+  ];
+  return [
+    ...rows.flatMap(([label, text]) => (text ? [[label, text] as const] : [])),
+    ...last.slice(0, 3).map(earlierFact),
+  ];
+}
+
+function short(measurement: string): string {
+  return measurement.length <= 20
+    ? measurement
+    : `${measurement.slice(0, 8)}…${measurement.slice(-8)}`;
+}
+
+/** The median of earlier runs on this target. */
+function expectedDowntime(command: string, last: readonly StoredRequest[]): string | undefined {
+  const times = last
+    .filter(
+      ({ record, state, stage }) =>
+        record.command === command && state === "done" && callOf(stage) !== undefined,
+    )
+    .map((request) => request.changedAt - sentAtOf(request))
+    .toSorted((a, b) => a - b);
+  const median = times[Math.floor(times.length / 2)];
+  return median === undefined ? undefined : `about ${duration(median)}, as in earlier runs`;
+}
+
+/** With its time and not its age: the card stands for as long as the request waits. */
+function earlierFact({ record, state }: StoredRequest): Evidence[number] {
+  const { command, requester, createdAt } = record;
+  return ["Earlier request", `${command} by ${requester.name}, ${stateWords(state)}`, createdAt];
+}

@@ -1,0 +1,80 @@
+import { fingerprintOf } from "../permit/fingerprint.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { channelOfProject } from "../permit/access.ts";
+import { type Permit, checkPermit } from "../permit/permit.ts";
+import { ownerOf } from "../permit/refusal.ts";
+import { type Journal, newRequestId } from "../request/journal.ts";
+import type { Origin } from "../request/origin.ts";
+import { type Approval, type RequestRecord, approvableOf } from "../request/record.ts";
+
+/** What its permit doesn't say of a request. */
+export interface Details extends Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
+  /** Where messages about it go: by default where it was asked for. */
+  channelId?: string;
+  /** Known beforehand in a rollout: a late second submission makes no second request. */
+  id?: string;
+  /** For those who decide, where the permit requires approvals. */
+  forApprovers?: Pick<Approval, "evidence" | "who" | "needs"> & {
+    /** Half way to the end. */
+    isReminded?: boolean;
+  };
+}
+
+/** What a record says as its details do. */
+const asGiven = ["threadTs", "reason", "children", "labels", "snapshotAt"] as const;
+
+/**
+ * Saves a permitted request in the journal. It waits for the approvals that its permit requires, or runs at once where that
+ * requires none. `isNew` is false when an equal one is open or was just done.
+ */
+export async function submit(
+  permit: Permit,
+  origin: Origin,
+  details: Details,
+  by: {
+    store: Journal;
+    policy: Pick<Policy, "teams">;
+    policyVersion: string;
+    staleAfterMs: number;
+    /** Whoever submits it ends it right away: no worker is woken for it. */
+    isHeld?: boolean;
+  },
+): Promise<{ id: string; isNew: boolean }> {
+  checkPermit(permit);
+  const { command, person, target, input, approvals } = permit;
+  const { channelId = permit.channelId, id = newRequestId() } = details;
+  const isWaiting = approvals.required > 0;
+  const now = await by.store.now();
+  const teamChannel = channelOfProject(by.policy, ownerOf(target));
+  const asked: RequestRecord = {
+    id,
+    command: command.name,
+    input: command.fillIn?.(input, target, new Date(now)) ?? input,
+    target,
+    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    channelId,
+    origin,
+    policyVersion: by.policyVersion,
+    createdAt: now,
+    runsUntil: now + (isWaiting ? approvals.expiresMs : 0) + by.staleAfterMs,
+    ...Object.fromEntries(asGiven.flatMap((one) => (details[one] ? [[one, details[one]]] : []))),
+    ...(permit.isBreakGlass ? { breakGlass: true } : {}),
+    ...(teamChannel && teamChannel !== channelId ? { teamChannel } : {}),
+  };
+  const record = isWaiting ? withApproval(asked, permit, details.forApprovers, now) : asked;
+  const state = isWaiting ? "draft" : "authorized";
+  return by.store.create({ record, state, isHeld: by.isHeld });
+}
+
+function withApproval(
+  record: RequestRecord,
+  { approvals: { required, votes, expiresMs, why } }: Permit,
+  { isReminded = false, ...shown }: Details["forApprovers"] = { evidence: [] },
+  now: number,
+): RequestRecord {
+  const expiresAt = now + expiresMs;
+  const asked = { required, votes, why, ...shown };
+  const digest = fingerprintOf(approvableOf(record, { ...asked, expiresAt }));
+  const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
+  return { ...record, approval: { ...asked, expiresAt, digest, ...reminder } };
+}

@@ -1,0 +1,154 @@
+import type { Metrics } from "../compute/compute.ts";
+import { duration, plain, type ChartBlock, utc } from "../../messages/message.ts";
+import { parseTime } from "../../text/parse-time.ts";
+
+/** Points are finite and in order of time; `at` is in milliseconds. */
+interface Series {
+  name: string;
+  points: readonly { at: number; value: number }[];
+}
+
+/** Slack's: https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
+const limits = { points: 20, label: 20, title: 50 } as const;
+
+/** Lines whose highest values differ by a larger factor would be flat on a shared axis. */
+const mostApart = 8;
+
+/**
+ * CPU and memory over time, in one chart, or in one each where they can't share an axis: Slack also wants a value of every
+ * line at every point, and one may have no samples for some of the time. None without samples.
+ */
+export function usageCharts(usage: Metrics, title: string): ChartBlock[] {
+  const series = seriesOf(usage).filter(({ points }) => points.length > 0);
+  if (series.length === 0) return [];
+  const { peaks } = peaksOf(series);
+  const sizes = peaks.map((one) => Math.max(...[...one.values()].map(Math.abs)));
+  const isApart = Math.min(...sizes) > 0 && Math.max(...sizes) > mostApart * Math.min(...sizes);
+  const all = new Set(peaks.flatMap((one) => [...one.keys()]));
+  const hasHoles = peaks.some((one) => one.size < all.size);
+  return isApart || hasHoles
+    ? series.map((one) => lineChart(`${one.name} of ${title}`, [one]))
+    : [lineChart(title, series)];
+}
+
+function lineChart(title: string, series: readonly Series[]): ChartBlock {
+  const { from, bucketMs, peaks } = peaksOf(series);
+  const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
+    timeLabel(from + bucket * bucketMs, bucketMs),
+  );
+  return titled(title, {
+    type: "line",
+    series: series.map(({ name }, which) => ({
+      name,
+      data: [...(peaks[which]?.values() ?? [])].map((peak, index) => ({
+        label: categories[index] ?? "",
+        value: Number(peak.toPrecision(4)),
+      })),
+    })),
+    axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
+  });
+}
+
+const titled = (title: string, chart: ChartBlock["chart"]): ChartBlock => ({
+  type: "data_visualization",
+  title: plain(title, limits.title) || "Chart",
+  chart,
+});
+
+const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
+/** Round times. Labels can't tell apart what is less than a second apart. */
+const steps = [
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * second),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * minute),
+  ...[1, 2, 3, 6, 12].map((n) => n * hour),
+  ...[1, 2, 7, 30, 90, 365, 3650, 36_500].map((n) => n * day),
+];
+
+/** The time in at most 20 equal buckets, and the peak of each series in each that has samples: spikes stay visible. */
+function peaksOf(series: readonly Series[]) {
+  const first = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
+  const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
+  const longest = Math.max(...series.map(({ points }) => points.length));
+  const most = Math.min(limits.points, longest + 1);
+  // No time is before that
+  const startOf = (step: number) => Math.max(-8.64e15, Math.floor(first / step) * step);
+  const fits = (step: number) => (until - startOf(step)) / step < most;
+  const bucketMs = steps.find(fits) ?? Math.ceil((until - first + 1) / (most - 1));
+  const from = startOf(bucketMs);
+  const peaks = series.map(({ points }) => {
+    const found = new Map<number, number>();
+    for (const { at, value } of points) {
+      const bucket = Math.floor((at - from) / bucketMs);
+      found.set(bucket, Math.max(found.get(bucket) ?? -Infinity, value));
+    }
+    return found;
+  });
+  return { from, bucketMs, peaks };
+}
+
+/** `14:30`, over days `11-20 14:30`, over months `2026-11-20`, within a minute `14:30:05`. */
+function timeLabel(at: number, bucketMs: number): string {
+  const [date = "", time = ""] = new Date(at).toISOString().split("T");
+  if (bucketMs >= 24 * 3_600_000) return date;
+  if (bucketMs >= 3_600_000) return `${date.slice(-5)} ${time.slice(0, 5)}`;
+  return time.slice(0, bucketMs >= 60_000 ? 5 : 8);
+}
+
+/** How often each label occurs, the most frequent 20 first. None without labels. */
+export function countChart(title: string, name: string, labels: readonly string[]): ChartBlock[] {
+  if (labels.length === 0) return [];
+  const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
+    .map(([label, same]) => ({ label, value: same.length }))
+    .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1))
+    .slice(0, limits.points);
+  const axis = { categories: data.map(({ label }) => label), y_label: name };
+  return [titled(title, { type: "bar", series: [{ name, data }], axis_config: axis })];
+}
+
+function seriesOf({ cpuUsage, memoryUsage }: Metrics): Series[] {
+  return [
+    { name: "CPU", points: pointsOf(cpuUsage) },
+    { name: "Memory", points: pointsOf(memoryUsage) },
+  ];
+}
+
+/** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
+export function pointsOf(samples: Metrics["cpuUsage"]): Series["points"] {
+  return samples
+    .map(({ timestamp, value }) => ({ at: parseTime(timestamp) ?? Number.NaN, value }))
+    .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
+    .toSorted((a, b) => a.at - b.at);
+}
+
+/** The last of each that has any. */
+export function valuesNow(usage: Metrics): [name: string, value: number][] {
+  const all = seriesOf(usage).map(({ name, points }) => [name, points.at(-1)?.value] as const);
+  return [...all, ["Disk", usage.diskUsage] as const].flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
+}
+
+/** CPU, memory, and disk in words, for screen readers and notifications. */
+export function usageWords(usage: Metrics): string {
+  const disk = usage.diskUsage === undefined ? "no value" : shortNumber(usage.diskUsage);
+  const lines = seriesOf(usage).map(({ name, points }) => {
+    const last = points.at(-1);
+    if (!last) return `${name}: no samples.`;
+    const sorted = points.map(({ value }) => value).toSorted((a, b) => a - b);
+    const [least, most] = [sorted.at(0) ?? 0, sorted.at(-1) ?? 0].map(shortNumber);
+    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${utc(last.at)}.`;
+  });
+  return [...lines, `Disk: ${disk}.`].join(" ");
+}
+
+/** Three significant digits: `12.3`, `0.042`, `1,234`, `8.19M`, `3e-7`. The letters are powers of 1,000, not units. */
+export function shortNumber(value: number): string {
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (size < 0.001 || size >= 1e15) return value.toExponential(2).replace(/\.?0+e\+?/, "e");
+  if (size < 1) return String(Number(value.toPrecision(3)));
+  if (size < 1000) return String(Number(value.toFixed(1)));
+  if (size < 100_000) return Math.round(value).toLocaleString("en-US");
+  const power = Math.min(4, Math.floor(Math.log10(size) / 3));
+  return `${Number((value / 1000 ** power).toPrecision(3))}${["", "k", "M", "G", "T"][power] ?? ""}`;
+}

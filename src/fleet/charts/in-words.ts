@@ -1,0 +1,112 @@
+import type { DataTableBlock } from "@slack/types";
+import {
+  type Block,
+  counted,
+  lineList,
+  lines,
+  Markdown,
+  md,
+  type ChartBlock,
+  message,
+  type Message,
+  plainWords,
+  section,
+  sections,
+} from "../../messages/message.ts";
+import { shortNumber } from "./chart.ts";
+
+/** A message with its charts and tables as text, whole. Undefined when it has none. */
+export function inWords({ text, blocks }: Message): Message | undefined {
+  const said = blocksInWords(blocks);
+  return said && { text, blocks: said };
+}
+
+/** Replaces charts and tables among these blocks by words. Undefined where there are none. */
+export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
+  if (!blocks.some(isDrawn)) return undefined;
+  return blocks.flatMap((block) => {
+    if (block.type === "data_visualization") return chartWords(block);
+    return block.type === "data_table" ? sections(tableRows(block)) : block;
+  });
+}
+
+/** Replaces charts and tables by words after Slack refused them. It cuts long tables and counts the rows left out. */
+export function inFewWords({ text, blocks }: Message): Message | undefined {
+  if (!blocks.some(isDrawn)) return undefined;
+  const parts = blocks.map((block) => {
+    if (block.type === "data_visualization") return chartWords(block);
+    return block.type === "data_table" ? lineList(tableRows(block)) : block;
+  });
+  return message(new Markdown(text), ...parts);
+}
+
+const isDrawn = ({ type }: Block) => type === "data_visualization" || type === "data_table";
+
+/** All of a message as plain text, without its buttons: for programs. */
+export const plainTextOf = (shown: Message): string =>
+  markdownOf(shown)
+    .map((text) => plainWords(text))
+    .join("\n");
+
+/** The texts of a message, block by block, without its buttons. */
+function markdownOf(shown: Message): Markdown[] {
+  const { blocks } = inWords(shown) ?? shown;
+  const texts = blocks.flatMap((block) => {
+    if (block.type === "header") return [block.text];
+    if (block.type === "section") return [block.text, ...(block.fields ?? [])];
+    return block.type === "context" ? block.elements : [];
+  });
+  return texts.flatMap((one) => {
+    if (!one || !("text" in one)) return [];
+    return one.type === "plain_text" ? md`${one.text}` : new Markdown(one.text);
+  });
+}
+
+/** Slack's documentation names 4,000 characters for an edit; it was measured in bytes. */
+const mostBytes = 3_900;
+const bytesIn = (text: string) => Buffer.byteLength(text);
+
+/**
+ * A message as text alone, for where Slack refuses its blocks: it says what they say, as far as there is room, and what to do
+ * without its buttons.
+ */
+export function asText(shown: Message): Message {
+  const hasButtons = shown.blocks.some((block) => block.type === "actions" || "accessory" in block);
+  const note = hasButtons
+    ? md`Slack refused the form of this message, so its buttons are missing. \`/gatehouse help\` lists the commands that do the same.`
+    : undefined;
+  const rows = markdownOf(shown).flatMap(({ value }) => value.split("\n"));
+  let room = mostBytes - bytesIn(`${note?.value ?? ""}… ${rows.length} more lines\n\n`);
+  const end = rows.findIndex((row) => (room -= bytesIn(row) + 1) < 0);
+  const said = end < 0 ? rows : rows.slice(0, end);
+  const left = rows.length - said.length;
+  if (said.length === 0) return { text: shown.text, blocks: [] };
+  const more = left > 0 ? md`… ${counted(left, "more line")}` : undefined;
+  return { text: lines(new Markdown(said.join("\n")), more, note).value, blocks: [] };
+}
+
+function chartWords({ title, chart: { type, series } }: ChartBlock) {
+  const rows = series.map(({ name, data }) => {
+    const values = data.map(({ value }) => value);
+    const [least, most] = [Math.min(...values), Math.max(...values)].map(shortNumber);
+    return type === "line"
+      ? md`${sparkline(values)} ${name}: ${least} to ${most}`
+      : md`${data.map(({ label, value }) => `${shortNumber(value)} ${label}`).join(" · ")}`;
+  });
+  return section(lines(md`*${title}*`, ...rows));
+}
+
+const bars = Array.from("▁▂▃▄▅▆▇█");
+
+export function sparkline(values: readonly number[]): string {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const barOf = (value: number) =>
+    low === high ? 3 : Math.min(7, Math.floor(((value - low) / (high - low)) * 8));
+  return values.map((value) => bars[barOf(value)]).join("");
+}
+
+function tableRows({ rows: [columns = [], ...rows] }: DataTableBlock): Markdown[] {
+  const line = (row: DataTableBlock["rows"][number]) =>
+    md`${row.map((cell) => ("text" in cell ? cell.text : "")).join(" · ")}`;
+  return [md`*${line(columns)}*`, ...rows.map(line)];
+}

@@ -1,0 +1,327 @@
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
+import type { Dispatcher } from "undici";
+import {
+  type Method,
+  type ComputeErrorKind,
+  type ComputeErrorReason,
+  isRecord,
+  own,
+} from "./compute.ts";
+import { parseJson } from "../../text/parse-json.ts";
+import { plain } from "../../messages/message.ts";
+
+export interface Request {
+  origin: string;
+  path: string;
+  method: Method;
+  headers: Record<string, string>;
+  body: string | null;
+  /** For connecting, sending and reading the answer together. */
+  timeoutMs: number;
+  /** Most bytes of an answer's body. */
+  maxBytes: number;
+  signal: AbortSignal | undefined;
+}
+
+/** What came of one request and one answer. Never throws for what the network does. */
+export type Exchange = ServiceAnswer | { failure: ComputeErrorReason };
+
+export async function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
+  const { timeoutMs, maxBytes, signal, ...rest } = request;
+  // undici would connect first
+  if (signal?.aborted) return { failure: "aborted" };
+  const timer = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any(signal ? [signal, timer] : [timer]);
+  let answer: Omit<ServiceAnswer, "text"> | undefined;
+  try {
+    const { statusCode, headers, body } = await dispatcher.request({ ...rest, signal: stop });
+    const first = (header: string) => [headers[header]].flat()[0];
+    answer = {
+      status: statusCode,
+      contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
+      retryAfter: first("retry-after"),
+    };
+    const bytes = await readAnswerBody(body, maxBytes);
+    if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
+    const plainBytes = await decodeBody(bytes, [headers["content-encoding"]].flat(), maxBytes);
+    if (typeof plainBytes !== "string") return { ...answer, text: plainBytes.toString("utf8") };
+    return { ...answer, text: "", flaw: plainBytes };
+  } catch (error) {
+    const stopped = stop.reason === timer.reason ? "timeout" : "aborted";
+    const reason = stop.aborted ? stopped : reasonOf(error);
+    if (!answer) return { failure: reason };
+    return { ...answer, text: "", flaw: reason === "reset" ? "truncated" : reason };
+  }
+}
+
+/** Undefined when there is more; the connection is then given up. */
+export async function readAnswerBody(
+  body: AsyncIterable<Buffer>,
+  most: number,
+): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > most) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+type Decode = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const decoders: Readonly<Record<string, Decode>> = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  // Some servers send it without the header that RFC 9110 asks for
+  deflate: (bytes, options) =>
+    ((bytes[0] ?? 0) & 0x0f) === 8
+      ? promisify(inflate)(bytes, options)
+      : promisify(inflateRaw)(bytes, options),
+  br: promisify(brotliDecompress),
+};
+const mostEncodings = 3;
+
+/**
+ * A body as it was before it was encoded, at most `most` bytes long; or why it can't be had. None was asked for, and what stands
+ * between may encode all the same (RFC 9110, section 12.5.3).
+ */
+export async function decodeBody(
+  bytes: Buffer,
+  contentEncoding: readonly (string | undefined)[],
+  most: number,
+): Promise<Buffer | "encoding" | "truncated" | "too-large"> {
+  const encodings = contentEncoding
+    .flatMap((header = "") => header.split(","))
+    .map((each) => each.trim().toLowerCase())
+    .filter((each) => each !== "" && each !== "identity");
+  if (encodings.length > mostEncodings) return "encoding";
+  let plainBytes = bytes;
+  // They were applied in this order
+  for (const encoding of encodings.toReversed()) {
+    const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+    if (!decode) return "encoding";
+    if (plainBytes.length === 0) return plainBytes;
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each decodes what the one before gave
+      plainBytes = await decode(plainBytes, { maxOutputLength: most });
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ERR_BUFFER_TOO_LARGE") return "too-large";
+      return code === "Z_BUF_ERROR" ? "truncated" : "encoding";
+    }
+  }
+  return plainBytes;
+}
+
+/** What an error of undici, net, tls or dns means: the first that fits its code. Codes only, never message text. */
+const reasonsByCode: readonly (readonly [RegExp, ComputeErrorReason])[] = [
+  [/^FORBIDDEN_ADDRESS$/, "forbidden-address"],
+  [/^PROXY_REFUSED$/, "proxy"],
+  [/^PROXY_LOGIN_REFUSED$/, "proxy-login"],
+  [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/, "dns"],
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/, "connect"],
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, "timeout"],
+  [/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO|^EPROTO$|^CRL_/, "tls"],
+  [/^HOSTNAME_MISMATCH$|^INVALID_(CA|PURPOSE)$/, "tls"],
+];
+
+function reasonOf(error: unknown): ComputeErrorReason {
+  const code = codeOf(error);
+  return reasonsByCode.find(([codes]) => codes.test(code))?.[1] ?? "reset";
+}
+
+function codeOf(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "";
+  if ("code" in error && typeof error.code === "string") return error.code;
+  // Several addresses were tried (happy eyeballs): the first failure counts.
+  if ("errors" in error && Array.isArray(error.errors) && error.errors.length > 0)
+    return codeOf(error.errors[0]);
+  return "cause" in error ? codeOf(error.cause) : "";
+}
+
+export interface Bad {
+  kind: ComputeErrorKind;
+  reason: ComputeErrorReason;
+  answer?: ServiceAnswer;
+}
+
+/** An answer to use, or a failure. */
+export type CallVerdict = { answer: ServiceAnswer; body: Body } | Bad;
+
+/** Given before anything is done. A status outside these sets proves nothing. */
+const refusals = new Set([
+  400, 401, 402, 403, 405, 411, 412, 413, 414, 415, 417, 421, 422, 426, 428, 431, 451,
+]);
+
+/**
+ * Without a connection nothing was sent. With one, only an answer's status proves that nothing happened; a cut 2xx is
+ * unclear, a whole one is accepted whatever it holds. A foreign page proves nothing.
+ */
+export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
+  if ("failure" in seen)
+    return { kind: connected ? "unclear" : "unreachable", reason: seen.failure };
+  if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen };
+  if (!isGood(seen))
+    return { kind: kindOf(seen.status) ?? "unclear", reason: reasonFor(seen.status), answer: seen };
+  // A whole answer in an encoding that can't be read tells by its status alone, as one without a body does
+  if (seen.flaw === "encoding") return { answer: seen, body: "empty" };
+  const body = parseBody(seen);
+  const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
+  return reason ? { kind: "unclear", reason, answer: seen } : { answer: seen, body };
+}
+
+export function judgeRead(seen: Exchange): CallVerdict {
+  if ("failure" in seen) return { kind: "unreachable", reason: seen.failure };
+  const { status, flaw } = seen;
+  if (isGood(seen)) {
+    const body = parseBody(seen);
+    const reason = flaw ?? (body === "broken-off" ? "truncated" : undefined);
+    if (!reason) return { answer: seen, body };
+    // Sent again it would be the same
+    const isForGood = reason === "too-large" || reason === "encoding";
+    return { kind: isForGood ? "unexpected" : "unreachable", reason, answer: seen };
+  }
+  const known = kindOf(status);
+  if (known !== undefined && known !== "busy" && isForeign(seen))
+    return { kind: "unreachable", reason: "answer", answer: seen };
+  if (known !== undefined) return { kind: known, reason: "status", answer: seen };
+  if (status < 400) return { kind: "unexpected", reason: reasonFor(status), answer: seen };
+  const isPassing = status >= 500 || status === 408 || status === 425;
+  return { kind: isPassing ? "unreachable" : "refused", reason: "status", answer: seen };
+}
+
+/** Whether a read that ended so may end otherwise when it is sent again. */
+export function mayPass({ kind, reason, answer }: Bad): boolean {
+  if (kind === "busy") return true; // told to slow down
+  if (kind !== "unreachable") return false; // a clear answer
+  if (reason === "aborted") return false; // nobody waits for it
+  if (reason === "tls" || reason === "forbidden-address") return false; // a person must look
+  if (reason === "answer") return false; // something else answers in the service's place
+  return answer?.status !== 501 && answer?.status !== 505; // it can't do that
+}
+
+function isGood({ status }: Pick<ServiceAnswer, "status">): boolean {
+  return status >= 200 && status < 300;
+}
+
+function kindOf(status: number): ComputeErrorKind | undefined {
+  if (refusals.has(status)) return "refused";
+  if (status === 404 || status === 410) return "not-found";
+  if (status === 409 || status === 423) return "conflict";
+  if (status === 429) return "busy";
+  return undefined;
+}
+
+function reasonFor(status: number): ComputeErrorReason {
+  return status >= 300 && status < 400 ? "redirect" : "status";
+}
+
+export interface ServiceAnswer {
+  status: number;
+  /** Lower case, without parameters; empty when there is none. */
+  contentType: string;
+  retryAfter: string | undefined;
+  text: string;
+  /** The status arrived, the body did not arrive whole. */
+  flaw?: ComputeErrorReason | undefined;
+}
+
+/** `broken-off`: JSON that was cut off in transit. */
+export type Body = { json: unknown } | "empty" | "broken-off" | "not-json";
+
+export function parseBody(answer: ServiceAnswer): Body {
+  const text = answer.text.trim();
+  if (text === "") return "empty";
+  const json = parseJson(text);
+  if (json !== undefined) return { json };
+  const saysJson = answer.contentType === "" || /[/+]json$/.test(answer.contentType);
+  return saysJson && endsInside(text) ? "broken-off" : "not-json";
+}
+
+/** A page is of something in between, a proxy or a sign-in: whatever its status, the service didn't answer. */
+export function isForeign({ contentType, text, flaw }: ServiceAnswer): boolean {
+  if (/^\s*</.test(text)) return true;
+  if (!/^(text\/html|application\/xhtml\+xml)$/.test(contentType)) return false;
+  return flaw !== undefined || (text.trim() !== "" && parseJson(text) === undefined);
+}
+
+/** The text starts a JSON object, array or string that is never closed. */
+function endsInside(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  if (!/^["[{]/.test(text)) return false;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (inString) {
+      if (char === "\\") at += 1;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") depth += 1;
+    else if (char === "}" || char === "]") depth -= 1;
+  }
+  return inString || depth > 0;
+}
+
+/**
+ * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`, `{errors: […]}`,
+ * problem+json (RFC 9457), or plain text; never HTML. One line, at most 300 characters, without `secret`. Untrusted.
+ */
+export function serviceMessage(answer: ServiceAnswer, secret: string): string | undefined {
+  const body = parseBody(answer);
+  const isText = answer.contentType === "" || answer.contentType === "text/plain";
+  const words =
+    typeof body === "string" ? (isText ? answer.text : undefined) : wordsIn(body.json, 0);
+  if (words === undefined || looksLikeHtml(words)) return undefined;
+  const clean = plain(
+    words
+      .slice(0, 2000)
+      .replaceAll(secret, "…")
+      .replaceAll(/\bBearer\s+\S+/gi, "Bearer …"),
+    300,
+  );
+  return clean === "" ? undefined : clean;
+}
+
+function looksLikeHtml(text: string): boolean {
+  return /^\s*<|<(html|body|head|script|style|div|p|h1|title|br)\b/i.test(text);
+}
+
+const keys = "message error_description detail error title msg reason description errors".split(
+  " ",
+);
+
+/** The depth bounds the work that a hostile answer can cause. */
+function wordsIn(value: unknown, depth: number): string | undefined {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value;
+  if (depth > 3) return undefined;
+  if (Array.isArray(value)) {
+    const words = value.slice(0, 5).map((each: unknown) => withField(each, depth + 1));
+    return words.filter((each) => each !== undefined).join("; ") || undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  for (const key of keys) {
+    const words = wordsIn(own(value, key), depth + 1);
+    if (words !== undefined) return words;
+  }
+  return fieldErrors(value);
+}
+
+/** `{field: "cpu", message: "must be positive"}` reads as "cpu: must be positive". */
+function withField(entry: unknown, depth: number): string | undefined {
+  const words = wordsIn(entry, depth);
+  const field = own(entry, "field") ?? own(entry, "path") ?? own(entry, "param");
+  return words !== undefined && typeof field === "string" ? `${field}: ${words}` : words;
+}
+
+/** `{cpu: ["must be positive"]}`, the way of several frameworks. */
+function fieldErrors(value: Record<string, unknown>): string | undefined {
+  const words: string[] = [];
+  for (const [field, each] of Object.entries(value).slice(0, 5)) {
+    const said: unknown = Array.isArray(each) ? each[0] : undefined;
+    if (typeof said === "string") words.push(`${field}: ${said}`);
+  }
+  return words.join("; ") || undefined;
+}

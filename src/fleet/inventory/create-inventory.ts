@@ -1,0 +1,350 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Compute, ComputeError, type ListGaps, type Vm } from "../compute/compute.ts";
+import { within } from "../../deadline.ts";
+import { UserError, messageOf } from "../../errors.ts";
+import type { Log } from "../../log/log.ts";
+import type { RedisClient } from "../../redis/redis.ts";
+import { type Repeated, repeatHere } from "../../redis/repeat.ts";
+import type { Inventory, KnownVm, NotedRead } from "./inventory.ts";
+import {
+  type KnownFleet,
+  asCalledBefore,
+  contentsOf,
+  contentsRead,
+  createKnownFleet,
+  createScopes,
+} from "./known.ts";
+import { readEverything } from "./read-everything.ts";
+import { createReplica } from "./replica.ts";
+
+/** Redis is read at most this often, in the background. */
+const lookEveryMs = 500;
+const lookInBackgroundMs = 2_000;
+/** How long anyone waits for the first names: a slash command's answer is due in three seconds. */
+const firstPatienceMs = 2_000;
+/** How long a person waits for newer knowledge: a dialog must open within three seconds of the command. */
+const patienceMs = 1_500;
+/** Between the starts of two refreshes for people, however many ask: a second, where the usual ones are a minute apart. */
+const longestAgainMs = 1_000;
+/**
+ * What programs read may be this old: those that ask each second cause one read in the longer time, in all processes together,
+ * whether it succeeds or not (ms).
+ */
+const newForProgramsMs = 2_000;
+const readForProgramsEveryMs = 10_000;
+/** A larger fleet isn't read whole for one name: the answer says how old the list is. */
+const maxProjectsToSeek = 50;
+const didYouMean = 5;
+/** While nobody has read the service yet, one process tries again so soon (ms). */
+const retryAfterMs = 10_000;
+
+export interface InventoryOptions {
+  redis: RedisClient;
+  /** Names a key in Redis; all must be in one hash slot. */
+  key: (...parts: string[]) => string;
+  compute: Compute;
+  log: Log;
+  refreshMs: number;
+  /** Calls to the service at a time. */
+  concurrency?: number;
+}
+
+/**
+ * One process at a time reads the service and writes what changed to Redis; every process keeps a copy in memory and answers from
+ * it without waiting.
+ */
+export function createInventory(options: InventoryOptions): Inventory {
+  const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
+  const known = createKnownFleet();
+  const scopes = createScopes(known);
+  const replica = createReplica({ redis, key, known, log });
+  let looking: Repeated | undefined;
+  const closing = new AbortController();
+  let lookedAt = -Infinity;
+  let refreshing: Promise<boolean> | undefined;
+  let failing: string | undefined;
+  let lacking = "";
+
+  const isReady = () => replica.head().refreshedAt !== undefined;
+
+  async function look(): Promise<void> {
+    lookedAt = performance.now();
+    try {
+      await replica.sync();
+    } catch (error) {
+      log.debug("inventory.redis-away", { reason: messageOf(error) });
+    }
+  }
+
+  /** Where nobody has read the service yet, this process does, so that a gateway knows names before a worker is there. */
+  async function lookOrRead(): Promise<void> {
+    await look();
+    if (isReady() || !replica.isReachable()) return;
+    const first = redis.set(key("inventory", "first"), "held", "PX", retryAfterMs, "NX");
+    if ((await first) !== null) await refreshOnce();
+  }
+
+  /** Looks in the background. Only the first look is waited for, and briefly. */
+  async function freshen(): Promise<void> {
+    const isOpen = () => !closing.signal.aborted;
+    if (isReady()) {
+      if (isOpen() && performance.now() - lookedAt >= lookEveryMs) void look();
+      return;
+    }
+    const until = performance.now() + firstPatienceMs;
+    while (isOpen() && !isReady() && performance.now() < until)
+      await Promise.race([Promise.all([look(), pause(50)]), pause(until - performance.now())]);
+  }
+
+  async function knowing<T>(what: T): Promise<T> {
+    await freshen();
+    if (isReady()) return what;
+    throw new UserError(
+      "The VMs aren't known yet: Gatehouse is still reading the list from the compute service.",
+      "Try again in a moment. If this continues, `/gatehouse status` says what is wrong.",
+    );
+  }
+
+  /** It is tried every ten seconds: one line when it fails, for another reason, or works again. */
+  function tellOnce(reason: string | undefined): void {
+    if (reason === failing) return;
+    failing = reason;
+    if (reason === undefined) log.info("inventory.list-read-again");
+    else log.warn("inventory.list-failed", { reason });
+  }
+
+  /** One line when something else can't be read than before, or all can. */
+  function logGaps(): void {
+    const gaps = [replica.head().gaps, ...known.gaps()].filter((one) => one !== "").join("; ");
+    if (gaps === lacking) return;
+    lacking = gaps;
+    if (gaps === "") log.info("inventory.complete-again");
+    else log.warn("inventory.incomplete", { gaps: gaps.slice(0, 1000) });
+  }
+
+  async function refresh(): Promise<boolean> {
+    await replica.sync();
+    const { signal } = closing;
+    const result = await readEverything({ compute, known, replica, log, concurrency, signal });
+    if (!result) return false;
+    const { failed, reason, unread, gaps } = result;
+    tellOnce(reason);
+    if (failed) await replica.failed();
+    else if (!(await replica.complete({ unread, gaps }))) return false;
+    await replica.sync();
+    logGaps();
+    log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
+    return !failed;
+  }
+
+  /** One at a time in this process too. */
+  function refreshOnce(): Promise<boolean> {
+    refreshing ??= refresh().finally(() => (refreshing = undefined));
+    return refreshing;
+  }
+
+  /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
+  async function note({ vm, project, goneProjectId }: NotedRead): Promise<void> {
+    if (project)
+      await replica.change(project.id, (now) => {
+        const its = asCalledBefore({ ...now?.project, ...project }, now?.project);
+        return contentsOf(its, now?.vms ?? [], now?.gaps);
+      });
+    // A VM of an unknown project waits for the next refresh: without the project's name it can't be shown
+    if (vm)
+      await replica.change(
+        vm.projectId,
+        (now) => now && contentsOf(now.project, merged(vm, now.vms), now.gaps),
+      );
+    if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
+  }
+
+  // What isn't known is looked for before it is denied: others create VMs too
+  const againMs = Math.min(longestAgainMs, refreshMs / 20);
+  let begunAt = -Infinity;
+  let next: Promise<boolean> | undefined;
+
+  /** Shared by all who ask before it begins. */
+  async function beginRefresh(): Promise<boolean> {
+    await pause(begunAt + againMs - performance.now());
+    next = undefined;
+    begunAt = performance.now();
+    await refreshing?.catch(() => undefined); // began before
+    return refreshOnce().catch(() => false); // logged by the schedule, which meets the same
+  }
+
+  /** Waits for a refresh that began after it was asked for. */
+  async function upToDate(patience?: number, askedAt = performance.now()): Promise<void> {
+    if (patience === undefined && known.count().projects > maxProjectsToSeek) return;
+    const leftMs = () => askedAt + (patience ?? patienceMs) - performance.now();
+    for (let isOver = false; !isOver && leftMs() > 0;)
+      isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
+  }
+
+  /** Whether a program's question is a reason to read the service again. False without Redis, where the turn can't be told. */
+  async function isDueForPrograms(): Promise<boolean> {
+    const { refreshedAt } = replica.head();
+    // One in the future is from before Redis's clock was set back
+    const ageMs = refreshedAt === undefined ? Infinity : Math.abs(Date.now() - refreshedAt);
+    if (ageMs < newForProgramsMs) return false;
+    const lease = key("inventory", "for-programs");
+    const taken = redis.set(lease, "held", "PX", readForProgramsEveryMs, "NX");
+    return (await taken.catch(() => null)) !== null;
+  }
+
+  async function readVm(id: string): Promise<void> {
+    const vm = await compute.vms.get(id, { onGaps: () => undefined });
+    if (!known.entry(vm.projectId)) await readProject(vm.projectId);
+    await note({ vm });
+  }
+
+  const readProject = async (id: string) =>
+    note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
+
+  /** By ID with one read, or with a refresh where that `isDue`; `seen` is what may be named. */
+  async function seek(
+    kind: "vm" | "project",
+    words: string,
+    { seen, isDue }: { seen: KnownFleet; isDue: () => Promise<boolean> },
+  ): Promise<void> {
+    const isKnown = () => (kind === "vm" ? seen.findVm(words) : seen.findProject(words));
+    if (isKnown()) return;
+    if (words.includes("/")) {
+      if (await isDue()) await seekIn(words, seen);
+      return;
+    }
+    const askedAt = performance.now();
+    await quietly(kind === "vm" ? readVm(words) : readProject(words));
+    if (!isKnown() && (await isDue())) await upToDate(undefined, askedAt);
+  }
+
+  /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
+  async function seekIn(words: string, seen: KnownFleet): Promise<void> {
+    const project = seen.findProject(words.split("/")[0] ?? "");
+    if (!project || !("found" in project)) return upToDate();
+    const { id } = project.found;
+    const readAndNote = async () => {
+      let gaps: ListGaps | undefined;
+      const onGaps = (found: ListGaps) => void (gaps = found);
+      const vms = await compute.projects.vms(id, { onGaps });
+      await replica.change(id, (now) => now && contentsRead(now.project, vms, gaps, now));
+    };
+    await quietly(readAndNote());
+  }
+
+  /** What is answered, from all that is known or from what a scope sees of it: to people, or to programs. */
+  function answersFrom(
+    part: () => Promise<KnownFleet>,
+    { isForPrograms = false } = {},
+  ): Omit<Inventory, "start" | "close"> {
+    const isDue = isForPrograms ? isDueForPrograms : async () => true;
+    // A program isn't told of the past by what Gatehouse itself has learned since
+    const catchUp = async () => {
+      if (isForPrograms || !isReady()) await look();
+    };
+    const ready = async () => {
+      if (isForPrograms) await look();
+      return knowing(await part());
+    };
+    return {
+      async findVm(words, { onlyKnown = false } = {}) {
+        const name = words.trim();
+        await catchUp();
+        const seen = await part();
+        // An ID can't become ambiguous by what is not known yet
+        if (!seen.vm(name)) await knowing(seen);
+        if (!onlyKnown) await seek("vm", name, { seen, isDue });
+        return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
+      },
+      async findProject(words, { onlyKnown = false } = {}) {
+        const name = words.trim();
+        const seen = await ready();
+        if (!onlyKnown) await seek("project", name, { seen, isDue });
+        return seen.findProject(name) ?? { unknown: seen.suggestProjects(name, didYouMean) };
+      },
+      async matchVms(words) {
+        const glob = words.trim();
+        const seen = await ready();
+        if (await isDue()) await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
+        return seen.matchVms(glob);
+      },
+      async upToDate(patience) {
+        await catchUp();
+        if (await isDue()) await upToDate(patience);
+      },
+      async suggestVms(typed, most = 10) {
+        await freshen();
+        return (await part()).suggestVms(typed.trim(), most);
+      },
+      async suggestProjects(typed, most = 10) {
+        await freshen();
+        return (await part()).suggestProjects(typed.trim(), most);
+      },
+      vms: async (filter) => (await ready()).vms(filter),
+      projects: async () => (await ready()).projects(),
+      note,
+      async state() {
+        await (isReady() ? freshen() : look());
+        const seen = await part();
+        const { refreshedAt, version, failed, unread, gaps } = replica.head();
+        // Who sees a part is told no names of what isn't theirs
+        const ofList = seen === known ? gaps : "some of it can't be read";
+        const all = [...(gaps === "" ? [] : [`the list of projects: ${ofList}`]), ...seen.gaps()];
+        // Three intervals: the normal age, a failed refresh, and the time of a long one. One in the future tells no age
+        const isOverdue =
+          refreshedAt === undefined || Math.abs(Date.now() - refreshedAt) > 3 * refreshMs;
+        return {
+          refreshedAt,
+          version,
+          stale: failed || isOverdue || !replica.isReachable(),
+          ...seen.count(),
+          unread: unread.filter((name) => seen === known || seen.findProject(name) !== undefined),
+          gaps: all.length > 0 ? all : undefined,
+          isPart: seen === known ? undefined : true,
+        };
+      },
+      seenIn: (scope) => ({
+        ...inventory,
+        ...answersFrom(async () => {
+          const one = await scope();
+          return one ? await scopes(one) : known;
+        }),
+      }),
+      forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),
+      refresh: refreshOnce,
+    };
+  }
+
+  const inventory: Inventory = {
+    ...answersFrom(async () => known),
+    start() {
+      looking = repeatHere("inventory-look", lookInBackgroundMs, lookOrRead, log);
+      void looking.now();
+    },
+    async close() {
+      closing.abort();
+      // A call to the service may outlast this; nothing is written after it
+      const ended = Promise.allSettled([refreshing, looking?.close()]);
+      await within(1_000, ended, () => undefined);
+    },
+  };
+  return inventory;
+}
+
+const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
+
+/** What a record omits stays as it was. */
+function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
+  const before = vms.find(({ id }) => id === vm.id);
+  const its = asCalledBefore(vm, before);
+  return before ? vms.map((old) => (old === before ? { ...old, ...its } : old)) : [...vms, vm];
+}
+
+/** Not there, no possible ID, or the service is unreachable: then it isn't known. */
+async function quietly(read: Promise<void>): Promise<void> {
+  try {
+    await read;
+  } catch (error) {
+    if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
+  }
+}

@@ -1,0 +1,132 @@
+import { fold } from "../../text/glob.ts";
+import { editDistance } from "../../text/nearest.ts";
+
+/** Shorter names get no guesses: one typo makes them something else. */
+const shortestToGuess = 3;
+/** Names that a misspelled one is compared with, of each kind: to compare it with 100,000 would take too long. */
+const compared = 250;
+/** A block with more names becomes two. */
+const mostInBlock = 512;
+
+/** Names in order, all less than those of the next block. Each change costs only its own block something. */
+interface Block {
+  names: string[];
+  /** Each name with a line break around it, so that one search tells whether any of them is wanted; undefined after a change. */
+  text: string | undefined;
+}
+
+/** IDs by name, ignoring case. `containing` and `near` only suggest. */
+export function createNameIndex() {
+  const ids = new Map<string, Set<string>>();
+  const blocks: Block[] = [{ names: [], text: undefined }];
+
+  /** Where the name is or belongs. */
+  function placeOf(name: string): { at: number; block: Block; index: number } {
+    // The first block begins before any name
+    const at = Math.max(
+      0,
+      firstIndex(blocks.length, (n) => (blocks[n]?.names[0] ?? "") > name) - 1,
+    );
+    const block = blocks[at] ?? { names: [], text: undefined };
+    const index = firstIndex(block.names.length, (n) => (block.names[n] ?? "") >= name);
+    return { at, block, index };
+  }
+
+  function insert(name: string): void {
+    const { at, block, index } = placeOf(name);
+    block.names.splice(index, 0, name);
+    block.text = undefined;
+    if (block.names.length <= mostInBlock) return;
+    blocks.splice(at + 1, 0, { names: block.names.splice(mostInBlock / 2), text: undefined });
+  }
+
+  function takeOut(name: string): void {
+    const { at, block, index } = placeOf(name);
+    block.names.splice(index, 1);
+    block.text = undefined;
+    if (block.names.length === 0 && blocks.length > 1) blocks.splice(at, 1);
+  }
+
+  /** In order, those of the blocks whose text contains this. */
+  function* namesIn(part: string): Generator<string> {
+    for (const block of blocks) {
+      block.text ??= `\n${block.names.join("\n")}\n`;
+      if (block.text.includes(part)) yield* block.names;
+    }
+  }
+
+  /** Those around where a name is or belongs, in order. */
+  function around(name: string): string[] {
+    const { at, block, index } = placeOf(name);
+    const before = block.names.slice(0, index);
+    for (let n = at - 1; n >= 0 && before.length < compared; n--)
+      before.unshift(...(blocks[n]?.names ?? []));
+    const behind = block.names.slice(index);
+    for (let n = at + 1; n < blocks.length && behind.length < compared; n++)
+      behind.push(...(blocks[n]?.names ?? []));
+    return [...before.slice(-compared), ...behind.slice(0, compared)];
+  }
+
+  return {
+    add(name: string, id: string): void {
+      const key = fold(name);
+      const bearers = ids.get(key);
+      if (bearers) return void bearers.add(id);
+      ids.set(key, new Set([id]));
+      insert(key);
+    },
+    remove(name: string, id: string): void {
+      const key = fold(name);
+      const bearers = ids.get(key);
+      if (!bearers?.delete(id) || bearers.size > 0) return;
+      ids.delete(key);
+      takeOut(key);
+    },
+    idsOf: (name: string): readonly string[] => [...(ids.get(fold(name)) ?? [])],
+
+    /** Folded names that begin with what was typed, then those with a word that does, then the others that contain it. */
+    containing(typed: string, most: number): string[] {
+      const wanted = fold(typed);
+      if (wanted === "") return [];
+      const [begin, within, others]: [string[], string[], string[]] = [[], [], []];
+      for (const name of namesIn(wanted)) {
+        const at = name.indexOf(wanted);
+        if (at < 0) continue;
+        const isWord = "-_. /".includes(name.charAt(at - 1));
+        const some = at === 0 ? begin : isWord ? within : others;
+        if (some.length < most) some.push(name);
+        if (begin.length === most) break;
+      }
+      return [...begin, ...within, ...others].slice(0, most);
+    },
+
+    /**
+     * Folded names that are one typo away, or two, the nearest first: of those around it in order, which begin like it, and of
+     * those that end like it, where the typo is at the beginning.
+     */
+    near(typed: string, most: number): string[] {
+      const wanted = fold(typed);
+      if (wanted.length < shortestToGuess) return [];
+      const allowed = wanted.length < 6 ? 1 : 2;
+      const ending = wanted.slice(wanted.length / 2);
+      const alike = namesIn(`${ending}\n`).filter((name) => name.endsWith(ending));
+      return [...new Set([...around(wanted), ...alike.take(compared)])]
+        .map((name) => ({ name, slips: editDistance(wanted, name, allowed) }))
+        .filter(({ slips }) => slips <= allowed)
+        .toSorted((a, b) => a.slips - b.slips)
+        .map(({ name }) => name)
+        .slice(0, most);
+    },
+  };
+}
+
+/** The first of `count` indexes from which on it holds, `count` where it never does. */
+function firstIndex(count: number, holds: (index: number) => boolean): number {
+  let [from, to] = [0, count];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (holds(middle)) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}

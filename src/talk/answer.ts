@@ -1,0 +1,151 @@
+import type { ReadContext } from "../commands/context.ts";
+import {
+  Markdown,
+  type Message,
+  buttons,
+  context,
+  howToOpen,
+  md,
+  message,
+  name,
+} from "../messages/message.ts";
+import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.ts";
+import { type Answer, dottedName } from "../registry/define.ts";
+import type { ReadInvocation } from "../registry/invocation.ts";
+import { resolveTarget } from "../core/submit/resolve-targets.ts";
+import { linkTo } from "../core/deliver/permalink.ts";
+import { uploadFile } from "../core/deliver/upload.ts";
+import { say } from "../slack/error-reply.ts";
+import { textAt } from "../slack/json.ts";
+import { type Interaction, isDirect } from "../slack/receive/interaction.ts";
+import { type WebAnswer, whyOf } from "../slack/web-answer.ts";
+import { type Place, postMessage } from "../slack/web.ts";
+import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
+import { asksToSign } from "../core/cards/review-button.ts";
+import { isOfThread, showOrSay } from "../slack/refused-message.ts";
+
+/** Answers a read command for an authorized person. */
+export async function answer(
+  invocation: ReadInvocation,
+  asking: Asking,
+  act: Act,
+  isShared = false,
+): Promise<void> {
+  const { command, input } = invocation;
+  const { interaction, reply } = act;
+  const { message: own, file, isSharable } = await answerOf(invocation, asking, act, { isShared });
+  if (file && !(await sendFile(file, act))) await reply.privately(unsent(file));
+  if (isShared) return postToChannel(withContext(own, md`Shared by ${asking.person.name}`), act);
+  if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
+  const mayShare =
+    isSharable === true || (command.class === "read" && command.audience !== "asker");
+  if (interaction.channelId === "" || !mayShare) return reply.privately(own);
+  const value = JSON.stringify({ command: dottedName(command), input });
+  const sharing = { label: "Share in channel", action: "share", value };
+  await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
+}
+
+/** Runs a read command. `args` is what its schema parsed. */
+export async function answerOf(
+  { command, args }: Pick<ReadInvocation, "command" | "args">,
+  asking: Asking | ServiceAsking,
+  act: Asked,
+  how: { approved?: string; isShared?: boolean } = {},
+): Promise<Answer> {
+  const answered = await command.answer(args as never, readContext(asking, act, how) as never);
+  return "message" in answered ? answered : { message: answered };
+}
+
+/** The same as JSON, for programs: what its shape names, and nothing else. Undefined where it has none. */
+export async function jsonAnswerOf(
+  { command: { data }, args }: Pick<ReadInvocation, "command" | "args">,
+  asking: Asking | ServiceAsking,
+  act: Asked,
+): Promise<object | undefined> {
+  return (
+    data && data.shape.parse(await data.readData(args as never, readContext(asking, act) as never))
+  );
+}
+
+/** Where it is asked, and what is seen from there. */
+type Asked = BeforeAck<Pick<Interaction, "channelId">>;
+
+function readContext(
+  asking: Asking | ServiceAsking,
+  { interaction: { channelId }, gateway }: Asked,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+): ReadContext {
+  const { inventory } = gateway;
+  const { person } = asking;
+  return {
+    ...gateway,
+    asking,
+    person,
+    channelId,
+    isShared,
+    takesSeveral: gateway.contributed.several !== undefined,
+    ...(approved === undefined ? {} : { approved }),
+    journal: gateway.store,
+    resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
+    mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
+    linkTo: (posted) => linkTo(posted, gateway),
+    async post(channel, posting) {
+      const posted = await postIn({ channelId: channel }, posting, gateway);
+      return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
+    },
+  };
+}
+
+/** Posts in a channel. Where it asks to sign a review, who has signed is edited in. */
+export async function postIn(
+  place: Place,
+  posting: Message,
+  { web, store, announce }: GatewayContext,
+): Promise<WebAnswer> {
+  const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
+  let posted = await postAt(place);
+  const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
+  if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });
+  if (!posted.ok || !asksToSign(posting)) return posted;
+  const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
+  const id = `digest-${channelId}-${ts}`;
+  await store.noteReviewAsked(id);
+  await announce({ id, channelId, message: posting }, ts);
+  return posted;
+}
+
+export function withContext({ text, blocks }: Message, note: Markdown): Message {
+  return message(new Markdown(text), blocks, context(note));
+}
+
+export const unsent = ({ name: file }: NonNullable<Answer["file"]>) =>
+  say(md`The file ${file} couldn't be sent to you: Slack isn't accepting files right now.`);
+
+/** A file can't be ephemeral, so it goes to the requester's direct messages. False where Slack didn't take it. */
+export async function sendFile(
+  file: NonNullable<Answer["file"]>,
+  { interaction: { userId }, gateway: { web, apiUrl } }: BeforeAck,
+): Promise<boolean> {
+  return (await uploadFile({ web, apiUrl, userId, ...file })) === undefined;
+}
+
+/** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */
+async function postToChannel(posting: Message, act: Act): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const posted = await postIn(interaction, posting, gateway);
+  if (posted.ok || posted.kind === "lost") return;
+  await reply.privately(posting);
+  await reply.privately(say(whyPrivately(posted)));
+}
+
+type No = Exclude<WebAnswer, { ok: true }>;
+
+/** About the channel only where Slack refused for the channel's sake. */
+function whyPrivately(no: No): Markdown {
+  if (no.kind !== "refused")
+    return md`Slack isn't accepting channel messages right now, so only you see this.`;
+  const way = howToOpen(no.error);
+  return way
+    ? md`Gatehouse can't post in this channel, so only you see this. ${way}`
+    : md`Slack refused this message (${name(no.error)}), so only you see this.`;
+}

@@ -1,0 +1,49 @@
+import type { Block, Message } from "../messages/message.ts";
+import type { Command } from "../registry/define.ts";
+import { payloadOf, textAt } from "../slack/json.ts";
+import { type Interaction, type Reply, isDirect } from "../slack/receive/interaction.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/**
+ * Answers in a thread, where slash commands don't work: `/vm list` in a code span becomes `@gatehouse vm list`, and elsewhere
+ * loses its slash.
+ */
+export function replaceCommandWords(
+  interaction: Interaction,
+  reply: Reply,
+  { commands }: GatewayContext,
+): Reply {
+  if (interaction.kind !== "mention" || isDirect(interaction)) return reply;
+  const reworded = ({ text, blocks }: Message): Message => ({
+    text: mentionWords(text, commands),
+    blocks: withWords(blocks, commands),
+  });
+  return {
+    ...reply,
+    privately: (said) => reply.privately(reworded(said)),
+    instead: (said) => reply.instead(reworded(said)),
+    replace: (said) => reply.replace(reworded(said)),
+  };
+}
+
+export function mentionWords(text: string, commands: readonly Command[]): string {
+  const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))].join("|");
+  const command = new RegExp(`(?<![\\w/.:-])/(${roots})(?![\\w/.-])`, "g");
+  return text
+    .split("`")
+    .map((part, index) =>
+      index % 2 === 1
+        ? part.replace(command, "@gatehouse $1").replace("@gatehouse gatehouse", "@gatehouse")
+        : part.replaceAll(command, "$1"),
+    )
+    .join("`");
+}
+
+/** Only mrkdwn: labels and cells of tables are names. */
+function withWords(blocks: readonly Block[], commands: readonly Command[]): Block[] {
+  return JSON.parse(JSON.stringify(blocks), (_key, value: unknown) =>
+    textAt(value, "type") === "mrkdwn"
+      ? { ...payloadOf(value), text: mentionWords(textAt(value, "text"), commands) }
+      : value,
+  ) as Block[];
+}

@@ -1,0 +1,31 @@
+import { permitAsRequest, type Asking } from "../core/permit/permit.ts";
+import { type Invocation, withTarget } from "../registry/invocation.ts";
+import { resolveOne } from "../core/submit/resolve-targets.ts";
+import { originOf } from "./act-origin.ts";
+import { answerOf } from "./answer.ts";
+import { authorizeTargets } from "./authorize.ts";
+import type { Act } from "./gateway-context.ts";
+import { placeOf, submitChange } from "./submit-change.ts";
+
+/**
+ * Where policy wants approvals first, a command that has a request (`asRequest`) becomes one that waits for them; then its card has the
+ * button for its requester. False where none are needed, and for every other command. Throws where this person may not run it on this
+ * target.
+ */
+export async function confirmFirst(
+  { command, input, args }: Invocation,
+  asking: Asking,
+  act: Act,
+): Promise<boolean> {
+  if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
+  const { interaction, gateway } = act;
+  const { asRequest } = command;
+  const target = await resolveOne(asking, { command: asRequest, input }, gateway);
+  const about = { targets: [target], input: withTarget(asRequest, input, target) };
+  const permit = permitAsRequest(await authorizeTargets(asking, about, gateway));
+  if (interaction.kind === "mention" || !permit || permit.approvals.required === 0) return false;
+  // What the command itself refuses needs nobody's approval
+  await answerOf({ command, args }, asking, act);
+  await submitChange(permit, { ...placeOf(interaction), origin: originOf(act) }, act);
+  return true;
+}

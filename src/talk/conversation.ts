@@ -1,0 +1,133 @@
+import { UserError } from "../errors.ts";
+import { md } from "../messages/message.ts";
+import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import { say } from "../slack/error-reply.ts";
+import { textAt } from "../slack/json.ts";
+import type {
+  Handlers,
+  Interaction,
+  Reply,
+  ViewSubmission,
+  SubmissionResult,
+} from "../slack/receive/interaction.ts";
+import type { ListenedTo } from "../slack/receive/listeners.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { replaceCommandWords } from "./command-words.ts";
+import { dialogCallback } from "./form-view.ts";
+import { checkForm, fieldError, submitForm } from "./form.ts";
+import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
+import { buttonFamilies, press } from "./press.ts";
+import { replyWithError } from "./reply-with-error.ts";
+import { runWords, targetChosen } from "./run.ts";
+import { alreadyRequested } from "./submit-change.ts";
+import { suggest } from "./suggestions.ts";
+import { seenBy } from "./visible-to.ts";
+import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
+import { withoutRedis } from "./without-redis.ts";
+import { originOfInteraction } from "./act-origin.ts";
+import { pickCallback } from "./pick-target.ts";
+import { shortcut } from "./shortcut.ts";
+import type { Command } from "../registry/define.ts";
+import { showOrSay } from "../slack/refused-message.ts";
+
+const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
+  [dialogCallback, { check: checkForm, submit: submitForm }],
+  [pickCallback, { submit: targetChosen }],
+  [denialCallback, { check: giveReason }],
+  [outcomeCallback, { check: recordOutcome }],
+];
+
+const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
+  new Map([...ownForms, ...Object.entries(forms)]);
+
+/** What Bolt listens to by name. */
+export const listenedTo = (
+  contributed: Pick<Contributions, "forms" | "presses">,
+  commands: readonly Command[],
+): ListenedTo => ({
+  forms: [...formsOf(contributed).keys()],
+  shortcuts: commands.flatMap(({ shortcut: one }) => one?.callback ?? []),
+  buttons: buttonFamilies(contributed),
+});
+
+export function createConversation(
+  contextNow: () => GatewayContext,
+  contributed: Pick<Contributions, "forms">,
+  watch: Pick<DependencyProbe, "refused">,
+): Omit<Handlers, "peopleChanged"> {
+  const forms = formsOf(contributed);
+  const seenNow = (by: Pick<Interaction, "userId" | "teamId">) => seenBy(by, contextNow());
+
+  return {
+    async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
+      const gateway = seenNow(interaction);
+      const reply = replaceCommandWords(interaction, anyReply, gateway);
+      const by = <I>(one: I): Act<I> => ({ interaction: one, reply, gateway });
+      switch (interaction.kind) {
+        case "command":
+        case "mention":
+          return replyWithError(by(interaction), (act) => runWords(interaction.text, act));
+        case "button":
+          if (interaction.view?.type !== "home") return replyWithError(by(interaction), press);
+          return gateway.contributed.homeTab?.pressed(by(interaction));
+        case "home":
+          return void (await gateway.contributed.homeTab?.show(by(interaction)));
+        case "shortcut":
+          return shortcut(by(interaction));
+        case "submission": {
+          const act = { ...by(interaction), reply: replyWhereOpened(by(interaction)) };
+          return replyWithError(act, async () => forms.get(interaction.callback)?.submit?.(act));
+        }
+      }
+    },
+
+    async repeated(interaction: Interaction, reply: Reply): Promise<void> {
+      const gateway = seenNow(interaction);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
+      if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
+    },
+
+    async submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined> {
+      const { check, submit } = forms.get(interaction.callback) ?? {};
+      try {
+        return await check?.({ interaction, gateway: seenNow(interaction) });
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        // Nothing to show it on: after the ack it is refused for the same reason
+        if (submit && Object.keys(interaction.values).length === 0) return undefined;
+        return fieldError(error, interaction.values);
+      }
+    },
+
+    suggest: (request) => suggest(request, seenNow(request)),
+
+    withoutRedis: (interaction, how) => withoutRedis(interaction, seenNow(interaction), how, watch),
+
+    async tooLate(interaction: Interaction, reply: Reply): Promise<void> {
+      const gateway = seenNow(interaction);
+      const first = await gateway.store.madeBy(originOfInteraction(interaction));
+      if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
+      const what = md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`;
+      const way = md`${"/gatehouse jobs"} shows what was requested. If it isn't there, try again.`;
+      await reply.privately(say(what, way));
+    },
+  };
+}
+
+/** A submission has no channel: answers privately where its form was opened, else on the Home tab. */
+function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>): Reply {
+  return {
+    ...reply,
+    async privately(message) {
+      const chosen = String(interaction.values["channel"] ?? "");
+      const channel = textAt(parseJson(interaction.privateMetadata), "channelId") || chosen;
+      if (channel !== "") {
+        const posted = await showOrSay(message, (shown) =>
+          gateway.web.call("chat.postEphemeral", { channel, user: interaction.userId, ...shown }),
+        );
+        if (posted.ok || posted.kind === "lost") return;
+      } else if (await gateway.contributed.homeTab?.show({ interaction, gateway }, message)) return;
+      await reply.privately(message);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { UserError } from "../errors.ts";
+import { type KnownSnapshot, snapshotName } from "../fleet/inventory/snapshots.ts";
+import type {
+  ChangeCommand,
+  DialogFacts,
+  Effect,
+  Refusal,
+  Seen,
+  Target,
+} from "../registry/define.ts";
+import type { Args, Input } from "../registry/invocation.ts";
+import { hiddenVms, readTarget } from "../core/perform/read-target.ts";
+import type { Details } from "../core/submit/submit.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/** The name of the chosen snapshot, which is named by its ID, and when it was taken. */
+export function labelsOf(facts: DialogFacts): Pick<Details, "labels" | "snapshotAt"> {
+  const chosen = chosenSnapshot(facts);
+  const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
+  const { at } = chosen ?? {};
+  return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
+}
+
+/** What a person should see before confirming, read now. */
+export async function gatherFacts(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  gateway: GatewayContext,
+): Promise<DialogFacts> {
+  if (command.on === "new-project")
+    return { ...unread(target, input), regions: await regionsKnown(gateway) };
+  const read = await readTarget(target, gateway);
+  const { seen, vms } = read;
+  const hidden = hiddenVms(read);
+  if (hidden !== undefined)
+    throw new UserError(
+      `Nothing was done: ${hidden}.`,
+      "Try again later. If it stays so, whoever runs the compute service must repair that record.",
+    );
+  const ids = target.kind === "vm" ? [target.id] : vms.slice(0, 50).map(({ id }) => id);
+  const snapshots = await Promise.all(ids.map((id) => gateway.snapshots.of(id)));
+  const { snapshot } = input;
+  const owner =
+    typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
+  const pinned = await pinnedAmong([target], gateway);
+  return {
+    ...unread(target, input),
+    isPinned: pinned.has(target.id),
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
+    seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
+    vms,
+    snapshots: snapshots.flat(),
+  };
+}
+
+/** The IDs of those of these that are pinned. */
+export async function pinnedAmong(targets: readonly Target[], { appraiser }: GatewayContext) {
+  const vms = targets.filter(({ kind }) => kind === "vm");
+  const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
+  return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
+}
+
+/** What is known without a read: enough for what needs no approval, because the gate reads anyway. */
+export function unread(target: Target, input: Input): DialogFacts {
+  return { target, seen: undefined, vms: [], snapshots: [], input };
+}
+
+/** Where projects and VMs are, the most used first. */
+export async function regionsKnown({ inventory }: GatewayContext): Promise<readonly string[]> {
+  const all = [...(await inventory.projects()), ...(await inventory.vms())];
+  const counts = Map.groupBy(all, ({ region }) => region ?? "");
+  counts.delete("");
+  return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
+}
+
+/** Why the state of the target doesn't allow it. */
+export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal | undefined {
+  const effect: Effect<Seen, Args> = command.effect;
+  return seen && effect.notNow?.(seen);
+}
+
+export function chosenSnapshot({ snapshots, input }: DialogFacts): KnownSnapshot | undefined {
+  const words = input["snapshot"];
+  return snapshots.find(({ id, name: called }) => id !== "" && (id === words || called === words));
+}

@@ -1,0 +1,232 @@
+import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
+import * as z from "zod";
+import { Markdown, lines, md, name, plainText, section, when } from "../messages/message.ts";
+import {
+  type Argument,
+  type ChangeCommand,
+  type DialogFacts,
+  argumentsOf,
+  calledName,
+  type Labels,
+} from "../registry/define.ts";
+import type { Input } from "../registry/invocation.ts";
+import { type StoredRequest, sentAtOf } from "../core/request/stored-request.ts";
+import { targetName } from "../core/cards/asking.ts";
+import { buttonOrigin } from "../core/request/origin.ts";
+import { callOf } from "../core/request/stage.ts";
+import { labelsOf } from "./dialog-facts.ts";
+import type { EmergencyWords } from "../registry/emergency.ts";
+
+export const dialogCallback = "dialog";
+
+/** What a form carries to its submission. Only ids: everything is looked up and decided again. */
+export const formMeta = z.object({
+  command: z.string(),
+  targetId: z.string(),
+  channelId: z.string(),
+  threadTs: z
+    .string()
+    .regex(/^\d{1,20}\.\d{1,20}$/)
+    .exactOptional(),
+  /** Of arguments that it doesn't show. */
+  values: z.record(z.string(), z.unknown()).exactOptional(),
+  /** The button that opened it, where that makes one request, however often it is pressed. */
+  origin: buttonOrigin.exactOptional(),
+  /** Why it can't wait for approvals. */
+  breakGlass: z.string().max(300).exactOptional(),
+});
+export type FormMeta = z.output<typeof formMeta>;
+
+/** The form of a change: what will happen, what will be lost, the arguments, and what is typed against a slip of the hand. */
+export function formOfOne(form: {
+  command: ChangeCommand;
+  facts: DialogFacts;
+  meta: FormMeta;
+  /** The approvals needed; undefined when it runs immediately. */
+  approvals?: Markdown | undefined;
+  /** The request that it undoes: then its arguments are set. */
+  undone?: StoredRequest | undefined;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
+  /** Of a change that skips approvals. */
+  emergency?: EmergencyWords | undefined;
+  /** When the facts were read (ms). */
+  now: number;
+}): ModalView {
+  const { command, facts, meta, approvals, undone, frozen, now } = form;
+  const emergency = form.meta.breakGlass === undefined ? undefined : form.emergency;
+  const { input, target } = facts;
+  const { verb } = command.say;
+  const { labels } = labelsOf(facts);
+  const shown = undone ? [] : shownOf(command, input);
+  const filled = { ...command.dialog?.fill?.(facts), ...input };
+  const kind = emergency ? "Break-glass" : undone ? "Undo" : undefined;
+  const asksName = command.class === "destroy" || emergency !== undefined;
+  const said = lines(
+    frozen,
+    emergency?.warning,
+    undone && undoLine(undone),
+    command.on === "new-project" ? undefined : whatLine(command, facts, now),
+    ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
+    ...(command.dialog?.warn?.(facts) ?? []),
+  );
+  const blocks = [
+    ...(said.value === "" ? [] : [section(said)]),
+    ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
+    ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass) : []),
+    ...(approvals ? [section(approvals)] : []),
+  ];
+  return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
+    callback: dialogCallback,
+    metadata: { ...meta, values: hidden(command, input, shown) },
+    submit: approvals ? "Request approval" : verb,
+  });
+}
+
+export function modal(
+  title: string,
+  blocks: KnownBlock[],
+  form?: { callback: string; metadata: object; submit: string; close?: string },
+): ModalView {
+  return {
+    type: "modal",
+    title: plainText(title, 24),
+    close: plainText(form ? (form.close ?? "Cancel") : "Close", 24),
+    ...(form && {
+      callback_id: form.callback,
+      private_metadata: JSON.stringify(form.metadata),
+      submit: plainText(form.submit, 24),
+    }),
+    blocks,
+  };
+}
+
+export function titleOf(command: ChangeCommand): string {
+  return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
+}
+
+function undoLine(undone: StoredRequest): Markdown {
+  const { command, target, requester } = undone.record;
+  const at = sentAtOf(undone);
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+}
+
+function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {
+  return md`*${command.say.verb}* ${targetName(target)}, ${seen?.status ?? target.status} at ${when(now)}.`;
+}
+
+/** The arguments that the form shows: never the target, and some only while another has a value. */
+export function shownOf(command: ChangeCommand, input: Input): readonly Argument[] {
+  return argumentsOf(command).filter(({ key, target, isRolling }) => {
+    const rule = command.dialog?.showWhen?.[key];
+    return target === undefined && !isRolling && (!rule || input[rule[0]] === rule[1]);
+  });
+}
+
+/** The values of arguments that the form doesn't show. */
+function hidden(command: ChangeCommand, input: Input, shown: readonly Argument[]): Input {
+  const keys = new Set(shown.map(({ key }) => key));
+  const dependent = new Set(Object.keys(command.dialog?.showWhen ?? {}));
+  return Object.fromEntries(
+    Object.entries(input).filter(([key]) => !keys.has(key) && !dependent.has(key)),
+  );
+}
+
+export function inputBlock(
+  argument: Argument,
+  command: ChangeCommand,
+  input: Input,
+  labels: Labels = {},
+): KnownBlock {
+  const { key, label, description, isSwitch } = argument;
+  const { showWhen = {}, watches = [] } = command.dialog ?? {};
+  const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
+  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, labels[key]), {
+    hint: isSwitch ? undefined : description,
+    optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
+    dispatch_action: steers,
+  });
+}
+
+/** An input of a form; what it holds comes back under its ID. */
+export function field(
+  id: string,
+  label: string,
+  element: InputBlock["element"],
+  how: { hint?: string | undefined; optional?: boolean; dispatch_action?: boolean } = {},
+): InputBlock {
+  const { hint, ...more } = how;
+  const block = { type: "input" as const, block_id: id, label: plainText(label), element, ...more };
+  return hint ? { ...block, hint: plainText(hint) } : block;
+}
+
+function elementFor(
+  { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
+  value: unknown,
+  steers: boolean,
+  called: string | undefined,
+): InputBlock["element"] {
+  const text = typeof value === "string" ? value : undefined;
+  if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
+  if (choices) {
+    const options = choices.map((choice) => ({ text: plainText(choice, 75), value: choice }));
+    const chosen = options.find((option) => option.value === text);
+    return {
+      type: "static_select",
+      action_id: steers ? "dialog:refresh" : `arg:${key}`,
+      options,
+      ...(chosen ? { initial_option: chosen } : {}),
+    };
+  }
+  if (picker) {
+    return {
+      type: "external_select",
+      action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
+      min_query_length: 0,
+      placeholder: plainText(placeholder ?? "Type to search"),
+      ...(text === undefined
+        ? {}
+        : // As it is called, not its ID, which is what was looked up
+          { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
+    };
+  }
+  return {
+    type: "plain_text_input",
+    action_id: `arg:${key}`,
+    max_length: 300,
+    ...(placeholder ? { placeholder: plainText(placeholder) } : {}),
+    ...(text === undefined ? {} : { initial_value: text.slice(0, 300) }),
+  };
+}
+
+export function checkbox(id: string, label: string, isTicked: boolean): Checkboxes {
+  const option = { text: plainText(label, 75), value: "true" };
+  return {
+    type: "checkboxes",
+    action_id: id,
+    options: [option],
+    ...(isTicked ? { initial_options: [option] } : {}),
+  };
+}
+
+export function textInput(
+  id: string,
+  label: string,
+  { hint, ...limits }: Omit<PlainTextInput, "type" | "action_id"> & { hint?: string },
+): InputBlock {
+  return field(id, label, { type: "plain_text_input", action_id: id, ...limits }, { hint });
+}
+
+export function reasonInput(hint: string, initial?: string): KnownBlock {
+  const given = initial === undefined ? {} : { initial_value: initial };
+  const limits = { multiline: true, min_length: 3, max_length: 500 };
+  return textInput("reason", "Reason", { hint, ...limits, ...given });
+}
+
+function nameInputs(called: string, emergency?: EmergencyWords, why?: string): KnownBlock[] {
+  const hint = emergency?.reasonHint ?? "Shown to approvers and recorded in the audit trail.";
+  return [
+    textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
+    reasonInput(hint, why),
+  ];
+}

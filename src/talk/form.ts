@@ -1,0 +1,265 @@
+import type { ModalView } from "@slack/types";
+import { UserError } from "../errors.ts";
+import { hintOf, lines, md, plain, section } from "../messages/message.ts";
+import { needsWords } from "../core/permit/approval-rule.ts";
+import type { Asking, Permit } from "../core/permit/permit.ts";
+import {
+  type Argument,
+  type ChangeCommand,
+  type Target,
+  argumentsOf,
+  flagName,
+  isChange,
+} from "../registry/define.ts";
+import { type Input, withIds, withTarget } from "../registry/invocation.ts";
+import { checkInput } from "../registry/parse.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import { savedBy } from "../core/request/saved-by.ts";
+import { mustApprove } from "../core/cards/asking.ts";
+import { mayUndo } from "../core/cards/render-card.ts";
+import { resolveOne } from "../core/submit/resolve-targets.ts";
+import { errorReply } from "../slack/error-reply.ts";
+import type { Press, ViewSubmission, SubmissionResult } from "../slack/receive/interaction.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { Refused, authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
+import { gatherFacts, notNow } from "./dialog-facts.ts";
+import { type FormMeta, formMeta, formOfOne, modal, titleOf, dialogCallback } from "./form-view.ts";
+import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
+import { approversOf } from "./approvers-of.ts";
+import { permitByFacts } from "./permit-by-facts.ts";
+import { placeOf, submitChange } from "./submit-change.ts";
+import { undoneBy } from "../core/request/origin.ts";
+import { originOf } from "./act-origin.ts";
+import { callOf } from "../core/request/stage.ts";
+import { noEmergency } from "../registry/emergency.ts";
+
+/** The form of a permitted change of one target. False when Slack didn't open it. */
+export async function openForm(
+  permit: Permit,
+  act: Act,
+  more: Pick<FormMeta, "breakGlass"> = {},
+): Promise<boolean> {
+  const { gateway, origin } = act;
+  const { command, target } = permit;
+  const meta = {
+    command: command.name,
+    targetId: target.id,
+    ...placeOf(act.interaction),
+    ...(origin ? { origin } : {}),
+    ...more,
+  };
+  const make = async () => viewOfOne(permit, meta, await undoneByForm(meta, gateway), gateway);
+  return openView(titleOf(command), make, act);
+}
+
+/**
+ * Opens immediately, because a trigger expires in three seconds and reading may take longer; then shows what `make`
+ * returns, or its error. False when Slack didn't open it.
+ */
+export async function openView(
+  title: string,
+  make: () => Promise<ModalView>,
+  { reply, gateway }: Act,
+): Promise<boolean> {
+  const viewId = await reply.open(modal(title, [section(md`Loading the current state…`)]));
+  if (viewId === undefined) return false;
+  try {
+    await reply.update(viewId, await make());
+  } catch (error) {
+    const { text } = errorReply(error, gateway.log);
+    await reply.update(viewId, modal(title, [section(md`${text}`)]));
+  }
+  return true;
+}
+
+async function viewOfOne(
+  given: Permit,
+  meta: FormMeta,
+  undone: StoredRequest | undefined,
+  gateway: GatewayContext,
+): Promise<ModalView> {
+  const { command, target, input } = given;
+  const facts = await gatherFacts(command, target, input, gateway);
+  const permit = await permitByFacts(given, facts, gateway);
+  // No form for what would be refused once it is filled in
+  const { refused: few, who, needs } = await approversOf(permit, gateway);
+  const refused = notNow(command, facts) ?? few;
+  if (refused)
+    return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
+  const { required, votes, raised } = permit.approvals;
+  const names = who?.map((one) => one.name);
+  const from = needs ? needsWords(votes, gateway.nameOf) : mustApprove(required, names);
+  const more = raised ? ` One more than usual: ${raised}.` : "";
+  const approvals = required > 0 ? md`${from}${more}` : undefined;
+  const frozen = await frozenLine(gateway);
+  const { emergency: said } = gateway;
+  const stands = { approvals, undone, frozen, emergency: said, now: gateway.now() };
+  return formOfOne({ command, facts, meta, ...stands });
+}
+
+/** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
+export async function checkForm(
+  act: BeforeAck<ViewSubmission>,
+): Promise<SubmissionResult | undefined> {
+  const form = await readForm(act);
+  const { command, input } = form;
+  const { values } = act.interaction;
+  const errors = { ...argumentErrors(command, input, values), ...nameErrors(form, values) };
+  if (Object.keys(errors).length > 0) return { errors };
+  await authorizeOne(form, act.gateway);
+  return undefined;
+}
+
+/** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
+export function fieldError(
+  error: UserError,
+  values: Values,
+  first = Object.keys(values)[0],
+): SubmissionResult {
+  const field = error instanceof Refused ? Object.keys(values).at(-1) : first;
+  return { errors: { [field ?? "reason"]: error.message } };
+}
+
+/** Stores the request, after the ack. What was decided and shown may be minutes old. */
+export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
+  const { asking, input, target, meta } = await readForm(act, { isSubmitted: true });
+  const { command, person } = asking;
+  const { interaction, gateway } = act;
+  const isEmergency = meta.breakGlass !== undefined;
+  const facts = await gatherFacts(command, target, input, gateway);
+  const refused = isEmergency ? undefined : notNow(command, facts);
+  if (refused) throw new UserError(refused.text, refused.hint);
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const permit = await authorizeTargets(asking, { targets: [target], input, vmNames }, gateway);
+  const reason = textIn(interaction.values, "reason");
+  const made = {
+    channelId: meta.channelId || person.id,
+    origin: meta.origin ?? originOf(act),
+    ...(reason === "" ? {} : { reason }),
+    ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
+  };
+  await submitChange(permit, made, act, facts);
+}
+
+/** A choice changed which inputs the form shows. */
+export async function refreshForm({ interaction, reply, gateway }: Act<Press>): Promise<void> {
+  const { view, viewId } = interaction;
+  if (!view || viewId === undefined || view.callback !== dialogCallback) return;
+  const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
+  const permit = await authorizeOne(form, gateway);
+  const { values: _carried, ...meta } = form.meta;
+  await reply.update(viewId, await viewOfOne(permit, meta, form.undone, gateway), view.hash);
+}
+
+interface FormOfOne {
+  asking: Asking<ChangeCommand>;
+  command: ChangeCommand;
+  meta: FormMeta;
+  target: Target;
+  input: Input;
+  undone?: StoredRequest | undefined;
+}
+
+/** What of a form comes back; a pressed input of it brings the same. */
+type Filled = Pick<ViewSubmission, "userId" | "teamId" | "privateMetadata" | "values">;
+
+/**
+ * Whoever submits it is asked for again, before its target is looked up. Throws UserError where that is no longer there, and
+ * Refused.
+ */
+async function readForm(
+  { interaction, gateway }: BeforeAck<Filled>,
+  { isSubmitted = false } = {},
+): Promise<FormOfOne> {
+  const { privateMetadata, values } = interaction;
+  const read = formMeta.safeParse(parseJson(privateMetadata));
+  // Not a console's request: that has no form
+  const command = gateway.commands.filter(isChange).find((one) => one.name === read.data?.command);
+  if (!read.success || !command)
+    throw new UserError("This dialog no longer works. Please run the command again.");
+  const meta = read.data;
+  const undone = await undoneByForm(meta, gateway);
+  const written = inputOf(command, meta.values ?? {}, values);
+  const input = undone ? { snapshot: callOf(undone.stage)?.safety?.snapshotId } : written;
+  const named = withTarget(command, input, { id: meta.targetId });
+  const isEmergency = meta.breakGlass !== undefined;
+  if (isEmergency && !gateway.emergency) throw noEmergency();
+  const saved = undone && savedBy(undone);
+  const basis = isEmergency ? emergency : saved ? ({ kind: "undo", saved } as const) : undefined;
+  const person = await personOf({ interaction, gateway }, { fresh: isSubmitted && isEmergency });
+  const { channelId } = meta;
+  const asking = await authorize({ command, input: named, person, channelId, basis }, gateway);
+  const target = await resolveOne(asking, { command, input: named }, gateway);
+  const exact = await withIds(command, input, target, gateway);
+  return { asking, command, meta, target, input: withTarget(command, exact, target), undone };
+}
+
+/** The request that a form undoes, while that is offered. Throws UserError. */
+async function undoneByForm({ origin, targetId }: FormMeta, { store }: GatewayContext) {
+  const undoes = origin && undoneBy({ origin });
+  if (undoes === undefined) return undefined;
+  const undone = await store.get(undoes);
+  if (undone?.record.target.id === targetId && mayUndo(undone, await store.now())) return undone;
+  throw new UserError("This can no longer be undone from here.");
+}
+
+function authorizeOne({ asking, input, target }: FormOfOne, gateway: GatewayContext) {
+  return authorizeTargets(asking, { targets: [target], input }, gateway);
+}
+
+export type Values = ViewSubmission["values"];
+
+/** The form's values as arguments, without empty ones; a ticked box is true. */
+export function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {
+  const input = { ...carried };
+  for (const { key, isSwitch } of argumentsOf(command)) {
+    const value = values[`arg:${key}`];
+    if (isSwitch && isTicked(value)) input[key] = true;
+    if (!isSwitch && typeof value === "string" && value.trim() !== "") input[key] = value.trim();
+  }
+  return input;
+}
+
+export function isTicked(value: Values[string]): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== "";
+}
+
+export function textIn(values: Values, field: string): string {
+  return String(values[field] ?? "").trim();
+}
+
+/** What is wrong with the arguments, each on its field, or on the first where the form doesn't show it. */
+export function argumentErrors(
+  command: ChangeCommand,
+  input: Input,
+  values: Values,
+  first = Object.keys(values)[0] ?? "reason",
+): Record<string, string> {
+  // Without a prototype: a block may be called "constructor"
+  const errors = Object.create(null) as Record<string, string>;
+  const checked = checkInput(command, input);
+  const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
+  for (const { key, text } of "problems" in checked ? checked.problems : []) {
+    const field = fields.get(key);
+    const block = field && `arg:${key}` in values ? `arg:${key}` : first;
+    errors[block] ??= field ? onForm(field, text) : text;
+  }
+  return errors;
+}
+
+function nameErrors({ command, target, meta }: FormOfOne, values: Values): Record<string, string> {
+  if (command.class !== "destroy" && meta.breakGlass === undefined) return {};
+  const errors: Record<string, string> = {};
+  // Compared as shown: invisible characters can't be typed
+  const typed = plain(values["confirm"] ?? "", 300);
+  if (typed === "" || typed !== plain(target.name, 300))
+    errors["confirm"] = `Type ${target.name} exactly as shown.`;
+  if (textIn(values, "reason").length < 3) errors["reason"] = "Enter a reason: approvers read it.";
+  return errors;
+}
+
+/** With the label instead of the flag: `--cpu must be…` becomes `CPU must be…`. */
+function onForm({ key, label }: Argument, text: string): string {
+  const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
+  return written ? `${label} ${text.slice(written.length)}` : text;
+}

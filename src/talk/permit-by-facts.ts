@@ -1,0 +1,33 @@
+import { type Permit, type Restoring, raiseForRestore } from "../core/permit/permit.ts";
+import type { DialogFacts } from "../registry/define.ts";
+import { authorizeTargets } from "./authorize.ts";
+import { chosenSnapshot } from "./dialog-facts.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/** Stricter, where the facts say that a restore would change the measurement or is old. */
+export function raiseByFacts(permit: Permit, facts: DialogFacts, { now }: { now(): number }) {
+  return raiseForRestore(permit, restoringOf(facts, now()));
+}
+
+/** The permit by what was read since it was given: the VMs that a project has now, and what a restore would bring back. */
+export async function permitByFacts(
+  given: Permit,
+  facts: DialogFacts,
+  gateway: GatewayContext,
+): Promise<Permit> {
+  const { asking, command, targets, input } = given;
+  if (command.on !== "project") return raiseByFacts(given, facts, gateway);
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const about = { targets, input, vmNames };
+  return raiseByFacts(await authorizeTargets(asking, about, gateway), facts, gateway);
+}
+
+/** What a restore would bring back, as far as these facts say. */
+export function restoringOf(facts: DialogFacts, now: number): Restoring {
+  const { seen } = facts;
+  return {
+    snapshot: chosenSnapshot(facts),
+    measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
+    now,
+  };
+}

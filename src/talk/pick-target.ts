@@ -1,0 +1,55 @@
+import * as z from "zod";
+import { lines, md, plainText, section } from "../messages/message.ts";
+import { type Argument, isChange, targetArgument } from "../registry/define.ts";
+import { type NamedCommand } from "../registry/parse.ts";
+import { frozenLine } from "./authorize.ts";
+import { field, formMeta, modal, titleOf } from "./form-view.ts";
+import { type Act } from "./gateway-context.ts";
+import { placeOf } from "./submit-change.ts";
+
+export const pickCallback = "pick-target";
+
+/** What a picker carries to its submission. */
+export const pickMeta = formMeta.pick({
+  command: true,
+  values: true,
+  channelId: true,
+  threadTs: true,
+});
+
+/** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
+export async function openPicker(
+  { command, input }: NamedCommand,
+  { interaction, reply, gateway }: Act,
+) {
+  const place = placeOf(interaction);
+  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
+  const { kind, label } = kindOf(targetArgument(command));
+  const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
+  const interrupts =
+    command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
+  const what = lines(frozen, md`${command.summary}.`, interrupts);
+  const picker = field(kind, label === "VM" ? label : "Project", {
+    type: "external_select",
+    action_id: `pick:${kind}`,
+    min_query_length: 0,
+    placeholder: plainText("Type a name"),
+  });
+  const submit = isChange(command) ? command.say.verb : "Show";
+  const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
+  const blocks = [section(what), picker, ...(place.channelId === "" ? [channelPicker] : [])];
+  return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
+}
+
+const channelPicker = field("channel", "Channel for the result", {
+  type: "conversations_select",
+  action_id: "pick:channel",
+  default_to_current_conversation: true,
+  filter: { include: ["public", "private"], exclude_bot_users: true },
+});
+
+export function kindOf(target: Argument | undefined) {
+  return target?.target === "project"
+    ? { kind: "project", label: "project" }
+    : { kind: "vm", label: "VM" };
+}

@@ -1,0 +1,330 @@
+import { UserError } from "../errors.ts";
+import { md, when } from "../messages/message.ts";
+import { scopeOfPerson } from "../core/permit/access.ts";
+import type { Permit } from "../core/permit/permit.ts";
+import {
+  type ChangeCommand,
+  dottedName,
+  requestable,
+  restoresSnapshot,
+} from "../registry/define.ts";
+import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
+import { parseInvocation } from "../registry/parse.ts";
+import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import { savedBy } from "../core/request/saved-by.ts";
+import { lookAt } from "../core/perform/judge.ts";
+import { readTarget } from "../core/perform/read-target.ts";
+import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
+import { isChannel, renderResult } from "../core/cards/render-result.ts";
+import { say } from "../slack/error-reply.ts";
+import { type Press, isDirect } from "../slack/receive/interaction.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { answer } from "./answer.ts";
+import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
+import { openForm, refreshForm } from "./form.ts";
+import {
+  type Act,
+  type Contributions,
+  type PressHandler,
+  changeNamed,
+  commandNamed,
+  outdated,
+  personOf,
+} from "./gateway-context.ts";
+import { openOr, tooSlow } from "./reply-with-error.ts";
+import { run, runNamed } from "./run.ts";
+import { alreadyRequested, placeOf } from "./submit-change.ts";
+import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
+import { holderOf, noSetbacks } from "../core/request/stage.ts";
+
+/** What a press does, by its action. Those of commands are `run:…`; features have their own (`Contributions`). */
+const presses: Readonly<Record<string, PressHandler>> = {
+  "vote:approve": vote,
+  "vote:deny": vote,
+  "request:show": onRequest(showRequest),
+  "request:cancel": onRequest(byRightToStop(cancel)),
+  "request:look": onRequest(byRightToStop(lookAgain)),
+  "request:later": onRequest(byRightToStop(askLater)),
+  "request:record": onRequest(showBlocking),
+  "request:happened": onRequest(askHappened),
+  "request:not-happened": onRequest(byRight(askOutcome)),
+  "request:retry": onRequest(once("retry", retry)),
+  "request:again": onRequest(once("again", again)),
+  "request:undo": onRequest(once("undo", undo)),
+  "request:next": onRequest(once("next", runNext)),
+  share: shareAnswer,
+  /** An option of a menu names the action that it stands for. */
+  menu: async (act, { do: action, ...of }) => {
+    if (typeof action !== "string" || action === "menu") throw outdated();
+    await press({ ...act, interaction: { ...act.interaction, action, value: JSON.stringify(of) } });
+  },
+};
+
+/** How actions begin: with what `presses` has, what features add, a command, or the input of a form. */
+export const buttonFamilies = (contributed: Pick<Contributions, "presses">): readonly string[] => [
+  ...new Set(
+    [...Object.keys(presses), ...Object.keys(contributed.presses)].map(
+      (action) => action.split(":")[0] ?? "",
+    ),
+  ),
+  "run",
+  "pick",
+  "arg",
+  "dialog",
+];
+
+export async function press(act: Act<Press>): Promise<void> {
+  const { action, value: text } = act.interaction;
+  const [kind = "", what = ""] = action.split(":");
+  if (action.endsWith(":refresh")) return refreshForm(act);
+  // Inputs of a form: they count once it is submitted
+  if (kind === "pick" || kind === "arg") return;
+  const value = readValue(parseJson(text));
+  if (kind === "run") {
+    const command = commandNamed(what, act.gateway);
+    return runNamed({ command, input: value }, act);
+  }
+  const { presses: added } = act.gateway.contributed;
+  const handle = own(presses, action) ?? own(added, action) ?? own(added, kind);
+  if (!handle) throw outdated();
+  await handle(act, value);
+}
+
+/** Names come from outside: `constructor` is none. */
+const own = (table: Contributions["presses"], name: string): PressHandler | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
+
+/** Runs the command again and shows its answer to the whole channel. */
+async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
+  const command = commandNamed(String(value["command"]), act.gateway);
+  const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
+  if (asksForChange(invocation)) throw outdated();
+  const person = await personOf(act);
+  const { channelId } = act.interaction;
+  const { input } = invocation;
+  const asking = await authorize({ command, input, person, channelId }, act.gateway);
+  await answer(invocation, asking, act, true);
+}
+
+export interface Pressed {
+  request: StoredRequest;
+  command: ChangeCommand;
+  value: Input;
+  act: Act<Press>;
+}
+
+/** For a button of a request, in a message that is about it. */
+export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
+  return async (act, value) => {
+    const { interaction, gateway } = act;
+    const request = await gateway.store.get(String(value["request"]));
+    const command = changeNamed(request?.record.command, gateway);
+    if (!request || !command) throw outdated();
+    const { card, asked } = request.delivered;
+    const isAlone = interaction.ephemeral || isDirect(interaction);
+    const isElsewhere = card && interaction.channelId !== "" && !isAlone;
+    const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
+    if (isElsewhere && !isTheirs) throw outdated();
+    await handle({ request, command, value, act });
+  };
+}
+
+/** For those who may run its command on its target. */
+export function byRight(
+  handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, command, act } = pressed;
+    const permit = await authorizeRequest(request, command, await personOf(act), act.gateway);
+    await handle(pressed, permit);
+  };
+}
+
+/** The same for what ends or holds it. */
+function byRightToStop(
+  handle: (pressed: Pressed, person: Person) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, command, act } = pressed;
+    const person = await personOf(act);
+    const { target, input, channelId } = request.record;
+    await authorizeStop({ command, input, person, channelId, targets: [target] }, act.gateway);
+    await handle(pressed, person);
+  };
+}
+
+type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
+
+/** Where a request comes from that a button of this one makes. */
+function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
+  const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
+  return {
+    kind: "request",
+    request: record.id,
+    press: button,
+    ...(typeof next === "string" ? { command: next } : {}),
+    ...(undoes === undefined ? {} : { undoes }),
+  };
+}
+
+/** For what comes after a request: each button makes one request, however often and by whomever it is pressed. */
+function once(
+  button: RequestPress,
+  handle: (pressed: Pressed) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, value, act } = pressed;
+    const { interaction, reply, gateway } = act;
+    const { userId } = interaction;
+    const origin = buttonOf(request, button, value);
+    const first = await gateway.store.madeBy(origin);
+    if (first) {
+      const used = "This button was already used.";
+      return reply.privately(await alreadyRequested(first.record.id, gateway, used));
+    }
+    const { requester, channelId, threadTs } = request.record;
+    const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
+    // What was told in a direct message goes on where others see it, if it was requested there
+    const place = isTold ? placeOf({ channelId, threadTs }) : {};
+    return handle({
+      ...pressed,
+      act: { ...act, interaction: { ...interaction, ...place }, origin },
+    });
+  };
+}
+
+async function showRequest({ request, command, act }: Pressed): Promise<void> {
+  const { channelId } = act.interaction;
+  const person = await personOf(act);
+  const { policy, commands, attestationNote, emergency } = act.gateway;
+  const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
+  if (!reader) throw outdated();
+  await authorize({ command: reader, person, channelId }, act.gateway);
+  const after = request.final ? await attestationNote(request, command) : undefined;
+  const card = renderCard(request, command, [], { policy, emergency, commands, after });
+  const result = renderResult(request, command, after, { isMentioned: false });
+  await act.reply.privately(request.final ? withResult(result, card) : card);
+}
+
+async function runNext({ request, command, value, act }: Pressed): Promise<void> {
+  const instead = request.state === "cancelled" ? request.stage.instead : undefined;
+  const offered = [...(command.next ?? []), instead];
+  const next = offered.find((one) => one?.command === value["next"]);
+  if (!next) throw outdated();
+  const named = commandNamed(next.command, act.gateway);
+  await run(parseInvocation(named, withTarget(named, {}, request.record.target)), act);
+}
+
+async function retry(pressed: Pressed): Promise<void> {
+  const { request, act } = pressed;
+  const undoes = undoneBy(request.record);
+  if (!mayRetry(request)) throw outdated();
+  if (undoes === undefined) return again(pressed);
+  const undone = await act.gateway.store.get(undoes);
+  if (!undone) throw noLongerUndone(request);
+  return undo({ ...pressed, request: undone });
+}
+
+/** The same once more, as a request of whoever presses, with its own checks. */
+async function again({ request, command, act }: Pressed): Promise<void> {
+  const { input } = request.record;
+  const typed = commandNamed(dottedName(command), act.gateway);
+  await run(parseInvocation(typed, input), act);
+}
+
+/** Restores the safety snapshot, with the form and approvals of any command that restores; who may approve one may request this. */
+async function undo({ request, act }: Pressed): Promise<void> {
+  const { gateway } = act;
+  const saved = savedBy(request);
+  const { target } = request.record;
+  const restore = requestable(gateway.commands).find(restoresSnapshot);
+  if (!restore || saved === undefined || !mayUndo(request, await gateway.store.now()))
+    throw noLongerUndone(request);
+  const person = await personOf(act);
+  const { channelId } = act.interaction;
+  const input = { vm: target.id, snapshot: saved.snapshotId };
+  const basis = { kind: "undo", saved } as const;
+  const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
+  const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
+  if (!(await openForm(permit, act))) throw tooSlow();
+}
+
+const noLongerUndone = ({ record: { target } }: StoredRequest) =>
+  new UserError(
+    "This can no longer be undone from here.",
+    `\`/vm snapshots ${target.name}\` lists what can be restored.`,
+  );
+
+async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
+  if (request.state !== "authorized" && request.state !== "draft") {
+    throw new UserError(
+      "It is too late to cancel: it was already sent.",
+      "The result will appear in the thread.",
+    );
+  }
+  const setbacks = request.state === "authorized" ? request.stage.setbacks : noSetbacks;
+  const decidedBy = { id, name };
+  const to = { state: "cancelled", why: "nothing was sent", setbacks, decidedBy } as const;
+  await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
+}
+
+/** Reads the target again and shows it; only a person resolves an unknown outcome. */
+async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise<void> {
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const { seen } = await readTarget(request.record.target, gateway);
+  const lastLook = lookAt(seen, await gateway.store.now());
+  const reads = { ...request.stage.reads, last: lastLook };
+  const to = { ...request.stage, reads };
+  await gateway.store.move(request, { to, why: `looked again: ${lastLook.status}` });
+  const text = md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`;
+  await reply.privately(say(text));
+}
+
+/** Time to look elsewhere or to wake someone, while what waits behind it is hardly late. */
+const asksAgainMs = 30 * 60_000;
+
+async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
+  const { reply, gateway } = act;
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
+  const to = { ...request.stage, asksAgainAt };
+  await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
+  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
+  await reply.privately(say(text));
+}
+
+/** The unknown outcome that a request waits for, with its facts and buttons. */
+async function showBlocking({ request: { stage }, act }: Pressed): Promise<void> {
+  const { store } = act.gateway;
+  const blocking = await store.get(holderOf(stage)?.request ?? "");
+  const command = changeNamed(blocking?.record.command, act.gateway);
+  if (!blocking || !command) throw outdated();
+  if (blocking.state !== "unknown") throw alreadyResolved(blocking);
+  await authorizeRequest(blocking, command, await personOf(act), act.gateway);
+  await act.reply.privately(renderCard(blocking, command));
+}
+
+/** Of what happened, the ID may still be missing, which an administrator may add too. */
+async function askHappened(pressed: Pressed): Promise<unknown> {
+  const { request, command, act } = pressed;
+  if (!lacksId(request, command)) return byRight(askOutcome)(pressed);
+  const person = await personOf(act);
+  await mayAddId(request, command, person, act.gateway);
+  const seesAll = scopeOfPerson(act.gateway.policy, person, act.gateway.ourTeamId) === undefined;
+  return openOr(act, idModal(request, { seesAll }));
+}
+
+/** Asks for a reason before a person resolves an unknown outcome. */
+async function askOutcome({ request, command, act }: Pressed, { person }: Permit): Promise<void> {
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const { policy, ourTeamId } = act.gateway;
+  const happened = act.interaction.action === "request:happened";
+  const seesAll = scopeOfPerson(policy, person, ourTeamId) === undefined;
+  await openOr(act, reasonModal(request, command, { happened, seesAll }));
+}
+
+function readValue(value: unknown): Input {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw outdated();
+  return { ...value };
+}

@@ -1,0 +1,52 @@
+import type { KnownVm } from "../fleet/inventory/inventory.ts";
+import { type Message, md, message, name, section, table } from "../messages/message.ts";
+import { say } from "../slack/error-reply.ts";
+import type { Interaction } from "../slack/receive/interaction.ts";
+import { authorize } from "./authorize.ts";
+import { type Act, personOf } from "./gateway-context.ts";
+import { openPicker } from "./pick-target.ts";
+
+type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
+
+/** Of a message: the VMs that it names. Of no message: the picker of the command that has this shortcut. */
+export async function shortcut(act: Act<Shortcut>): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const command = gateway.commands.find((one) => one.shortcut?.callback === interaction.callback);
+  if (!command) return;
+  const { channelId, messageText } = interaction;
+  if (messageText === undefined) return void (await openPicker({ command, input: {} }, act));
+  const person = await personOf({ interaction, gateway });
+  await authorize({ command, person, channelId }, gateway);
+  await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
+}
+
+/** VMs whose name or ID is a whole word of the text. */
+async function vmsNamedIn(
+  text: string,
+  inventory: Act["gateway"]["inventory"],
+): Promise<readonly KnownVm[]> {
+  const found: KnownVm[] = [];
+  const asWords = text.match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
+  const different = new Set(asWords.map((word) => word.replace(/[._-]+$/, "")));
+  for (const word of [...different].slice(0, 1_000)) {
+    const match = await inventory.findVm(word, { onlyKnown: true });
+    if ("found" in match) found.push(match.found);
+    else if ("ambiguous" in match) found.push(...match.ambiguous);
+  }
+  return [...new Map(found.map((vm) => [vm.id, vm])).values()];
+}
+
+const maxShown = 20;
+
+function vmTable(vms: readonly KnownVm[]): Message {
+  if (vms.length === 0)
+    return say(
+      md`That message names no known VM.`,
+      md`${name("/vm list")} shows every VM you can see.`,
+    );
+  const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
+  const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
+  const { block, shown } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
+  const first = shown < vms.length ? `, the first ${shown} of them here` : "";
+  return message(what, section(md`${what}${first}:`), block);
+}

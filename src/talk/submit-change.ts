@@ -1,0 +1,196 @@
+import { attestationInWords } from "../attestation/appraiser.ts";
+import { UserError } from "../errors.ts";
+import { buttons, duration, md, name, sentence } from "../messages/message.ts";
+import { type Permit, specify } from "../core/permit/permit.ts";
+import { type Command, type DialogFacts, type Target, calledName } from "../registry/define.ts";
+import type { Person } from "../registry/invocation.ts";
+import { parseInput } from "../registry/parse.ts";
+import { newRequestId } from "../core/request/journal.ts";
+import { hourlyOf } from "../core/request/rate-limits.ts";
+import { type Origin, originKey } from "../core/request/origin.ts";
+import { stateWords } from "../core/request/stage.ts";
+import { deedOf } from "../core/cards/asking.ts";
+import { type Evidence, gatherApprovalFacts } from "../core/submit/approval-facts.ts";
+import { targetOfVm } from "../core/submit/resolve-targets.ts";
+import { type Details, submit } from "../core/submit/submit.ts";
+import { say } from "../slack/error-reply.ts";
+import type { Place } from "../slack/web.ts";
+import { noteRefusal } from "./authorize.ts";
+import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
+import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
+import { approversOf } from "./approvers-of.ts";
+import { raiseByFacts } from "./permit-by-facts.ts";
+import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
+
+/** What made a request, where it was asked for, and why. */
+interface Made extends Pick<Details, "threadTs" | "reason"> {
+  origin: Origin;
+  channelId: string;
+}
+
+/**
+ * Stores a permitted request, with the approvals that its permit requires. A duplicate is answered with its state. Every request of a
+ * person passes here. `read`: what was read about its target, where its permit was given by that.
+ */
+export async function submitChange(
+  given: Permit,
+  { origin, channelId, ...more }: Made,
+  { reply, gateway }: Pick<Act, "reply" | "gateway">,
+  read?: DialogFacts,
+): Promise<{ id: string; isNew: boolean }> {
+  const { command, person, target } = given;
+  const facts = read ?? (await factsFor(given, gateway));
+  const { prepared, permit } = await prepare(raiseByFacts(given, facts, gateway), gateway);
+  const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
+  const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
+  const isWaiting = permit.approvals.required > 0;
+  const place = { channelId, target, person };
+  const shown = isWaiting ? await shownToApprovers(permit, place, facts, prepared, gateway) : {};
+  const { store, policy } = gateway;
+  const id = newRequestId();
+  const draftId = isWaiting ? { draftId: id } : {};
+  const { isBreakGlass: breakGlass } = permit;
+  await countAgainstLimits({ command, person, target, origin, breakGlass, ...draftId }, gateway);
+  const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
+  await gateway.contributed.beforeRequest(permit, origin, gateway);
+  const told = { channelId: channelToTell(place, gateway), ...shown };
+  const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
+  const submitted = await submit(permit, origin, details, by);
+  if (submitted.isNew) {
+    await gateway.contributed.requestMade({ id: submitted.id, origin, breakGlass });
+    return submitted;
+  }
+  // Whoever stored it may have died before features were told
+  const made = await store.get(submitted.id);
+  if (made) await gateway.contributed.requestMade(made.record);
+  if (isWaiting) await store.leaveDraftPlace(person.id, id);
+  const already = "Someone already ran this.";
+  await reply.privately(
+    await (origin.kind === "proposal"
+      ? alreadyRequested(submitted.id, gateway, already)
+      : notRepeated(submitted.id, gateway)),
+  );
+  return submitted;
+}
+
+/** For an equal request that is open or was just done: what was done is done again by a press of its own. */
+async function notRepeated(id: string, gateway: GatewayContext) {
+  const request = await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
+  const { verb, done } = command.say;
+  const ago = duration((await gateway.store.now()) - request.changedAt);
+  const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
+  const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
+  const value = JSON.stringify({ request: id });
+  const again = { label: `${verb} again`, action: "request:again", value };
+  return sentence(text, buttons([again]));
+}
+
+/** Where messages about the request go. */
+export function placeOf({ channelId, threadTs }: Place) {
+  return { channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** Read for those who approve it. What runs without them needs no read: the gate reads anyway. */
+async function factsFor(
+  { command, target, input, approvals }: Permit,
+  gateway: GatewayContext,
+): Promise<DialogFacts> {
+  if (approvals.required === 0) return unread(target, input);
+  return gatherFacts(command, target, input, gateway);
+}
+
+/** With what would be kept, as it is now, where the command keeps something. */
+async function prepare(
+  permit: Permit,
+  gateway: GatewayContext,
+): Promise<{ prepared: Evidence; permit: Permit }> {
+  const { command, target, input } = permit;
+  if (command.on !== "vm" || !command.keeps) return { prepared: [], permit };
+  const read = await command.keeps.prepare(target, parseInput(command, input), gateway);
+  if (read.is !== "ready") throw new UserError(asSentence(read.why.text), read.why.hint);
+  return { prepared: read.facts, permit: specify(permit, { ...input, values: read.values }) };
+}
+
+const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`;
+
+/** What stands on the card of a request that waits, and where that is. Throws UserError where too few could approve it. */
+async function shownToApprovers(
+  permit: Permit,
+  place: PlaceOfRequest,
+  facts: DialogFacts,
+  prepared: Evidence,
+  gateway: GatewayContext,
+): Promise<Pick<Details, "channelId" | "forApprovers">> {
+  const { command, target, approvals } = permit;
+  const { policy, store } = gateway;
+  const { refused, ...byWhom } = await approversOf(permit, gateway);
+  if (refused) throw new UserError(refused.text, refused.hint);
+  const attestation =
+    target.kind === "vm"
+      ? await attestationInWords(gateway.appraiser, target, policy.timing.httpTimeoutMs)
+      : undefined;
+  const evidence = gatherApprovalFacts({
+    ...facts,
+    attestation,
+    snapshot: chosenSnapshot(facts),
+    last: await store.getMany(await store.recentIds({ targetId: target.id || target.name }, 20)),
+    command: command.name,
+    raised: approvals.raised,
+    prepared,
+  });
+  // A file without teams works as it did before there were any
+  const isReminded = Object.keys(policy.teams).length > 0;
+  return {
+    channelId: channelForApproval(place, gateway),
+    forApprovers: { evidence, isReminded, ...byWhom },
+  };
+}
+
+/**
+ * `draftId`: the ID of a request that will wait for approval; it takes one of its requester's places. Throws UserError over a limit of
+ * policy, and records it.
+ */
+export async function countAgainstLimits(
+  asked: {
+    command: Command;
+    person: Person;
+    target: Target;
+    origin: Origin;
+    breakGlass?: boolean;
+    draftId?: string;
+  },
+  gateway: GatewayContext,
+): Promise<void> {
+  const { command, person, target, origin, breakGlass, draftId } = asked;
+  const { store, policy } = gateway;
+  const { limits } = policy;
+  const hourly = hourlyOf(command, { breakGlass, origin });
+  try {
+    await store.countAgainstLimits({
+      personId: person.id,
+      holder: originKey(origin),
+      hourly,
+      limits,
+    });
+    if (draftId !== undefined) await store.takeDraftPlace(person.id, draftId, limits);
+  } catch (error) {
+    if (error instanceof UserError)
+      await noteRefusal({ command, person, targets: [target] }, "limits", gateway);
+    throw error;
+  }
+}
+
+/** For a duplicate of a request, or the second press of a button. */
+export async function alreadyRequested(
+  id: string,
+  gateway: Pick<GatewayContext, "store" | "commands">,
+  first = "You already requested this.",
+) {
+  const request = await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  const what = request && command ? deedOf(request.record, command) : "It";
+  const state = request ? stateWords(request.state) : "on record";
+  return say(md`${first} Gatehouse didn't run it again.`, md`${what}: ${state} (${name(id)}).`);
+}

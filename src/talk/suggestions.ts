@@ -1,0 +1,60 @@
+import { plain } from "../messages/message.ts";
+import type { SuggestRequest, Suggestion } from "../slack/receive/interaction.ts";
+import { maySeeNames } from "./authorize.ts";
+import { regionsKnown } from "./dialog-facts.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+const maxOptions = 50;
+
+/** Options of a select that loads while someone types. */
+export async function suggest(
+  request: SuggestRequest,
+  gateway: GatewayContext,
+): Promise<readonly Suggestion[]> {
+  const person = await gateway.person(request.userId, request.teamId);
+  if (!maySeeNames(person, gateway)) return [];
+  const { inventory } = gateway;
+  const typed = request.typed.trim();
+  const [, picker = ""] = request.action.split(":");
+  switch (picker) {
+    case "vm": {
+      const vms = await (typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions));
+      return vms
+        .slice(0, maxOptions)
+        .map((vm) => option(vm.id, `${vm.name} in ${vm.projectName}`, vm.status));
+    }
+    case "project": {
+      const projects = await (typed === ""
+        ? inventory.projects()
+        : inventory.suggestProjects(typed, maxOptions));
+      return projects
+        .slice(0, maxOptions)
+        .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
+    }
+    case "region": {
+      const options = (await regionsKnown(gateway)).map((one) => option(one, one));
+      const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
+      return fitting(typed, options, unknown);
+    }
+    default: {
+      const { pickers } = gateway.contributed;
+      return Object.hasOwn(pickers, picker)
+        ? ((await pickers[picker]?.(request, gateway)) ?? [])
+        : [];
+    }
+  }
+}
+
+export function option(value: string, label: string, description?: string): Suggestion {
+  const one = { label: plain(label, 70), value: value.slice(0, 75) };
+  return description === undefined ? one : { ...one, description: plain(description, 70) };
+}
+
+/** Those that have what was typed, and then that itself, which may be new. */
+export function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
+  const found = options
+    .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))
+    .slice(0, maxOptions);
+  const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
+  return isNew ? [...found, asTyped] : found;
+}

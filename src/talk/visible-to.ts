@@ -1,0 +1,147 @@
+import { UserError } from "../errors.ts";
+import type { Scope } from "../fleet/inventory/inventory.ts";
+import { isFullMember, scopeOfPerson, scopeOfView, seesUnder } from "../core/permit/access.ts";
+import { mayMeet, needsOf } from "../core/permit/approval-rule.ts";
+import { ownerOf } from "../core/permit/refusal.ts";
+import type { Target } from "../registry/define.ts";
+import type { Person } from "../registry/invocation.ts";
+import type { JournalReads } from "../core/request/journal.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import type { Interaction } from "../slack/receive/interaction.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/** Requests read at once, and at most, to find those that somebody sees. */
+const readAtOnce = 200;
+const maxRead = 2_000;
+
+/** Whose view of everything it is. */
+interface Viewer {
+  /** Undefined for those who see everything. */
+  scope(): Promise<Scope | undefined>;
+  /** Seen whatever it is about. */
+  mayReadAnyway(request: StoredRequest): Promise<boolean>;
+}
+
+/**
+ * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
+ * requests and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
+ * forget it; what is hidden is answered like what doesn't exist. Without teams, and without rules that name who votes, it is
+ * the whole.
+ */
+export function seenBy(
+  { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
+  gateway: GatewayContext,
+): GatewayContext {
+  const { policy, ourTeamId } = gateway;
+  const { teams, approvals } = policy;
+  if (Object.keys(teams).length === 0 && approvals.every(({ votes }) => !votes)) return gateway;
+  let asked: Promise<Person> | undefined;
+  const person = () => (asked ??= gateway.person(userId, teamId));
+  const viewer: Viewer = {
+    scope: async () => scopeOfPerson(policy, await person(), ourTeamId),
+    /** Whoever asked for it, and whoever may vote on it. */
+    async mayReadAnyway({ record }) {
+      const one = await person();
+      if (record.requester.id === one.id) return true;
+      const needs =
+        record.approval && isFullMember(one, ourTeamId) ? needsOf(policy, record.approval) : [];
+      return needs.some((need) => mayMeet(need, one));
+    },
+  };
+  return seenFrom(viewer, gateway);
+}
+
+/** The same for a program: what its `view` in gatehouse.yml names, and nothing else. */
+export function seenByService(view: readonly string[], gateway: GatewayContext): GatewayContext {
+  const scope = scopeOfView(view);
+  const viewer = { scope: async () => scope, mayReadAnyway: async () => false };
+  return seenFrom(viewer, gateway);
+}
+
+/** Those of which it is true. */
+async function those<T>(all: readonly T[], isSeen: (one: T) => Promise<boolean>): Promise<T[]> {
+  const seen = await Promise.all(all.map(isSeen));
+  return all.filter((_, index) => seen[index]);
+}
+
+function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
+  const { scope } = viewer;
+  const { store, snapshots } = gateway;
+  const inventory = gateway.inventory.seenIn(scope);
+
+  async function sees(target: Target): Promise<boolean> {
+    const places = await scope();
+    if (!places) return true;
+    const { id, name } = ownerOf(target);
+    const known = id !== "" && (await gateway.inventory.findProject(id, { onlyKnown: true }));
+    const now = known && "found" in known && known.found.id === id ? known.found.name : undefined;
+    return seesUnder(places, id, [name, now]);
+  }
+
+  const mayRead = async (request: StoredRequest) =>
+    (await viewer.mayReadAnyway(request)) || sees(request.record.target);
+
+  const ifSeen = async (request: StoredRequest | undefined) =>
+    request && (await mayRead(request)) ? request : undefined;
+  const get: JournalReads["get"] = async (id) => ifSeen(await store.get(id));
+  const getMany: JournalReads["getMany"] = async (ids) => those(await store.getMany(ids), mayRead);
+  const idsSeen = async (ids: readonly string[]) =>
+    (await getMany(ids)).map(({ record }) => record.id);
+  const recentIds: JournalReads["recentIds"] = async (filter, most) => {
+    const ids = await store.recentIds(filter, maxRead);
+    const found: string[] = [];
+    for (let from = 0; from < ids.length && found.length < most; from += readAtOnce)
+      found.push(...(await idsSeen(ids.slice(from, from + readAtOnce))));
+    return found.slice(0, most);
+  };
+  /** The whole half, or it doesn't compile. */
+  const reads: JournalReads = {
+    get,
+    getMany,
+    recentIds,
+    openIds: async () => idsSeen(await store.openIds()),
+    openCount: async () => (await recentIds({ open: true }, maxRead)).length,
+    idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
+    madeBy: async (origin) => ifSeen(await store.madeBy(origin)),
+    history: async (id) => ((await get(id)) ? store.history(id) : []),
+    openReviews: async () => {
+      const reviews = await store.openReviews();
+      const ids = new Set(await idsSeen(reviews.map(({ request }) => request)));
+      return reviews.filter(({ request }) => ids.has(request));
+    },
+  };
+
+  const seesVm = async (vmId: string) => {
+    if (!(await scope())) return true;
+    const known = await inventory.findVm(vmId, { onlyKnown: true });
+    return "found" in known && known.found.id === vmId;
+  };
+
+  return {
+    ...gateway,
+    inventory,
+    store: { ...store, ...reads },
+    sees: async (targets) =>
+      targets.length > 0 && (await Promise.all(targets.map(sees))).every(Boolean),
+    snapshots: {
+      ...snapshots,
+      of: async (vmId) => ((await seesVm(vmId)) ? snapshots.of(vmId) : []),
+      find: async (vmId, words) => ((await seesVm(vmId)) ? snapshots.find(vmId, words) : undefined),
+      newest: async () =>
+        new Map(await those([...(await snapshots.newest())], ([vmId]) => seesVm(vmId))),
+      /**
+       * Whoever doesn't see everything restores only what is known to be of a VM that they see: any other ID may hold the data
+       * of another team. Throws UserError, the same for an ID that is hidden and for one that is unknown.
+       */
+      async ownerOf(snapshotId) {
+        const owner = await snapshots.ownerOf(snapshotId);
+        if (!(await scope()) || (owner !== undefined && (await seesVm(owner)))) return owner;
+        throw new UserError(
+          `Gatehouse knows no snapshot ${snapshotId} of a VM that you can see.`,
+          "With teams, only snapshots taken with Gatehouse can be restored: `/vm snapshots` lists them.",
+        );
+      },
+    },
+    status: () => gateway.status(inventory),
+  };
+}

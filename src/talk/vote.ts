@@ -1,0 +1,319 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ModalView } from "@slack/types";
+import { type VoteOutcome, voteProblemTexts } from "../core/permit/votes.ts";
+import { type Project, checkSnapshotId } from "../fleet/compute/compute.ts";
+import { UserError } from "../errors.ts";
+import { md, name, plain, section } from "../messages/message.ts";
+import { scopeOfPerson } from "../core/permit/access.ts";
+import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
+import { isListed } from "../core/permit/permit.ts";
+import { ownerOf } from "../core/permit/refusal.ts";
+import type { ChangeCommand, Seen } from "../registry/define.ts";
+import type { Input, Person } from "../registry/invocation.ts";
+import { type Moved } from "../core/request/journal.ts";
+import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
+import type { StoredRequest, RequestIn } from "../core/request/stored-request.ts";
+import { readTarget } from "../core/perform/read-target.ts";
+import { deedOf, missingWords } from "../core/cards/asking.ts";
+import { lacksId } from "../core/cards/render-card.ts";
+import { say } from "../slack/error-reply.ts";
+import { at, textAt } from "../slack/json.ts";
+import { type Press, type ViewSubmission, isDirect } from "../slack/receive/interaction.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
+import { modal, reasonInput, textInput } from "./form-view.ts";
+import {
+  type Act,
+  type BeforeAck,
+  type GatewayContext,
+  changeNamed,
+  personOf,
+} from "./gateway-context.ts";
+
+/**
+ * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
+ * now, and one script decides the rest. A no counts at once; its reason is asked for afterwards.
+ */
+export async function vote(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const request = await requestWithCard(String(value["request"]), gateway);
+  const forged =
+    "This button doesn't belong to a request that can be voted on. No vote was counted.";
+  if (!request?.record.approval) return refuse("unknown-request", forged);
+  const { card, formerCard } = request.delivered;
+  // A button copied into another message isn't the card that shows the facts; Home and what only the voter sees show them too
+  const isItsCard =
+    interaction.viewId !== undefined ||
+    interaction.ephemeral ||
+    isDirect(interaction) ||
+    [card, formerCard].some(
+      (one) => one?.channelId === interaction.channelId && one.ts === interaction.messageTs,
+    );
+  if (!isItsCard) return refuse("another-message", forged, request);
+  if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
+  const voter = await personOf(act, { fresh: true });
+  const choice = interaction.action === "vote:deny" ? "deny" : "approve";
+  const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
+  if (outcome.is === "refused") return refuse(outcome.why, outcome.text, request);
+  const command = changeNamed(request.record.command, gateway);
+  if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
+
+  async function refuse(why: string, text: string, about?: StoredRequest): Promise<void> {
+    const { userId: who, teamId: team } = interaction;
+    const of = about ? { request: about.record.id } : {};
+    await gateway.store.note({ what: "vote-refused", who, team, why, ...of });
+    await reply.privately(say(md`${text}`));
+  }
+}
+
+type Cast =
+  | Exclude<VoteOutcome, { is: "refused" | "again" }>
+  | { is: "refused"; why: string; text: string };
+
+/**
+ * Judges a vote beside those that are there, and casts it. When others approved meanwhile it is judged again: of two people
+ * for one place only the first counts. Each time one approval more is there, so it ends.
+ */
+async function castVote(
+  first: StoredRequest,
+  voter: Person,
+  choice: "approve" | "deny",
+  seen: string,
+  gateway: GatewayContext,
+): Promise<Cast> {
+  const { policy, ourTeamId } = gateway;
+  let request: StoredRequest | undefined = first;
+  for (let tries = first.record.approval?.required ?? 0; request && tries >= 0; tries -= 1) {
+    const { approval } = request.record;
+    if (!approval) break;
+    const votes = needsOf(policy, approval);
+    const accounts = await accountsOf(request, voter, gateway);
+    const isNo = choice === "deny";
+    const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
+    if (no) return { is: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
+    const outcome = await gateway.store.vote(request, voter, choice, seen, meets(votes, voter));
+    if (outcome.is === "refused") return { ...outcome, text: voteProblemTexts[outcome.why] };
+    if (outcome.is !== "again") return outcome;
+    request = await gateway.store.get(request.record.id);
+  }
+  return { is: "refused", why: "crowd", text: voteProblemTexts.crowd };
+}
+
+export const denialCallback = "denial";
+
+function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
+  const { requester, id } = record;
+  const what = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
+  const label = `Why? ${requester.name} reads it in the thread.`;
+  const reason = textInput("reason", label, { multiline: true, max_length: 500 });
+  const labels = { submit: "Give the reason", close: "No reason" };
+  const form = { callback: denialCallback, metadata: { request: id }, ...labels };
+  return modal("Denied", [section(what), { ...reason, optional: true }], form);
+}
+
+/** Of whoever denied it, once. Throws UserError. */
+export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefined> {
+  const { interaction, gateway } = act;
+  const reason = plain(interaction.values["reason"] ?? "", 500);
+  if (reason === "") return;
+  const id = textAt(parseJson(interaction.privateMetadata), "request");
+  const request = await gateway.store.get(id);
+  const given = request && (await gateway.store.giveReason(request, interaction.userId, reason));
+  if (!given) throw new UserError("A reason was already given, or someone else denied this.");
+}
+
+/** The requester and those who approved so far, with their groups, and their e-mail addresses where the voter's is known. */
+async function accountsOf(
+  { record: { requester, approval }, votes }: StoredRequest,
+  voter: Person,
+  gateway: GatewayContext,
+): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
+  const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
+  // Groups count only where one person could meet one need or another
+  const isPlain = (approval?.votes?.length ?? 1) < 2;
+  if (voter.email === undefined && isPlain) return { requester, approvers: [] };
+  const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
+  return {
+    requester: await account(requester),
+    approvers: await Promise.all(approved.map(account)),
+  };
+}
+
+const cardWithinMs = 2000;
+
+/** The request with the place of its card: a press may come before Slack's answer to the post. */
+async function requestWithCard(id: string, gateway: GatewayContext) {
+  const until = performance.now() + cardWithinMs;
+  for (;;) {
+    const request = await gateway.store.get(id);
+    const isBeingPosted = request?.delivered.said["card"]?.startsWith("posting") === true;
+    if (!isBeingPosted || performance.now() > until) return request;
+    await sleep(50);
+  }
+}
+
+export const outcomeCallback = "verdict";
+
+/** As refusals of it stand in the audit trail. */
+const outcomeRecorded = { notedAs: "verdict: " };
+
+/** What a command makes, whose ID is asked for. */
+function madeBy(command: ChangeCommand): string | undefined {
+  if (command.on === "new-project") return "project";
+  return command.on === "vm" && command.snapshot === "takes" ? "snapshot" : undefined;
+}
+
+/**
+ * A snapshot's ID is all that a restore needs, and the compute service says of none whose it is. So what somebody names who sees
+ * only some VMs counts once someone who sees all has confirmed it: it may hold the data of another team.
+ */
+const confirmedLater =
+  "Someone who sees every VM confirms it before it can be restored by its name.";
+
+/** Asks for the ID of a snapshot that is recorded already, or to confirm the one that a team named. */
+export function idModal(
+  { record: { id, target, input }, stage }: StoredRequest,
+  { seesAll }: { seesAll: boolean },
+): ModalView {
+  const claimed = callOf(stage)?.answer?.claimed;
+  const of = md`the snapshot ${name(input["name"])} of ${name(target.name)} (${name(id)})`;
+  const what = claimed
+    ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
+    : md`Which ID has ${of}? The compute service's own console shows it.`;
+  const initial = claimed ? { initial_value: claimed.id } : {};
+  const hint = seesAll ? {} : { hint: confirmedLater };
+  const made = textInput("made", "ID of the snapshot", { max_length: 200, ...initial, ...hint });
+  const blocks = [
+    section(what),
+    made,
+    reasonInput("What did you check? Recorded in the audit trail."),
+  ];
+  const form = { callback: outcomeCallback, metadata: { request: id, happened: true } };
+  const title = claimed ? "Confirm its ID" : "Add its ID";
+  return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
+}
+
+/** Whoever may run the command, and administrators. Throws UserError. */
+export async function mayAddId(
+  request: StoredRequest,
+  command: ChangeCommand,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<void> {
+  const over = [ownerOf(request.record.target)];
+  if (isListed(person, "administer", gateway, over)) return;
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+}
+
+/** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
+export function reasonModal(
+  { record: { id, target } }: StoredRequest,
+  command: ChangeCommand,
+  { happened, seesAll }: { happened: boolean; seesAll: boolean },
+): ModalView {
+  const made = happened ? madeBy(command) : undefined;
+  const result = happened ? "done" : "not done";
+  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
+  const reason = reasonInput("What did you check? Recorded in the audit trail.");
+  const needed = "Without it, it can't be restored by its name.";
+  const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
+  const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });
+  const blocks = [section(what), ...(made ? [{ ...madeId, optional: true }] : []), reason];
+  const labels = { submit: "Record it", close: "Back" };
+  const form = { callback: outcomeCallback, metadata: { request: id, happened }, ...labels };
+  return modal(happened ? "It happened" : "It did not happen", blocks, form);
+}
+
+/** Resolves an unknown outcome as a person says. Throws UserError. */
+export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
+  const { interaction, gateway } = act;
+  const asked = parseJson(interaction.privateMetadata);
+  const happened = at(asked, "happened") === true;
+  const reason = String(interaction.values["reason"] ?? "").trim();
+  if (reason.length < 3) return { errors: { reason: "Enter what you checked." } };
+  const request = await gateway.store.get(textAt(asked, "request"));
+  const command = changeNamed(request?.record.command, gateway);
+  if (!request || !command) throw new UserError("This request no longer exists.");
+  if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const person = await personOf(act, { fresh: true });
+  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+  const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
+  const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
+  const decidedBy = { id: person.id, name: person.name, reason };
+  const id = made === "" ? "" : ` (${made})`;
+  const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
+  const { reads, setbacks } = request.stage;
+  const { call = request.stage.call, after } = found;
+  const told = { call, reads, decidedBy };
+  const to: StageIn<"done" | "not-applied"> = happened
+    ? { state: "done", ...told, setbacks, ...(after ? { after } : {}) }
+    : { state: "not-applied", ...told };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
+  return undefined;
+}
+
+/** Keeps the ID of a snapshot that was recorded without one. Throws UserError. */
+async function recordId(
+  request: RequestIn<"done">,
+  command: ChangeCommand,
+  reason: string,
+  act: BeforeAck<ViewSubmission>,
+) {
+  const { interaction, gateway } = act;
+  const person = await personOf(act, { fresh: true });
+  await mayAddId(request, command, person, gateway);
+  const made = String(interaction.values["made"] ?? "").trim();
+  if (made === "") return { errors: { made: "Enter the ID." } };
+  const found = await foundAs(made, request, command, person, gateway);
+  const why = `its ID is ${made}, says ${person.id}: ${reason}`;
+  const to = { ...request.stage, ...found };
+  await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
+  return undefined;
+}
+
+/** Slack waits for three seconds. */
+const foundWithinMs = 2000;
+
+/** What a person found under an ID: a project is read, a snapshot can't be. Throws UserError. */
+async function foundAs(
+  id: string,
+  { record: { target }, stage }: RequestIn<"unknown" | "done">,
+  command: ChangeCommand,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<{ call?: Call; after?: Seen }> {
+  if (command.on === "new-project") {
+    const within = { signal: AbortSignal.timeout(foundWithinMs) };
+    const { seen } = await readTarget({ ...target, id }, gateway, within).catch(() => {
+      throw new UserError(
+        "The compute service can't be asked now. Try again, or leave this empty.",
+      );
+    });
+    if (seen && "name" in seen && seen.name === target.name) return { after: [seen as Project] };
+    throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
+  }
+  checkSnapshotId(id);
+  const { call } = stage;
+  if (!call) throw new UserError("Nothing was sent for this request, so it made nothing.");
+  const { claimed: _before, ...answer } = { class: "unclear", ...call.answer };
+  // Whether Gatehouse knows it isn't said to who doesn't see every VM
+  if (scopeOfPerson(gateway.policy, person, gateway.ourTeamId) !== undefined)
+    return { call: { ...call, answer: { ...answer, claimed: { id, by: person.name } } } };
+  if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
+    throw new UserError(`Gatehouse knows ${id} as another snapshot. Check the ID.`);
+  return { call: { ...call, answer: { ...answer, snapshotId: id } } };
+}
+
+/** The request as it is then. Throws UserError where it moved meanwhile. */
+export async function orJustChanged<To extends State>(
+  moving: Promise<Moved<To>>,
+): Promise<RequestIn<To>> {
+  const moved = await moving;
+  if (moved.is === "moved") return moved.request;
+  throw new UserError("Its state just changed. Check the message again.");
+}
+
+export function alreadyResolved({ state }: StoredRequest): UserError {
+  return new UserError(`Someone already resolved this: ${stateWords(state)}.`);
+}

@@ -1,0 +1,264 @@
+import { restart } from "../../src/commands/vm/restart.ts";
+import type { Policy } from "../../src/config/policy-file.ts";
+import type { Keys, RedisClient } from "../../src/redis/redis.ts";
+import type { Input, Person } from "../../src/registry/invocation.ts";
+import type { ChangeCommand, Target } from "../../src/registry/define.ts";
+import {
+  type Call,
+  type Reads,
+  type Stage,
+  type StageIn,
+  type State,
+  callOf,
+  isFinal,
+  noReads,
+  noSetbacks,
+} from "../../src/core/request/stage.ts";
+import type { RequestIn, StoredRequest } from "../../src/core/request/stored-request.ts";
+import { type Journal, type Moved, newNonce } from "../../src/core/request/journal.ts";
+import type { Origin } from "../../src/core/request/origin.ts";
+import { submit, type Details } from "../../src/core/submit/submit.ts";
+import { policyOf } from "./permit/sample.ts";
+import { permitFor, type WantedApprovals } from "../support/permits.ts";
+
+export const ourTeamId = "T0OURS";
+
+export const policy: Policy = policyOf(`
+access:
+  view: ["*"]
+  operate: ["U0OLIVIA", "U0ADA"]
+  approve: ["U0AMIR", "U0ADA", "U0BEA", "U0CARL"]
+  administer: ["U0ADA"]
+timing: { approvalExpires: 1m }
+`);
+
+export function member(id: string, over: Partial<Person> = {}): Person {
+  return {
+    id,
+    teamId: ourTeamId,
+    name: id.slice(2).toLowerCase(),
+    kind: "member",
+    groups: [],
+    ...over,
+  };
+}
+
+export function vmTarget(name: string, over: Partial<Target> = {}): Target {
+  return {
+    kind: "vm",
+    id: `vm-payments-${name}`,
+    name,
+    projectId: "prj-payments",
+    projectName: "payments",
+    status: "RUNNING",
+    ...over,
+  };
+}
+
+let asked = 0;
+
+/** What somebody asked for, and is permitted. */
+export interface Submission extends Omit<Details, "forApprovers" | "channelId"> {
+  command: ChangeCommand;
+  input: Input;
+  target: Target;
+  person: Person;
+  channelId: string;
+  origin: Origin;
+  breakGlass?: boolean;
+  /** Without it, the request runs at once. */
+  approval?: WantedApprovals & NonNullable<Details["forApprovers"]>;
+}
+
+/** One approval, of these people and groups. */
+export const oneOf = (from: readonly string[]): NonNullable<Submission["approval"]> => ({
+  required: 1,
+  votes: [{ from, required: 1 }],
+  expiresMs: 60_000,
+  evidence: [["Current status", "RUNNING"]],
+});
+
+/** A restart that needs approvals; each call is another ask. */
+export function restartOf(
+  target: Target,
+  over: Partial<Submission> = {},
+): Submission & Required<Pick<Submission, "approval">> {
+  asked += 1;
+  return {
+    command: restart,
+    input: { vms: [target.id] },
+    target,
+    person: member("U0OLIVIA"),
+    channelId: "C01OPS",
+    origin: { kind: "typed", interaction: `ask-${asked}` },
+    approval: {
+      required: 1,
+      expiresMs: 60_000,
+      evidence: [["Current status", "RUNNING"]],
+    },
+    ...over,
+  };
+}
+
+/** The request, which must be in one of these states. */
+export function requestIn<In extends State>(
+  request: StoredRequest | undefined,
+  ...states: readonly In[]
+): RequestIn<In> {
+  if (!request) throw new Error("it is gone");
+  const { record, state } = request;
+  if (!states.some((one) => one === state))
+    throw new Error(`${record.id} is ${state}, not ${states.join(" or ")}`);
+  return request as unknown as RequestIn<In>;
+}
+
+/** The request as it was moved. */
+export async function movedBy<To extends State>(
+  moving: Promise<Moved<To>>,
+): Promise<RequestIn<To>> {
+  const moved = await moving;
+  if (moved.is !== "moved") throw new Error(`it was not moved: ${moved.is}`);
+  return moved.request;
+}
+
+/** What a stage holds of a call that was claimed, beside its state. */
+export function called(call: Partial<Call> = {}, reads: Reads = noReads) {
+  return { call: { sentAt: 0, ...call }, reads, setbacks: noSetbacks };
+}
+
+/** Each state with the least that is known in it. */
+const least: { readonly [In in State]: StageIn<In> } = {
+  draft: { state: "draft" },
+  authorized: { state: "authorized", setbacks: noSetbacks },
+  sending: { state: "sending", ...called() },
+  accepted: { state: "accepted", ...called() },
+  unclear: { state: "unclear", ...called() },
+  unknown: { state: "unknown", ...called(), since: 0, reminders: 0, remindersOver: 0 },
+  done: { state: "done", ...called() },
+  failed: { state: "failed", ...called(), why: "the compute service reports ERROR" },
+  rejected: { state: "rejected", ...called(), why: "the compute service refused" },
+  "not-applied": { state: "not-applied", ...called() },
+  denied: { state: "denied" },
+  expired: { state: "expired", why: "nobody approved it in time", setbacks: noSetbacks },
+  cancelled: { state: "cancelled", why: "cancelled", setbacks: noSetbacks },
+};
+
+/** A stage of this state, with these facts. */
+export function stageOf<In extends State>(
+  state: In,
+  facts: Partial<StageIn<In>> = {},
+): StageIn<In> {
+  return { ...least[state], ...facts };
+}
+
+/** What a stored request holds beside its stage. */
+export type Rest = Omit<StoredRequest, "state" | "stage">;
+
+/** A request as the journal would give it back in this stage. */
+export function storedIn<At extends Stage>(
+  stage: At,
+  rest: Pick<Rest, "record" | "changedAt"> & Partial<Rest>,
+): RequestIn<At["state"]> {
+  return {
+    final: isFinal(stage.state),
+    attempt: callOf(stage) ? 1 : 0,
+    owner: undefined,
+    revision: 1,
+    votes: [],
+    delivered: { said: {} },
+    ...rest,
+    state: stage.state,
+    stage,
+    // The compiler doesn't see that the two belong together
+  } as unknown as RequestIn<At["state"]>;
+}
+
+/** The ID of the snapshot that a request took; empty where it has none. */
+export const snapshotIdOf = ({ stage }: StoredRequest): string =>
+  callOf(stage)?.answer?.snapshotId ?? "";
+
+/** A restart that a worker has claimed, without approvals. */
+export async function claimedRestart(store: Journal, vm: string): Promise<RequestIn<"sending">> {
+  const { approval: _none, ...submission } = restartOf(vmTarget(vm));
+  return claimedBy("w-here", await interaction(store, submission), store);
+}
+
+/** In which state a submission is written down: what needs approvals waits for them. */
+type FirstState<S extends Submission> = "approval" extends keyof S
+  ? S extends { approval: object }
+    ? "draft"
+    : "draft" | "authorized"
+  : "authorized";
+
+/** Writes it down and reads it back. */
+export async function interaction<S extends Submission>(
+  store: Journal,
+  submission: S,
+): Promise<RequestIn<FirstState<S>>> {
+  const { command, input, target, person, channelId, origin, breakGlass, approval, ...more } =
+    submission as Submission;
+  const basis = breakGlass ? ({ kind: "break-glass" } as const) : undefined;
+  const question = { command, input, target, person, channelId, ...(basis ? { basis } : {}) };
+  const permit = permitFor({ ...question, approvals: approval }, policy);
+  const {
+    required: _n,
+    votes: _who,
+    expiresMs: _ms,
+    ...forApprovers
+  } = approval ?? { evidence: [] };
+  const details = { ...more, ...(approval ? { forApprovers } : {}) };
+  const by = { store, policy, policyVersion: "v1", staleAfterMs: 60_000 };
+  const made = await submit(permit, origin, details, by);
+  const request = requestIn(await store.get(made.id), "draft", "authorized");
+  return requestIn(request, approval ? "draft" : "authorized") as RequestIn<FirstState<S>>;
+}
+
+interface StoredInteraction {
+  redis: RedisClient;
+  key: Keys;
+  store: Journal;
+}
+
+/** A worker's claim of the first attempt. */
+export async function claimedBy(
+  owner: string,
+  request: RequestIn<"authorized">,
+  store: Journal,
+): Promise<RequestIn<"sending">> {
+  const to = { state: "sending", ...called({ sentAt: await store.now() }) } as const;
+  const claim = { vmIds: [], nonce: newNonce() };
+  return movedBy(store.move(request, { to, attempt: 1, owner, why: "claimed", claim }));
+}
+
+/** What the returned function does to a request: Redis fails over to a replica that has nothing after this. */
+export async function failover(
+  { redis, key }: StoredInteraction,
+  request: StoredRequest,
+): Promise<() => Promise<unknown>> {
+  const hash = key("request", request.record.id);
+  const before = await redis.dumpBuffer(hash);
+  return () => redis.restore(hash, 0, before, "REPLACE");
+}
+
+/** Two workers claim the same attempt, because in between Redis fails over to a replica without the first claim. */
+export async function claimedTwice(
+  kept: StoredInteraction,
+  request: RequestIn<"authorized">,
+): Promise<[lost: RequestIn<"sending">, other: RequestIn<"sending">]> {
+  const failOver = await failover(kept, request);
+  const lost = await claimedBy("w-1", request, kept.store);
+  await failOver();
+  return [lost, await claimedBy("w-2", request, kept.store)];
+}
+
+/** What the audit trail holds, oldest first. */
+export async function auditOf(
+  client: { xrange(key: string, from: string, to: string): Promise<[string, string[]][]> },
+  auditKey: string,
+): Promise<Record<string, unknown>[]> {
+  const rows = await client.xrange(auditKey, "-", "+");
+  return rows.map(([, fields]) => {
+    const record = fields[fields.indexOf("record") + 1] ?? "{}";
+    return JSON.parse(record) as Record<string, unknown>;
+  });
+}

@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { pendingOf } from "../../support/pending.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { buttons, md, sentence } from "../../../src/messages/message.ts";
+import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import {
+  type Announce,
+  type AnswerNotices,
+  createNotices,
+} from "../../../src/core/deliver/deliver.ts";
+import { createRateLimiter, type RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const fast = {
+  posts: { interval: 1, burst: 100, reserve: 0 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+};
+const notice = { id: "n-1", channelId: "C01OPS", message: sentence(md`All changes are frozen`) };
+
+const sign = { label: "Sign", action: "review:sign", value: '{"request":"r-1"}' };
+const asking = {
+  id: "n-2",
+  channelId: "C01OPS",
+  message: sentence(
+    md`Everything was frozen`,
+    buttons([{ ...sign, label: "Show", action: "request:show" }, sign]),
+  ),
+};
+
+interface Announcer {
+  announce: Announce;
+  answer: AnswerNotices;
+  close(): Promise<void>;
+}
+
+/** Announcers on one Redis and one Slack, each a process of its own as far as they know. */
+async function announcing() {
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
+  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
+  const log = silentLog();
+  const started: Announcer[] = [];
+  return {
+    slack,
+    redis,
+    key,
+    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual): Announcer {
+      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+      const usual = createRateLimiter(redis, key, fast);
+      const { announce, answer, source } = createNotices({ redis, key });
+      const delivery = startDelivery([source], {
+        web,
+        rateLimiter: rateLimiter(usual),
+        log,
+        redis,
+        key,
+      });
+      const one = { announce, answer, close: () => delivery.close(5000) };
+      started.push(one);
+      return one;
+    },
+    said: () =>
+      slack
+        .person("vera")
+        .seesChannel("ops")
+        .messages.filter(({ text }) => /frozen/.test(text)),
+    async empty(): Promise<void> {
+      await expect.poll(() => pendingOf(redis, key, "notice"), { timeout: 5000 }).toBe(0);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of started) await one.close();
+      await disconnect();
+      await slack.close();
+    },
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a notice", () => {
+  it("is said once, though one process slept between reading it and posting it", async () => {
+    await using here = await announcing();
+    const awake = Promise.withResolvers<void>();
+    const asleep = Promise.withResolvers<void>();
+    const sleeper = here.start((rateLimiter) => ({
+      ...rateLimiter,
+      async post(channelId, turn) {
+        asleep.resolve();
+        await awake.promise;
+        return rateLimiter.post(channelId, turn);
+      },
+    }));
+    await sleeper.announce(notice);
+    await asleep.promise;
+    here.start();
+    // Out of sight for half a minute: as if that had passed
+    await here.redis.zadd(here.key("pending"), 0, `notice ${notice.id}`);
+    await here.empty();
+    expect(here.said()).toHaveLength(1);
+    awake.resolve();
+    await sleeper.close();
+    await here.empty();
+    expect(here.said()).toHaveLength(1);
+  });
+
+  it("comes again when Slack said so, not when a clock that is an hour ahead says so", async () => {
+    await using here = await announcing();
+    here.slack.weather.add({
+      method: "chat.postMessage",
+      kind: "rate-limited",
+      retryAfter: 1,
+      times: 1,
+    });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    await here.start().announce(notice);
+    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 5000);
+    await here.empty();
+    expect(here.said()).toHaveLength(1);
+  });
+
+  it("leaves a post alone that another one may just be making, whatever the clocks say", async () => {
+    await using here = await announcing();
+    const [seconds] = await here.redis.time();
+    const asIf = here.start();
+    await here.redis.hset(here.key("notice", notice.id), {
+      notice: JSON.stringify(notice),
+      at: `${Number(seconds)}000`,
+      "said:notice": `posting ${Number(seconds)}000`,
+    });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    await here.redis.zadd(here.key("pending"), 0, `notice ${notice.id}`);
+    const due = async () =>
+      Number(await here.redis.zscore(here.key("pending"), `notice ${notice.id}`));
+    const soon = Number(seconds) * 1000;
+    await expect.poll(due).toBeGreaterThan(soon);
+    // Taken out of sight for 30 s, then put down to when that other call must have ended
+    await expect.poll(due).toBeLessThan(soon + 15_000);
+    await asIf.close();
+    expect(here.slack.calls("conversations.history")).toHaveLength(0);
+    expect(here.said()).toHaveLength(0);
+  });
+
+  it("shows what answered a button of it in its place, once, whoever else may have it in hand", async () => {
+    await using here = await announcing();
+    const { announce, answer } = here.start();
+    here.start();
+    await announce(notice);
+    await announce(asking);
+    await here.empty();
+    const words = md`✅ Signed by amir: “${"<!here> it was *right*"}”`;
+    await Promise.all([1, 2].map(() => answer(["n-1", "n-2", "n-gone"], sign, words)));
+    await here.empty();
+    const [frozen, signed] = here.said().toSorted((a, b) => a.blocks.length - b.blocks.length);
+    expect(JSON.stringify(frozen)).not.toContain("Signed");
+    expect(signed?.blocks.map(({ type }) => type)).toEqual(["section", "section", "actions"]);
+    expect(JSON.stringify(signed?.blocks)).toContain(
+      "✅ Signed by amir: “&lt;!here&gt; it was ∗right∗”",
+    );
+    expect(JSON.stringify(signed?.blocks)).toContain("request:show");
+    expect(JSON.stringify(signed?.blocks)).not.toContain("review:sign");
+    expect(here.slack.calls("chat.update").length).toBeLessThanOrEqual(2);
+    expect(await here.redis.exists(here.key("notice", "n-gone"))).toBe(0);
+  });
+
+  it("is posted as it was answered before", async () => {
+    await using here = await announcing();
+    const lazy = createNotices(here);
+    await lazy.announce(asking);
+    await lazy.answer(["n-2"], sign, md`✅ Signed by amir`);
+    here.start();
+    await here.empty();
+    expect(JSON.stringify(here.said())).toContain("✅ Signed by amir");
+    expect(JSON.stringify(here.said())).not.toContain("review:sign");
+  });
+
+  it("that was posted before it was announced is kept with its ts in one step", async () => {
+    await using here = await announcing();
+    const { announce } = createNotices(here);
+    // A write beside its script would fail, as in a process that dies between the two
+    const write = vi.spyOn(here.redis, "hset").mockRejectedValue(new Error("it has died"));
+    expect(await announce(asking, "1763600000.000100")).toBe(true);
+    write.mockRestore();
+    expect(await here.redis.hget(here.key("notice", "n-2"), "said:notice")).toBe(
+      "1763600000.000100",
+    );
+    expect(await here.redis.pttl(here.key("notice", "n-2"))).toBeGreaterThan(0);
+    here.start();
+    await here.empty();
+    expect(here.said()).toEqual([]);
+  });
+
+  it("is edited again where Slack's answer to the edit was lost", async () => {
+    await using here = await announcing();
+    const { announce, answer } = here.start();
+    await announce(asking);
+    await here.empty();
+    here.slack.weather.add({ method: "chat.update", kind: "lost-after", times: 1 });
+    await answer(["n-2"], sign, md`✅ Signed by amir`);
+    await here.empty();
+    expect(here.slack.calls("chat.update")).toHaveLength(2);
+    expect(here.said()).toHaveLength(1);
+    expect(JSON.stringify(here.said())).toContain("✅ Signed by amir");
+  });
+});

@@ -1,0 +1,309 @@
+import { describe, it } from "vitest";
+import { commands } from "../../support/commands.ts";
+import { startDelivery } from "../../support/start-delivery.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { boardOf } from "../../../src/redis/board.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { createJournal } from "../../../src/core/request/journal.ts";
+import type { RequestIn, StoredRequest } from "../../../src/core/request/stored-request.ts";
+import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import { requestSource } from "../../../src/core/deliver/requests.ts";
+import { sharedCardSource } from "../../../src/core/deliver/shared-cards.ts";
+import { textAt } from "../../../src/slack/json.ts";
+import type { WebAnswer } from "../../../src/slack/web-answer.ts";
+import type { Web } from "../../../src/slack/web.ts";
+import {
+  claimedBy,
+  interaction,
+  member,
+  movedBy,
+  policy,
+  requestIn,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+interface Posted {
+  ts: string;
+  channel: string;
+  thread: string;
+  said: string;
+  covers: string;
+  tells: string;
+  text: string;
+  bot_id: string;
+  metadata: unknown;
+}
+
+const within = { timeout: 15_000 };
+
+/** A Slack that takes no card of its own: every request joins, unless it is told to be `roomy`. */
+async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } = {}) {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const store = createJournal(redis, key);
+  const posted: Posted[] = [];
+  const edits: string[] = [];
+  const web: Web = {
+    async call(method, args = {}) {
+      if (method === "chat.update") edits.push(textAt(args, "text"));
+      if (method.startsWith("conversations.")) return { ok: true, data: { messages: posted } };
+      if (method !== "chat.postMessage") return { ok: true, data: {} };
+      const payload = (name: string) => textAt(args, "metadata", "event_payload", name);
+      const one = {
+        ts: `1763600000.${String(posted.length + 1).padStart(6, "0")}`,
+        channel: textAt(args, "channel"),
+        thread: textAt(args, "thread_ts"),
+        said: payload("said"),
+        covers: payload("covers"),
+        tells: payload("tells"),
+        text: textAt(args, "text"),
+        bot_id: "B0GATEHOUSE",
+        metadata: args["metadata"],
+      };
+      const answer = over.answer?.(one);
+      if (answer === undefined || (!answer.ok && answer.kind === "lost")) posted.push(one);
+      return answer ?? { ok: true, data: { ts: one.ts, channel: one.channel } };
+    },
+  };
+  const told: string[] = [];
+  const options = {
+    store,
+    commands: commands.filter(isChange),
+    onTold: (requests: readonly StoredRequest[]) =>
+      void told.push(...requests.map(({ record }) => record.id)),
+    attestationNote: async () => undefined,
+  };
+  const unlimited = createRateLimiter(redis, key, {
+    posts: { interval: 1, burst: 1000, reserve: 0 },
+    edits: { interval: 1, burst: 1000, reserve: 0 },
+  });
+  const start = (isRoomy = false) =>
+    startDelivery(
+      [
+        requestSource({
+          ...options,
+          log: silentLog(),
+          web,
+          config: { policy },
+          recordResults: async () => undefined,
+          tellElsewhere: async () => undefined,
+          at: async () => undefined,
+        }),
+        // Longer than any test waits: only progress does
+        sharedCardSource({ ...options, editMs: 60_000 }),
+      ],
+      {
+        web,
+        rateLimiter: {
+          ...unlimited,
+          post: async (channel, turn) =>
+            turn.isJoining && !isRoomy ? { waitMs: 5000 } : unlimited.post(channel, turn),
+        },
+        log: silentLog(),
+        redis,
+        key,
+      },
+    );
+  const started: ReturnType<typeof start>[] = [];
+  return {
+    store,
+    redis,
+    key,
+    posted,
+    edits,
+    told,
+    start: (isRoomy?: boolean) => void started.push(start(isRoomy)),
+    async stop(): Promise<void> {
+      for (const one of started.splice(0)) await one.close(2000);
+    },
+    async asks(vm: string, who = "U0OLIVIA"): Promise<RequestIn<"authorized">> {
+      const { approval: _none, ...plain } = restartOf(vmTarget(vm), { person: member(who) });
+      return interaction(store, plain);
+    },
+    async ends({ record }: RequestIn<"authorized">) {
+      const now = requestIn(await store.get(record.id), "authorized");
+      await store.move(now, { to: stageOf("cancelled", { why: "a test" }), why: "a test" });
+    },
+    said: () => posted.map(({ said, covers }) => (covers ? `${said} (${covers})` : said)),
+    async [Symbol.asyncDispose]() {
+      for (const one of started) await one.close(2000);
+      await dispose();
+    },
+  };
+}
+
+describe.concurrent("a shared card", () => {
+  it("shows requests that find no room, is edited, and tells each requester once, in its thread", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const mine = [await at.asks("web-1"), await at.asks("web-2")];
+    const hers = await at.asks("db-1", "U0ADA");
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    expect(at.posted[0]?.text).toBe("3 requests: 3 waiting to start");
+    for (const one of mine) await at.ends(one);
+    await expect.poll(() => at.said(), within).toEqual(["card", "ended:U0OLIVIA:2"]);
+    await at.ends(hers);
+    await expect.poll(() => at.posted.length, within).toBe(3);
+    expect(at.posted.slice(1).map(({ thread, text }) => [thread, text])).toEqual([
+      [at.posted[0]?.ts, "❌ None of 2 is done."],
+      [at.posted[0]?.ts, "❌ Restart of db-1 was canceled: a test."],
+    ]);
+    expect(at.posted[1]?.tells).toBe(mine.map(({ record }) => record.id).join(" "));
+    await expect.poll(() => at.edits.at(-1), within).toBe("3 requests: 3 canceled");
+    expect(at.told).toEqual([...mine, hers].map(({ record }) => record.id));
+    const [stored] = await at.store.getMany([hers.record.id]);
+    expect(stored?.delivered.card).toEqual({ channelId: "C01OPS", ts: at.posted[0]?.ts });
+  });
+
+  it("tells several people in one reply what they wait for at the same time, but a single outcome in its own", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const two = async (who: string) => [
+      await at.asks(`web-${who}-1`, who),
+      await at.asks(`web-${who}-2`, who),
+    ];
+    const all = [...(await two("U0OLIVIA")), ...(await two("U0AMIR"))];
+    const single = await at.asks("db-1", "U0ADA");
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await at.stop();
+    for (const one of [...all, single]) await at.ends(one);
+    at.start();
+    await expect
+      .poll(() => at.said().toSorted(), within)
+      .toEqual(["card", "ended:U0ADA:1", "ended:U0OLIVIA:2 (ended:U0AMIR:2)"]);
+    const both = at.posted.find(({ covers }) => covers !== "");
+    expect(both?.text).toBe("olivia: ❌ None of 2 is done. amir: ❌ None of 2 is done.");
+    expect(both?.tells).toBe(all.map(({ record }) => record.id).join(" "));
+    await expect.poll(() => at.told.length, within).toBe(5);
+    await at.stop();
+    expect(at.posted).toHaveLength(3);
+  });
+
+  it("is one message with the mentions when all have ended before it is posted", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    for (const one of [await at.asks("web-1"), await at.asks("web-2")]) await at.ends(one);
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card (ended:U0OLIVIA:2)"]);
+    expect(at.posted[0]?.text).toBe("❌ None of 2 is done.");
+    await expect.poll(() => at.told.length, within).toBe(2);
+  });
+
+  it("with one request dissolves: it gets a card of its own", async ({ expect }) => {
+    await using at = await crowded();
+    const alone = await at.asks("web-1");
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    expect(at.posted[0]?.text).toMatch(/^Restart web-1.*: Requested\./);
+    await at.ends(alone);
+    await expect.poll(() => at.said(), within).toEqual(["card", "result"]);
+    await expect.poll(() => at.told, within).toEqual([alone.record.id]);
+  });
+
+  it("lets go who needs a person: an unknown outcome gets its own card, with its buttons", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const [lost, fine] = [await at.asks("web-1"), await at.asks("web-2")];
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    const claimed = await claimedBy("w-1", lost, at.store);
+    const unclear = { to: stageOf("unclear"), why: "no answer" };
+    const checked = await movedBy(at.store.move(claimed, unclear));
+    await at.store.move(checked, { to: stageOf("unknown"), why: "nobody knows" });
+    await expect.poll(() => at.said(), within).toEqual(["card", "card", "unknown"]);
+    await at.ends(fine);
+    await expect.poll(() => at.said().at(-1), within).toBe("ended:U0OLIVIA:1");
+    expect(at.posted.at(-1)?.tells).toBe(fine.record.id);
+  });
+
+  it.for(["card", "ended:U0OLIVIA:2"])(
+    "whose %s has no answer from Slack is looked up, and posted once",
+    async (lost, { expect }) => {
+      let lose = true;
+      await using at = await crowded({
+        answer({ said }) {
+          if (said !== lost || !lose) return undefined;
+          lose = false;
+          return { ok: false, kind: "lost", reason: "a test" };
+        },
+      });
+      const both = [await at.asks("web-1"), await at.asks("web-2")];
+      at.start();
+      await expect.poll(() => at.said(), within).toEqual(["card"]);
+      for (const one of both) await at.ends(one);
+      await expect.poll(() => at.said(), within).toEqual(["card", "ended:U0OLIVIA:2"]);
+      await expect.poll(() => at.store.sharedCards.outbox.depth(), within).toBe(0);
+      expect(at.said()).toEqual(["card", "ended:U0OLIVIA:2"]);
+    },
+  );
+
+  it("in a closed channel gives its requests back: each goes where it can be read", async ({
+    expect,
+  }) => {
+    const closed = { ok: false, kind: "refused", error: "is_archived", detail: [] } as const;
+    await using at = await crowded({
+      answer: ({ channel }) => (channel === "C01OPS" ? closed : undefined),
+    });
+    const both = [await at.asks("web-1"), await at.asks("web-2")];
+    for (const one of both) await at.ends(one);
+    at.start();
+    await expect.poll(() => at.said(), within).toHaveLength(2);
+    expect(at.posted.map(({ channel, said, covers }) => [channel, said, covers])).toEqual([
+      ["U0OLIVIA", "card", "result"],
+      ["U0OLIVIA", "card", "result"],
+    ]);
+  });
+
+  it("that is gone from Redis gives its requests back: those that run get cards of their own", async ({
+    expect,
+  }) => {
+    await using at = await crowded();
+    const both = [await at.asks("web-1"), await at.asks("web-2")];
+    at.start();
+    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await expect.poll(() => at.store.sharedCards.outbox.depth(), within).toBe(0);
+    const [stored] = await at.store.getMany([both[0]?.record.id ?? ""]);
+    await at.redis.del(at.key("shared", (stored && boardOf(stored.delivered)) ?? ""));
+    for (const one of both) await at.store.outbox.later(one.record.id, 0);
+    await expect.poll(() => at.said(), within).toEqual(["card", "card", "card"]);
+    for (const one of both) await at.ends(one);
+    await expect.poll(() => at.told.length, within).toBe(2);
+  });
+
+  it("is joined by two processes as by one", async ({ expect }) => {
+    await using at = await crowded();
+    const asked = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => at.asks(`vm-${n}`, n % 2 === 0 ? "U0ADA" : undefined)),
+    );
+    at.start();
+    at.start();
+    for (const one of asked) await at.ends(one);
+    await expect
+      .poll(() => {
+        const told = at.posted.flatMap(({ tells }) => tells.split(" ").filter(Boolean));
+        return told.toSorted();
+      }, within)
+      .toEqual(asked.map(({ record }) => record.id).toSorted());
+    const stored = await at.store.getMany(asked.map(({ record }) => record.id));
+    expect(new Set(stored.map(({ delivered }) => boardOf(delivered))).size).toBe(1);
+    expect(at.said().filter((said) => said.startsWith("card"))).toHaveLength(1);
+  });
+});
+
+it("a request that ended before its card was posted is told in one message", async ({ expect }) => {
+  await using at = await crowded();
+  const ended = await at.asks("web-1");
+  await at.ends(ended);
+  at.start(true);
+  await expect.poll(() => at.said(), within).toEqual(["card (result)"]);
+  await expect.poll(() => at.store.outbox.depth()).toBe(0);
+  expect(at.posted[0]?.text).toBe("❌ Restart of web-1 was canceled: a test.");
+});

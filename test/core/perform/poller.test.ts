@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { dueInMs } from "../../support/pending.ts";
+import { describe, expect, it, vi } from "vitest";
+import { startWork } from "../../support/start-delivery.ts";
+import { createPolls } from "../../../src/core/request/polls.ts";
+import { poll, pollWork } from "../../../src/core/perform/poll.ts";
+import { stopwatch } from "../../../src/core/perform/send.ts";
+import { claimedRestart, movedBy, requestIn, stageOf } from "../asking.ts";
+import { type WorkerHere, workerHere } from "./worker-here.ts";
+
+const pollKey = "vms/prj-payments";
+
+/** Workers that poll what is due in one Redis. */
+async function workers(here: WorkerHere) {
+  const { store } = here.by;
+  const opened: { close(deadlineMs: number): Promise<void> }[] = [];
+  const sent = await claimedRestart(store, "web-1");
+  return {
+    /** How often the service was read. */
+    reads: () => here.compute.calls().length,
+    worker() {
+      const polls = createPolls(here.redis, here.key, store.latest);
+      const by = { ...here.by, polls };
+      const work = pollWork(() => by);
+      const { redis, key } = here;
+      const worker = startWork("polls", [work], { redis, key, relayEveryMs: 300 });
+      opened.push(worker);
+      return { ...worker, soon: () => polls.pollSoon(pollKey) };
+    },
+    /** The only request is done. */
+    async settle() {
+      const request = requestIn(await store.get(sent.record.id), "sending");
+      const to = { ...request.stage, state: "unclear" } as const;
+      const unclear = await movedBy(store.move(request, { to, why: "no answer" }));
+      await store.move(unclear, { to: stageOf("done"), why: "proven" });
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(opened.map((worker) => worker.close(1000)));
+    },
+  };
+}
+
+describe("polls", () => {
+  it("go on until nothing waits, and leave nothing in Redis", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    await all.worker().soon();
+    await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(2);
+    await all.settle();
+    await expect.poll(() => here.by.polls.pending.depth()).toBe(0);
+    expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
+  });
+
+  it("begin by themselves after a claim whose worker has gone", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    // The claim's script says when; its worker added no job
+    expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeGreaterThan(500);
+    all.worker();
+    await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(0);
+  });
+
+  it("come right after one under way, when something was sent meanwhile", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    const read = vi.spyOn(here.by.store, "now");
+    const { promise: hangs, resolve: goOn } = Promise.withResolvers<number>();
+    read.mockImplementationOnce(() => hangs);
+    const worker = all.worker();
+    await worker.soon();
+    await expect.poll(all.reads).toBe(1);
+    await worker.soon();
+    await sleep(100);
+    expect(all.reads()).toBe(1);
+    const elapsedMs = stopwatch();
+    goOn(Date.now());
+    await expect.poll(all.reads).toBe(2);
+    expect(elapsedMs()).toBeLessThan(here.by.policy.timing.pollFirstMs);
+  });
+
+  it("of many rest between two, however often they are asked for", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    await Promise.all(
+      Array.from({ length: 69 }, (_, n) => claimedRestart(here.by.store, `web-${n + 2}`)),
+    );
+    const worker = all.worker();
+    const elapsedMs = stopwatch();
+    await worker.soon();
+    await expect.poll(all.reads).toBe(1);
+    for (let rings = 0; rings < 5; rings++) await worker.soon();
+    await expect.poll(all.reads, { timeout: 5000 }).toBe(2);
+    expect(elapsedMs()).toBeGreaterThan(here.by.policy.timing.pollFirstMs / 2);
+  });
+
+  it("go on after Redis failed", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    const read = vi.spyOn(here.by.store, "now");
+    read.mockRejectedValueOnce(new Error("Redis is away"));
+    const worker = all.worker();
+    await worker.soon();
+    await expect.poll(all.reads, { timeout: 8000 }).toBeGreaterThan(1);
+  }, 10_000);
+
+  it("begin for what a sweep found", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    await here.by.polls.pending.remove(pollKey);
+    await here.by.polls.pending.restore([pollKey]);
+    all.worker();
+    await expect.poll(all.reads).toBeGreaterThan(0);
+  });
+
+  it("forget a key whose requests are gone", async () => {
+    await using here = await workerHere();
+    await here.redis.sadd(here.key("watch", pollKey), "r-gone");
+    expect(await poll(pollKey, here.by)).toBeUndefined();
+    await here.by.polls.next(pollKey, 1, "0.5");
+    expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeUndefined();
+    expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
+  });
+});

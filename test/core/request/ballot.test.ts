@@ -1,0 +1,299 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { VoteOutcome } from "../../../src/core/permit/votes.ts";
+import { connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { createJournal, type Journal, newNonce } from "../../../src/core/request/journal.ts";
+import { testRedis } from "../../support/with-redis.ts";
+import {
+  auditOf,
+  interaction,
+  member,
+  requestIn,
+  restartOf,
+  stageOf,
+  vmTarget,
+} from "../asking.ts";
+
+/** The journal seen over several connections, as gateways in several processes see it. */
+async function journal(connections: number) {
+  const first = await testRedis();
+  const clients: RedisClient[] = [first.redis];
+  for (let n = 1; n < connections; n += 1)
+    clients.push(await connectRedis(first.url, "commands", silentLog()));
+  onTestFinished(() => {
+    for (const client of clients) client.disconnect();
+  });
+  return {
+    key: first.key,
+    client: first.redis,
+    stores: clients.map((client) => createJournal(client, first.key)) as [Journal, ...Journal[]],
+  };
+}
+
+/** Fifty at once: all of them in one line would wait longer for Redis than a command may. */
+async function fiftyAtOnce<T, R>(all: readonly T[], act: (one: T, n: number) => Promise<R>) {
+  const done: R[] = [];
+  for (let from = 0; from < all.length; from += 50)
+    done.push(
+      ...(await Promise.all(all.slice(from, from + 50).map((one, n) => act(one, from + n)))),
+    );
+  return done;
+}
+
+const numbers = (length: number) => Array.from({ length }, (_, n) => n);
+
+const fingerprintOf = (request: { record: { approval?: { digest: string } } }) =>
+  request.record.approval?.digest.slice(0, 16) ?? "";
+
+describe("votes on 500 requests from many connections at once", () => {
+  it("move each request exactly once, whoever clicks how often", async () => {
+    const { stores, client, key } = await journal(4);
+    const requests = await fiftyAtOnce(numbers(500), (n) =>
+      interaction(
+        stores[0],
+        restartOf(vmTarget(`web-${n}`), {
+          approval: { required: 2, expiresMs: 60_000, evidence: [] },
+        }),
+      ),
+    );
+    const voters = ["U0AMIR", "U0ADA", "U0BEA", "U0CARL", "U0OLIVIA"].map((id) => member(id));
+    const outcomes = new Map<string, VoteOutcome[]>(requests.map(({ record }) => [record.id, []]));
+    const click = async (request: (typeof requests)[number], n: number, times: number) => {
+      const voter = voters[(times + n) % voters.length] ?? member("U0AMIR");
+      const store = stores[times % stores.length] ?? stores[0];
+      const seen = times === 10 ? "0123456789abcdef" : fingerprintOf(request);
+      let outcome = await store.vote(request, voter, "approve", seen);
+      while (outcome.is === "again") {
+        const now = await store.get(request.record.id);
+        outcome = await store.vote(now ?? request, voter, "approve", seen);
+      }
+      outcomes.get(request.record.id)?.push(outcome);
+    };
+    await fiftyAtOnce(requests, (request, n) =>
+      Promise.all(numbers(11).map((times) => click(request, n, times))),
+    );
+    for (const request of requests) {
+      const all = outcomes.get(request.record.id) ?? [];
+      expect(all.filter(({ is }) => is === "authorized")).toHaveLength(1);
+      expect(all.filter(({ is }) => is === "counted")).toHaveLength(1);
+      expect(
+        all.filter((one) => one.is === "refused" && one.why === "own").length,
+      ).toBeGreaterThanOrEqual(2);
+      const after = await stores[0].get(request.record.id);
+      expect(after).toMatchObject({ state: "authorized", final: false });
+      expect(after?.votes).toHaveLength(2);
+      expect(after?.votes.map(({ voterId }) => voterId)).not.toContain("U0OLIVIA");
+    }
+    const audit = await auditOf(client, key("audit"));
+    expect(audit.filter(({ vote }) => vote === "approve")).toHaveLength(1000);
+    const histories = await Promise.all(requests.map(({ record }) => stores[0].history(record.id)));
+    expect(
+      histories.every((steps) => steps.filter(({ state }) => state === "authorized").length === 1),
+    ).toBe(true);
+  });
+
+  it("end denied in 300 of 300 races between approve and deny", async () => {
+    const { stores } = await journal(3);
+    const [store, ...others] = stores;
+    const requests = await fiftyAtOnce(numbers(300), (n) =>
+      interaction(store, restartOf(vmTarget(`race-${n}`))),
+    );
+    const ends = await fiftyAtOnce(requests, async (request, n) => {
+      const approve = () =>
+        (others[0] ?? store).vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
+      const deny = () =>
+        (others[1] ?? store).vote(request, member("U0ADA"), "deny", fingerprintOf(request));
+      const both = n % 2 === 0 ? [approve(), deny()] : [deny(), approve()];
+      const said = await Promise.all(both);
+      expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
+      return store.get(request.record.id);
+    });
+    expect(ends.filter((end) => end?.state === "denied" && end.final)).toHaveLength(300);
+    expect((await store.openIds()).length).toBe(0);
+  });
+});
+
+describe("an approval that was judged beside others", () => {
+  it("is judged again when somebody else approved meanwhile, in 300 of 300 races for one place", async () => {
+    const { stores } = await journal(2);
+    const [store, other = store] = stores;
+    // Either may approve for the same need; a third person is missing all the same
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
+    const requests = await fiftyAtOnce(numbers(300), (n) =>
+      interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
+    );
+    const ends = await fiftyAtOnce(requests, async (request) => {
+      const said = await Promise.all([
+        store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request), [0]),
+        other.vote(request, member("U0ADA"), "approve", fingerprintOf(request), [0]),
+      ]);
+      expect(said.map(({ is }) => is).toSorted()).toEqual(["again", "counted"]);
+      return store.get(request.record.id);
+    });
+    expect(ends.filter((end) => end?.state === "draft" && end.votes.length === 1)).toHaveLength(
+      300,
+    );
+    expect(ends[0]?.votes).toMatchObject([{ vote: "approve", meets: [0] }]);
+  });
+
+  it("counts for a no whatever was approved meanwhile", async () => {
+    const { stores } = await journal(1);
+    const [store] = stores;
+    const approval = { required: 2, expiresMs: 60_000, evidence: [] };
+    const request = await interaction(store, restartOf(vmTarget("no"), { approval }));
+    await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
+    expect(await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).toEqual({
+      is: "denied",
+    });
+  });
+});
+
+describe("one vote", () => {
+  it("of whoever asked never counts, for or against", async () => {
+    const { stores } = await journal(1);
+    const request = await interaction(stores[0], restartOf(vmTarget("own")));
+    for (const vote of ["approve", "deny"] as const) {
+      expect(
+        await stores[0].vote(request, member("U0OLIVIA"), vote, fingerprintOf(request)),
+      ).toEqual({
+        is: "refused",
+        why: "own",
+      });
+    }
+    expect(await stores[0].get(request.record.id)).toMatchObject({ state: "draft", votes: [] });
+  });
+
+  it("counts once for each person, but an approval may still be turned into a no", async () => {
+    const { stores } = await journal(1);
+    const [store] = stores;
+    const request = await interaction(
+      store,
+      restartOf(vmTarget("twice"), {
+        approval: { required: 2, expiresMs: 60_000, evidence: [] },
+      }),
+    );
+    const amir = member("U0AMIR");
+    expect(await store.vote(request, amir, "approve", fingerprintOf(request))).toEqual({
+      is: "counted",
+      approvals: 1,
+    });
+    expect(await store.vote(request, amir, "approve", fingerprintOf(request))).toEqual({
+      is: "refused",
+      why: "twice",
+    });
+    expect(await store.vote(request, amir, "deny", fingerprintOf(request))).toEqual({
+      is: "denied",
+    });
+    expect(await store.vote(request, member("U0ADA"), "approve", fingerprintOf(request))).toEqual({
+      is: "refused",
+      why: "over",
+    });
+    expect((await store.get(request.record.id))?.votes).toMatchObject([
+      { voterId: "U0AMIR", vote: "deny" },
+    ]);
+  });
+
+  it("on another digest, or on too few digits of it, doesn't count", async () => {
+    const { stores } = await journal(1);
+    const request = await interaction(stores[0], restartOf(vmTarget("digest")));
+    const other = await interaction(stores[0], restartOf(vmTarget("other")));
+    const own = fingerprintOf(request);
+    const flipped = `${own.slice(0, 15)}${own.endsWith("0") ? "1" : "0"}`;
+    for (const seen of [
+      "",
+      own.slice(0, 15),
+      flipped,
+      own.toUpperCase(),
+      fingerprintOf(other),
+      `${own}00`,
+      "%".repeat(16),
+    ]) {
+      if (seen === own) continue;
+      expect(await stores[0].vote(request, member("U0AMIR"), "approve", seen)).toEqual({
+        is: "refused",
+        why: "unknown",
+      });
+    }
+    expect((await stores[0].get(request.record.id))?.votes).toEqual([]);
+  });
+
+  it("after the time of Redis has passed the end is too late, and the request is never revived", async () => {
+    const { stores } = await journal(1);
+    const [store] = stores;
+    const request = await interaction(
+      store,
+      restartOf(vmTarget("late"), {
+        approval: { required: 1, expiresMs: 5, evidence: [] },
+      }),
+    );
+    while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0))
+      await Promise.resolve();
+    expect(await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).toEqual({
+      is: "refused",
+      why: "expired",
+    });
+    expect((await store.get(request.record.id))?.state).toBe("draft");
+  });
+
+  it("for a no still counts once it is authorized, as long as it isn't claimed", async () => {
+    const { stores, client, key } = await journal(1);
+    const [store] = stores;
+    const request = await interaction(store, restartOf(vmTarget("stop")));
+    expect(
+      (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
+    ).toBe("authorized");
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
+    expect((await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).is).toBe(
+      "denied",
+    );
+    const claim = await store.move(authorized, {
+      to: stageOf("sending"),
+      why: "claimed",
+      claim: { vmIds: [], nonce: newNonce() },
+    });
+    expect(claim.is).toBe("changed");
+    expect(await client.get(key("lock", `vm:${request.record.target.id}`))).toBeNull();
+  });
+
+  it("after the claim comes too late, for and against", async () => {
+    const { stores } = await journal(1);
+    const [store] = stores;
+    const request = await interaction(store, restartOf(vmTarget("claimed")));
+    await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
+    const authorized = requestIn(await store.get(request.record.id), "authorized");
+    const claim = {
+      to: stageOf("sending"),
+      why: "claimed",
+      owner: "w-1",
+      claim: { vmIds: [], nonce: newNonce() },
+    };
+    expect((await store.move(authorized, claim)).is).toBe("moved");
+    for (const vote of ["approve", "deny"] as const) {
+      expect(await store.vote(request, member("U0ADA"), vote, fingerprintOf(request))).toEqual({
+        is: "refused",
+        why: "over",
+      });
+    }
+    expect((await store.get(request.record.id))?.state).toBe("sending");
+  });
+
+  it("on a request without approvals has nothing to count for", async () => {
+    const { stores } = await journal(1);
+    const { approval: _none, ...plain } = restartOf(vmTarget("plain"));
+    const request = await interaction(stores[0], plain);
+    expect(request.state).toBe("authorized");
+    expect(await stores[0].vote(request, member("U0AMIR"), "deny", "0".repeat(16))).toEqual({
+      is: "refused",
+      why: "unknown",
+    });
+  });
+
+  it("is forgotten by no restart of Redis: a flushed script cache loads it again", async () => {
+    const { stores, client } = await journal(1);
+    const request = await interaction(stores[0], restartOf(vmTarget("noscript")));
+    await client.script("FLUSH");
+    expect(
+      (await stores[0].vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
+    ).toBe("authorized");
+  });
+});

@@ -1,0 +1,99 @@
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLog } from "../../../src/log/log.ts";
+import { createJournal, type Journal } from "../../../src/core/request/journal.ts";
+import { checkLedger, openLedger } from "../../../src/core/request/ledger.ts";
+import { testRedis } from "../../support/with-redis.ts";
+import { auditOf } from "../asking.ts";
+
+const gap = "sealed audit records after number 0 have disappeared or were replaced";
+const lost = "Redis lost 1 sent request: vm restart of vm-1 (r-lost)";
+
+async function start() {
+  const redis = await testRedis();
+  const store = createJournal(redis.redis, redis.key);
+  const folder = await mkdtempDisposable(path.join(tmpdir(), "gatehouse-freeze-"));
+  const close: (() => PromiseLike<void>)[] = [redis[Symbol.asyncDispose], folder.remove];
+  const records = async (kind: string) =>
+    (await auditOf(redis.redis, redis.key("audit"))).filter(({ what }) => what === kind);
+  return {
+    store,
+    records,
+    frozenFor: async () => (await store.freezeState())?.reason,
+    /** A worker whose ledger has a send that Redis doesn't know. */
+    async worker(name: string, request: string) {
+      const ledger = await openLedger(path.join(folder.path, name), name);
+      close.unshift(() => ledger.close());
+      const about = { command: "vm restart", target: "vm-1" };
+      await ledger.write({ request, attempt: 1, at: Date.now(), ...about });
+      return () => checkLedger(ledger, store, silentLog());
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of close) await one();
+    },
+  };
+}
+
+const findsGap = (store: Journal) =>
+  store.freeze({ by: "Gatehouse", cause: "records-lost", reason: gap });
+
+describe("changes that freeze for two reasons", () => {
+  it("say the weightier one, whichever is found first, and both are on record in the order found", async () => {
+    for (const order of [
+      [gap, lost],
+      [lost, gap],
+    ]) {
+      await using here = await start();
+      const check = await here.worker("w-1", "r-lost");
+      for (const reason of order) await (reason === gap ? findsGap(here.store) : check());
+      expect(await here.frozenFor()).toBe(lost);
+      const told = order[0] === gap ? [gap, lost] : [lost];
+      expect((await here.records("freeze")).map(({ why }) => why)).toEqual(told);
+    }
+  });
+
+  it("are frozen since the first", async () => {
+    await using here = await start();
+    await findsGap(here.store);
+    const since = (await here.store.freezeState())?.at;
+    await (
+      await here.worker("w-1", "r-lost")
+    )();
+    expect((await here.store.freezeState())?.at).toBe(since);
+  });
+
+  it("keep what a person said behind each weightier reason, and take none of a person's for theirs", async () => {
+    await using here = await start();
+    const vera = { by: "vera", id: "U0VERA", reason: "incident 4711" };
+    expect(await here.store.freeze(vera)).toBe(true);
+    expect(await findsGap(here.store)).toBe(true);
+    expect(await here.frozenFor()).toBe(`${gap}; vera froze all changes before: incident 4711`);
+    await (
+      await here.worker("w-1", "r-lost")
+    )();
+    expect(await here.store.freezeState()).toMatchObject({
+      by: "Gatehouse",
+      reason: `${lost}; vera froze all changes before: incident 4711`,
+    });
+    expect(await here.store.freeze({ by: "amir", id: "U0AMIR", reason: "" })).toBe(false);
+    expect((await here.records("freeze")).map(({ who }) => who)).toEqual([
+      "U0VERA",
+      "Gatehouse",
+      "Gatehouse",
+    ]);
+  });
+
+  it("name the sends of each worker that Redis lost some of, once: a thaw marks all of them as checked", async () => {
+    await using here = await start();
+    const checks = [await here.worker("w-1", "r-1"), await here.worker("w-2", "r-2")];
+    for (let n = 0; n < 3; n++) for (const check of checks) await check();
+    const reason = await here.frozenFor();
+    for (const id of ["r-1", "r-2"]) expect(reason?.split(`(${id})`)).toHaveLength(2);
+    expect(await here.records("ledger-ahead")).toHaveLength(2);
+    await here.store.thaw("U0ADA");
+    for (const check of checks) expect(await check()).toEqual([]);
+    expect(await here.frozenFor()).toBeUndefined();
+  });
+});

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { commands } from "../../../src/features/index.ts";
+import { type Endpoint, endpoints } from "../../../src/fleet/compute/compute.ts";
+import type { AnswerShape } from "../../../sandbox/compute/weather.ts";
+import { callOf } from "../../../src/core/request/stage.ts";
+import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
+import { startWorld, testTiming, type TestWorld } from "../../support/start-world.ts";
+import { wordsOf } from "../../stories/words.ts";
+
+/** What a change may be answered with: the record, a wrapper, a task, text, or nothing. */
+const shapes: readonly AnswerShape[] = ["record", "wrapped", "data", "task", "text", "empty"];
+
+/** No approvals and no limits: what is tested here is the way from words to the service and back. */
+const policy = `access: { view: ["*"], operate: ["S01ONCALL"], approve: ["S02LEADS"], administer: ["U0ADA"] }
+approvals: [{ operations: ["*.*"], required: 0 }]
+limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
+${testTiming}
+`;
+
+interface Row {
+  endpoint: Endpoint;
+  /** The words that reach it, on the VM or project of this name. */
+  words(name: string): string;
+  /** Values of the dialog, where it opens one. */
+  form?(name: string): Record<string, string | string[]>;
+  /** The VM it is about begins in this status; without one it is about a project. */
+  vm?: "RUNNING" | "STOPPED";
+}
+
+const changes: readonly Row[] = [
+  { endpoint: endpoints.startVm, words: (name) => `/vm start ${name}`, vm: "STOPPED" },
+  { endpoint: endpoints.stopVm, words: (name) => `/vm stop ${name}`, vm: "RUNNING" },
+  { endpoint: endpoints.restartVm, words: (name) => `/vm restart ${name}`, vm: "RUNNING" },
+  {
+    endpoint: endpoints.resizeVm,
+    words: (name) => `/vm resize ${name} --cpu 8 --memory 32`,
+    form: () => ({}),
+    vm: "RUNNING",
+  },
+  {
+    endpoint: endpoints.takeSnapshot,
+    words: (name) => `/vm snapshot ${name} before`,
+    vm: "RUNNING",
+  },
+  {
+    endpoint: endpoints.restoreVm,
+    words: (name) => `/vm restore ${name} ${snapshots.get(name)}`,
+    form: (name) => ({
+      "Safety snapshot": ["true"],
+      [`Type ${name} to confirm`]: name,
+      Reason: "a test of shapes",
+    }),
+    vm: "RUNNING",
+  },
+  {
+    endpoint: endpoints.createProject,
+    words: (name) => `/project create --name new-${name} --type CONTAINER --region eu-west-1`,
+    form: () => ({}),
+  },
+  {
+    endpoint: endpoints.updateProject,
+    words: (name) => `/project update ${name} --name renamed-${name}`,
+    form: () => ({}),
+  },
+  {
+    endpoint: endpoints.deleteProject,
+    words: (name) => `/project delete ${name}`,
+    form: (name) => ({ [`Type ${name} to confirm`]: name, Reason: "a test of shapes" }),
+  },
+];
+
+const reads: readonly (readonly [Endpoint, string])[] = [
+  [endpoints.listProjects, "/project list"],
+  [endpoints.getProject, "/project show payments"],
+  [endpoints.listVms, "/project show payments"],
+  [endpoints.getVm, "/vm show web-2"],
+  [endpoints.vmMetrics, "/vm metrics web-2"],
+  [endpoints.vmAttestation, "/vm attest web-2"],
+];
+
+/** `restart-task`: one VM in a project of its own, or one project, for each change and shape. */
+const nameOf = (row: Row, shape: AnswerShape) =>
+  `${row.endpoint.split("/").at(-1)?.replaceAll(/\W/g, "")}-${shape}-${row.endpoint.split(" ")[0]?.toLowerCase()}`;
+const snapshots = new Map<string, string>();
+
+let world: TestWorld;
+let requests: StoredRequest[];
+
+beforeAll(async () => {
+  world = await startWorld({
+    policy,
+    pace: { inventoryRefreshMs: 200 },
+    compute: { transitionMs: 1000 },
+  });
+  const { edit } = world.compute;
+  for (const row of changes) {
+    for (const shape of shapes) {
+      const name = nameOf(row, shape);
+      const isBox =
+        row.endpoint === endpoints.updateProject || row.endpoint === endpoints.deleteProject;
+      if (row.vm) {
+        const project = edit.addProject({ id: `prj-${name}`, name: `of-${name}` });
+        edit.addVm({ project, id: `vm-${name}`, name, status: row.vm });
+      } else if (isBox) edit.addProject({ id: `prj-${name}`, name, type: "CONTAINER" });
+    }
+  }
+  // Twice: by the end of the second look all that was added is known
+  await world.compute.called(`GET /v1/projects/prj-${nameOf(lastVm(), "empty")}/vms`, 2);
+  await takeSnapshots();
+  world.compute.forget();
+  for (const row of changes) for (const shape of shapes) await askFor(row, shape);
+  const all = async () => expect(await ended()).toBe(changes.length * shapes.length);
+  await vi.waitFor(all, { timeout: 30_000, interval: 50 });
+}, 60_000);
+afterAll(() => world.close());
+
+function lastVm(): Row {
+  const row = changes.findLast(({ vm }) => vm !== undefined);
+  if (!row) throw new Error("nothing is about a VM");
+  return row;
+}
+
+async function takeSnapshots(): Promise<void> {
+  const row = changes.find(({ endpoint }) => endpoint === endpoints.restoreVm);
+  if (!row) throw new Error("nothing is restored");
+  for (const shape of shapes) {
+    const name = nameOf(row, shape);
+    const answer = await fetch(`${world.compute.url}/v1/vms/vm-${name}/snapshots`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${world.compute.apiKey}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ name: "before" }),
+    });
+    const { snapshot_id: id } = (await answer.json()) as { snapshot_id: string };
+    snapshots.set(name, id);
+  }
+}
+
+async function askFor(row: Row, shape: AnswerShape): Promise<void> {
+  const name = nameOf(row, shape);
+  const [method = "", template = ""] = row.endpoint.split(" ");
+  const path = template.replace("{vm_id}", `vm-${name}`).replace("{project_id}", `prj-${name}`);
+  if (row.endpoint === endpoints.createProject)
+    world.compute.weather({ match: row.endpoint, answer: shape, times: 1 });
+  else world.compute.weather({ match: `${method} ${path}`, answer: shape });
+  await world.olivia.types("ops", row.words(name));
+  if (row.form) {
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    const said = await world.olivia.submits(row.form(name));
+    expect(said.errors).toBeUndefined();
+  }
+  if (row.endpoint === endpoints.createProject)
+    await world.compute.called(row.endpoint, shapes.indexOf(shape) + 1);
+}
+
+async function ended(): Promise<number> {
+  requests = await world.store.getMany(await world.store.recentIds({}, 200));
+  return requests.filter(({ final, state }) => final || state === "unknown").length;
+}
+
+describe("every endpoint of the service that changes something", () => {
+  describe.each(changes)("$endpoint", (row) => {
+    it.each(shapes)(
+      "is called once from Slack, and its end is known when it answers with: %s",
+      (shape) => {
+        const name = nameOf(row, shape);
+        const about = row.endpoint === endpoints.createProject ? `new-${name}` : name;
+        const request = requests.find(({ record }) => record.target.name === about);
+        expect(request).toMatchObject({ state: "done" });
+        const [method = "", template = ""] = row.endpoint.split(" ");
+        const sent = world.compute.writes().filter(({ method: its, path, body }) => {
+          if (its !== method) return false;
+          if (row.endpoint === endpoints.createProject)
+            return path === template && JSON.stringify(body).includes(about);
+          return (
+            path ===
+            template.replace("{vm_id}", `vm-${name}`).replace("{project_id}", `prj-${name}`)
+          );
+        });
+        expect(sent).toHaveLength(1);
+      },
+    );
+  });
+
+  it("has no effect twice, and none that nobody asked for", () => {
+    expect(world.compute.writes()).toHaveLength(changes.length * shapes.length);
+  });
+
+  it("takes no task for a snapshot: without an id there is nothing to restore", () => {
+    const taken = requests.filter(({ record }) => record.command === "vm snapshot");
+    const ids = Object.fromEntries(
+      taken.map(({ record, stage }) => [
+        record.target.name.split("-")[1],
+        callOf(stage)?.answer?.snapshotId,
+      ]),
+    );
+    expect(ids).toMatchObject({
+      record: expect.stringMatching(/^snap-/),
+      wrapped: expect.stringMatching(/^snap-/),
+      data: expect.stringMatching(/^snap-/),
+    });
+    expect([ids["task"], ids["text"], ids["empty"]]).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("every endpoint that only reads", () => {
+  it.each(reads)("%s is reached from %s", async (endpoint, words) => {
+    world.compute.forget();
+    const before = world.olivia.seesChannel("status").messages.length;
+    await world.olivia.types("status", words);
+    await world.olivia.until(() => world.olivia.seesChannel("status").messages.length > before);
+    const [method, template = ""] = endpoint.split(" ");
+    const pattern = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+    const called = () =>
+      world.compute.calls().some((call) => call.method === method && pattern.test(call.path));
+    // The list of projects is read by the inventory, for everybody
+    await expect.poll(called, { timeout: 8000 }).toBe(true);
+  });
+});
+
+describe.runIf(commands.some(({ name }) => name === "vm console"))(endpoints.openConsole, () => {
+  it.each(shapes)(
+    "is called once by the button, and shows the address or says why not when it answers with: %s",
+    async (shape) => {
+      world.compute.forget();
+      const weather = world.compute.weather({ match: endpoints.openConsole, answer: shape });
+      await world.olivia.types("random", "/vm console web-2");
+      const seen = () =>
+        world.olivia
+          .seesChannel("random")
+          .messages.filter(({ ephemeral }) => ephemeral)
+          .map(wordsOf)
+          .join("\n");
+      await world.olivia.until(() => seen().includes("[Open console]"));
+      await world.olivia.presses("Open console", { channel: "random" });
+      const told = ["record", "wrapped", "data"].includes(shape) ? "wss://console" : "can't read";
+      await world.olivia.until(() => seen().includes(told));
+      expect(world.compute.writes().map(({ path }) => path)).toEqual([
+        "/v1/vms/vm-payments-web-2/console",
+      ]);
+      expect(world.vera.seesChannel("random").messages.map(wordsOf).join()).not.toContain("wss://");
+      world.compute.clear(weather);
+      world.slack.workspace.ephemerals.splice(0);
+    },
+  );
+});
+
+it("are sixteen, and all of them are in these tables", () => {
+  const reached = [
+    ...changes.map(({ endpoint }) => endpoint),
+    ...reads.map(([endpoint]) => endpoint),
+    endpoints.openConsole,
+  ];
+  expect(new Set(reached)).toEqual(new Set(Object.values(endpoints)));
+  expect(new Set(reached).size).toBe(16);
+});
