@@ -6,7 +6,7 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { DigestPart } from "./digest-part.ts";
+import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -87,6 +87,8 @@ export interface RunningFeature {
   home?: HomePart;
   /** Its lines of digests and handovers. */
   digest?: DigestPart;
+  /** What a handover lists of it beside what runs. */
+  handover?: HandoverPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists what has waited for a channel for longer than a message takes, for `/gatehouse status`. */

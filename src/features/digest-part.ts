@@ -54,6 +54,25 @@ export interface DigestPart {
   }): Promise<ReadPart>;
 }
 
+/** What a feature contributes to handovers alone: what it has under way that is no request. */
+export interface HandoverPart {
+  /** How a handover that lacks it calls it. */
+  name: string;
+  read(about: {
+    /** Whether the handover may speak of this VM. Rejects where that can't be read. */
+    seesVm(vmId: string): Promise<boolean>;
+    /** When all this is read (ms). */
+    now: number;
+  }): Promise<HandoverList>;
+}
+
+export interface HandoverList {
+  title: string;
+  /** Behind the title where there is nothing. */
+  none: string;
+  lines: readonly Markdown[];
+}
+
 export interface ReadPart {
   all: readonly LinesOfKind[];
   /** VMs that count as failing, whatever their status: by ID, and why. */

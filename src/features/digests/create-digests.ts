@@ -9,10 +9,10 @@ import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
-import type { DigestPart } from "../digest-part.ts";
+import type { DigestPart, HandoverPart } from "../digest-part.ts";
 import { createEventReader } from "./events.ts";
 import { type DigestFacts, itemsOf } from "./items.ts";
-import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
+import { type ReadHandover, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
 import { type Slot, createSchedules, localWords, seriesOf } from "./schedules.ts";
 import { createSnoozes } from "./snoozes.ts";
@@ -35,6 +35,8 @@ interface DigestsOptions {
   requests: RequestSource;
   /** What features tell. */
   parts?(): readonly DigestPart[];
+  /** What features tell whoever takes the shift. */
+  handoverParts?(): readonly HandoverPart[];
   /** The freeze that stands. */
   store?: Pick<Journal, "freezeState">;
   /** Called when people turn a digest on or off. */
@@ -162,11 +164,8 @@ export function createDigests(options: DigestsOptions) {
       scope: Scope | undefined,
       note?: { by: string; text: string },
     ): Promise<Message> {
-      const consoles = consolesIn(scope).catch((error: unknown) => {
-        log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
-        return undefined;
-      });
-      return renderHandover(await facts(channel, scope), await consoles, note);
+      const underWay = readHandoverParts(scope);
+      return renderHandover(await facts(channel, scope), await underWay, note);
     },
   };
 
@@ -177,11 +176,20 @@ export function createDigests(options: DigestsOptions) {
     return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
   }
 
-  async function consolesIn(scope: Scope | undefined) {
-    const open = await requests.consoles(now());
-    if (!scope) return open;
-    const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
-    return open.filter(({ vmId }) => seen.has(vmId));
+  async function readHandoverParts(scope: Scope | undefined): Promise<readonly ReadHandover[]> {
+    const readIds = async () =>
+      new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
+    let ids: ReturnType<typeof readIds> | undefined;
+    const seesVm = async (vmId: string) => !scope || (await (ids ??= readIds())).has(vmId);
+    const about = { seesVm, now: now() };
+    const reading = (options.handoverParts?.() ?? []).map(async ({ name, read }) => {
+      const list = await read(about).catch((error: unknown) => {
+        log.warn("digest.unread", { part: name, why: messageOf(error) });
+        return undefined;
+      });
+      return { name, list };
+    });
+    return Promise.all(reading);
   }
 }
 

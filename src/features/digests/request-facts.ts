@@ -1,5 +1,3 @@
-import { readAudit } from "../../audit/trail.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -12,12 +10,9 @@ const maxOpen = 500;
 const maxEnded = 1000;
 /** A request older than this, relative to the time in question, ended before it or is still open. */
 const longestMs = 24 * 3600_000;
-/** Consoles last minutes, so the newest records hold them. */
-const newestRecords = 1000;
 
 export type RequestSource = ReturnType<typeof requestsForDigest>;
 export type RequestFact = ReturnType<typeof factOf>;
-export type ConsoleFact = NonNullable<ReturnType<typeof consoleOf>>;
 export type ReviewFact = Awaited<ReturnType<RequestSource["reviews"]>>[number];
 
 /** A use of break-glass whose review nobody has signed. */
@@ -36,8 +31,6 @@ interface OpenReview {
 /** What digests read of requests. */
 export function requestsForDigest(
   store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
-  redis: RedisClient,
-  key: Keys,
   commands: readonly ChangeCommand[],
 ) {
   const toFact = (request: StoredRequest) => factOf(request, commands);
@@ -73,23 +66,7 @@ export function requestsForDigest(
         return { request, command, target, on: made?.target, at, by, reason };
       });
     },
-
-    /** Opened through Gatehouse and not expired. */
-    async consoles(now: number) {
-      const { entries } = await readAudit({ redis, key, most: newestRecords });
-      return entries.flatMap(({ record }) => {
-        const fact = consoleOf(record);
-        return fact && fact.until > now ? [fact] : [];
-      });
-    },
   };
-}
-
-function consoleOf(record: Readonly<Record<string, unknown>>) {
-  const { what, who, until, target } = record;
-  if (what !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
-  const { id = "", name = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
-  return { vm: String(name), vmId: String(id), by: who, until };
 }
 
 function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {

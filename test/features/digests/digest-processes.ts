@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
+import type { HandoverPart } from "../../../src/features/digest-part.ts";
 import type { RequestSource } from "../../../src/features/digests/request-facts.ts";
 import type {
   Inventory,
@@ -29,7 +30,6 @@ export const noRequests: RequestSource = {
   open: async () => [],
   endedSince: async () => [],
   reviews: async () => [],
-  consoles: async () => [],
 };
 
 const fast = {
@@ -44,6 +44,7 @@ export interface Scene {
   state: Partial<InventoryState>;
   rules: DigestRule[];
   requests: RequestSource;
+  handoverParts: readonly HandoverPart[];
   policy: Policy;
 }
 
@@ -105,6 +106,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     state: {},
     rules: [],
     requests: noRequests,
+    handoverParts: [],
     policy: emptyPolicy(),
     ...scene,
   };
@@ -134,6 +136,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       config: { policy: withDigests(set.policy, set.rules) },
       inventory: inventoryOf(set),
       requests: set.requests,
+      handoverParts: () => set.handoverParts,
       log,
       now,
     });

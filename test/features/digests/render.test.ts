@@ -10,7 +10,7 @@ import {
   renderDigest,
 } from "../../../src/features/digests/render-digest.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
-import { type Message, md, name } from "../../../src/messages/message.ts";
+import { type Markdown, type Message, md, name } from "../../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 import { running } from "../../support/known-vm.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";
@@ -413,29 +413,39 @@ describe("what a lead must know first", () => {
 });
 
 describe("a hand-over", () => {
-  it("begins with what runs and which consoles are open, and snoozes nothing", () => {
+  const parcelsAt = (all: readonly Markdown[]) => ({
+    name: "Parcels",
+    list: { title: "Parcels at the gate", none: "none", lines: all },
+  });
+
+  it("begins with what runs and what features have under way, and snoozes nothing", () => {
     const message = renderHandover(
       facts({
         vms: [running("web-1", "ERROR")],
         open: [request("r-aaaaaaaaaa", { state: "accepted" })],
       }),
-      [{ vm: "db-1", vmId: "vm-db-1", by: "U0OLIVIA", until: now + minute }],
+      [
+        parcelsAt([md`One for ${name("db-1")}.`]),
+        { name: "Letters", list: { title: "Letters", none: "none", lines: [] } },
+      ],
       { by: "olivia", text: "db-1 migrates until noon" },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
     expect(words(message)).toContain(
       "• vm restart `web-1`: running, requested by olivia at 06:00:00 UTC",
     );
-    expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
+    expect(words(message)).toContain(
+      "*Parcels at the gate:*\\n• One for `db-1`.\\n*Letters:* none.",
+    );
     expect(words(message)).toContain("is in ERROR");
     expect(words(message)).not.toContain("Snooze");
   });
 
   it("says what it doesn't know", () => {
     const { open: _, ...rest } = facts({ unread: ["open requests"] });
-    const message = renderHandover(rest, undefined);
+    const message = renderHandover(rest, [{ name: "Parcels", list: undefined }]);
     expect(words(message)).toContain("*Running:* could not be read.");
-    expect(words(message)).toContain("*Consoles:* could not be read.");
+    expect(words(message)).toContain("*Parcels:* could not be read.");
   });
 });
 
