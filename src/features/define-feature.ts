@@ -65,6 +65,8 @@ export interface RunningFeature {
   services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
   /** Handlers of its buttons: by action, or by the word before its colon for all actions that begin so. */
   presses?: Readonly<Record<string, PressHandler>>;
+  /** Actions of those that one person answers for all: `answerNotices` shows the answer in every message with the button. */
+  answeredForAll?: readonly string[];
   /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
   /** Options of its pickers, by the name that arguments call them by. */

@@ -95,6 +95,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 
   const notices = createNotices({
     ...on,
+    answeredForAll: () => running.contributed.answeredForAll,
     render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
   });
   const { announce } = notices;

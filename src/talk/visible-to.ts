@@ -104,11 +104,6 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
     madeBy: async (origin) => ifSeen(await store.madeBy(origin)),
     history: async (id) => ((await get(id)) ? store.history(id) : []),
-    openReviews: async () => {
-      const reviews = await store.openReviews();
-      const ids = new Set(await idsSeen(reviews.map(({ request }) => request)));
-      return reviews.filter(({ request }) => ids.has(request));
-    },
   };
 
   const seesVm = async (vmId: string) => {

@@ -341,6 +341,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     contributed: {
       several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
+      answeredForAll: [],
       presses: {},
       pickers: {},
       forms: {},

@@ -10,7 +10,7 @@ import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
 import type { DigestPart, HandoverPart } from "../digest-part.ts";
-import { createEventReader } from "./events.ts";
+import { createSwitchReader } from "./switches.ts";
 import { type DigestFacts, itemsOf } from "./items.ts";
 import { type ReadHandover, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
@@ -62,7 +62,7 @@ export function createDigests(options: DigestsOptions) {
   /** Until when the last digest of each series reported changes (ms). */
   const toldUntil = key("digest-told");
   const statuses = createStatusRecords(redis, key);
-  const eventsSince = createEventReader(options);
+  const switchesSince = createSwitchReader(options);
 
   /** A part that can't be read is named; the others are still reported. */
   async function facts(
@@ -89,23 +89,19 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, open, ended, reviews, frozen, events] = await Promise.all([
+    const [state, vms, open, ended, frozen, switches] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
       orUnread("open requests", sight.only(requests.open(), aboutTarget)),
       orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
-      orUnread(
-        "break-glass reviews",
-        sight.only(requests.reviews(), ({ on }) => on),
-      ),
       orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-      orUnread("freezes and reviews", eventsSince(since)),
+      orUnread("freezes", switchesSince(since)),
     ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
-    const about = { vms: vms ?? [], seesAll, since, now: readAt };
+    const about = { vms: vms ?? [], seesAll, only: sight.only, since, now: readAt };
     const [statusSince, ...parts] = await Promise.all([
       orUnread("since when VMs are in trouble", statuses.since(troubled)),
       ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
@@ -116,8 +112,7 @@ export function createDigests(options: DigestsOptions) {
       vms,
       parts: parts.filter((part) => part !== undefined),
       frozen,
-      switches: events?.switches,
-      signed: events?.signed,
+      switches,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
@@ -126,7 +121,6 @@ export function createDigests(options: DigestsOptions) {
       gaps: state?.gaps,
       open,
       ended,
-      reviews,
       unread,
       stuckAfterMs: timing.settleDeadlineMs,
     };

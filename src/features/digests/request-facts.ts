@@ -1,4 +1,4 @@
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stage.ts";
@@ -13,24 +13,10 @@ const longestMs = 24 * 3600_000;
 
 export type RequestSource = ReturnType<typeof requestsForDigest>;
 export type RequestFact = ReturnType<typeof factOf>;
-export type ReviewFact = Awaited<ReturnType<RequestSource["reviews"]>>[number];
-
-/** A use of break-glass whose review nobody has signed. */
-interface OpenReview {
-  request: string;
-  command: string;
-  target: string;
-  /** Undefined when the request is no longer kept. */
-  on: Target | undefined;
-  at: number;
-  /** The name of the requester. */
-  by?: string | undefined;
-  reason?: string;
-}
 
 /** What digests read of requests. */
 export function requestsForDigest(
-  store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
+  store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "now">,
   commands: readonly ChangeCommand[],
 ) {
   const toFact = (request: StoredRequest) => factOf(request, commands);
@@ -54,17 +40,6 @@ export function requestsForDigest(
         ({ record, stage }) => record.origin.kind !== "safety" && !isAlready(stage),
       );
       return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
-    },
-
-    async reviews(): Promise<OpenReview[]> {
-      const reviews = await store.openReviews();
-      const requests = await store.getMany(reviews.map(({ request }) => request));
-      const records = new Map(requests.map(({ record }) => [record.id, record]));
-      return reviews.map(({ request, command, target, at, reason }) => {
-        const made = records.get(request);
-        const by = made?.requester.name;
-        return { request, command, target, on: made?.target, at, by, reason };
-      });
     },
   };
 }

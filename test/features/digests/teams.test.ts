@@ -3,7 +3,7 @@ import { digestsSection } from "../../../src/features/digests/digests-section.ts
 import { describe, expect, it } from "vitest";
 import { policyVersion } from "../../../src/config/policy-file.ts";
 import { scopeShownTo } from "../../../src/core/permit/access.ts";
-import type { HandoverPart } from "../../../src/features/digest-part.ts";
+import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
 import { md } from "../../../src/messages/message.ts";
 import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
@@ -37,15 +37,17 @@ const requests = {
   ...noRequests,
   open: async () => facts.map((fact) => ({ ...fact, state: "unknown" as const })),
   endedSince: async () => facts,
-  reviews: async () =>
-    vms.map((vm) => ({
-      request: `r-${vm.name}`,
-      command: "vm restart",
-      target: vm.name,
-      on: targetOf(vm),
-      by: "U0ADA",
-      at: 1,
-    })),
+};
+/** Tells of each VM that the digest speaks of. */
+const letters: DigestPart = {
+  name: "letters",
+  async read({ only }) {
+    const spoken = await only(Promise.resolve(vms), targetOf);
+    const lines = spoken.map(({ id, name }) => {
+      return { key: id, text: md`A letter for ${name}.`, button: undefined };
+    });
+    return { all: [{ kind: "letter", words: ["letter", "letters"], place: "review", lines }] };
+  },
 };
 /** Tells of each VM that whoever takes the shift sees. */
 const parcels: HandoverPart = {
@@ -66,6 +68,7 @@ async function startTeams() {
     now: at("2026-11-20T08:00Z"),
     vms,
     requests,
+    parts: [letters],
     handoverParts: [parcels],
     policy: twoTeams,
     rules: [...sectionOf(twoTeams, digestsSection)],
@@ -98,6 +101,9 @@ describe("digests with teams", () => {
     const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
     expect(await now("C07VENDOR")).toEqual(["sea-web"]);
     expect(await now("C09ANY")).toEqual(["shop-web"]);
+    expect(shownText(await digests.build("C01OPS"))).toMatch(
+      /A letter for pay-web\.[^]*A letter for db-pay\./,
+    );
     const handed = async (who: string, channel: string) => {
       const scope = scopeShownTo(person(who), channel, twoTeams, ourTeamId);
       const words = shownText(await digests.handover(channel, scope));
