@@ -8,7 +8,7 @@ import {
   renderAttestation,
   renderFleet,
   reportFile,
-} from "../../attestation/render-attestation.ts";
+} from "./render-appraisal.ts";
 import { openSigningKey } from "../../audit/signing-key.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { UserError, messageOf } from "../../errors.ts";
