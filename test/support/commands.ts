@@ -45,7 +45,7 @@ export const restore = defineCommand({
   summary: "Restore a VM from a snapshot; later data is lost",
   example: "/vm restore db-1 snap-42",
   class: "destroy",
-  helpsInError: true,
+  helpsInError: "restore a snapshot",
   protect: true,
   attestAfter: true,
   snapshot: "restores",
@@ -86,7 +86,7 @@ const opening = {
 export const console = defineCommand({
   ...opening,
   onCard: "Console",
-  helpsInError: true,
+  helpsInError: "open a console",
   asRequest: defineCommand({
     ...opening,
     on: "vm",
@@ -136,7 +136,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   onCard: "Attest",
-  helpsInError: true,
+  helpsInError: "check its attestation",
   attests: true,
   args: z.object({
     vm: targetOrSeveral("vm"),

@@ -40,7 +40,7 @@ export const canI = defineCommand({
   name: "gatehouse can-i",
   summary:
     "Check whether you can run a command, which rule decides, and how many approvals it needs",
-  example: "/gatehouse can-i vm restore db-1",
+  example: "/gatehouse can-i vm stop db-1",
   class: "read",
   args: z.object({
     command: rest(500, "the words you would type"),

@@ -35,6 +35,7 @@ import {
   type Command,
   type Target,
   runButton,
+  helpersInError,
   labelOnCard,
   dottedName,
 } from "../../registry/define.ts";
@@ -308,12 +309,10 @@ function endedButtons(
   return [approval ? button : askOnce(button, command, target, policy)];
 }
 
-/** What only looks is last. */
 function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[] {
-  return commands
-    .filter(({ helpsInError }) => helpsInError)
-    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"))
-    .map((command) => runButton(labelOnCard(command), dottedName(command), { vm: id }));
+  return helpersInError(commands).map((command) =>
+    runButton(labelOnCard(command), dottedName(command), { vm: id }),
+  );
 }
 
 /** A retry is a new request with its own checks. */
@@ -386,14 +385,14 @@ export function renderSharedCard(
 /** Tells requesters how theirs ended, several at once where they wait at the same time; like a single result where there is one. */
 export function renderSharedResult(
   results: readonly (readonly Member[])[],
-  isBelowCard = true,
+  { isBelowCard = true, commands }: { isBelowCard?: boolean } & Pick<Place, "commands"> = {},
 ): Message {
   const all = results.flat();
   const [only] = all;
   if (only && all.length === 1) {
     // The line of the card doesn't know what fails by now
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
-    return renderResult(only.request, only.command, only.note, { above });
+    return renderResult(only.request, only.command, only.note, { above, commands });
   }
   const told = results.flatMap((theirs) => {
     const notDone = theirs.filter(({ request }) => request.state !== "done");

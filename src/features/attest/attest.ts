@@ -48,7 +48,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   onCard: "Attest",
-  helpsInError: true,
+  helpsInError: "check its attestation",
   attests: true,
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),
