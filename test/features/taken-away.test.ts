@@ -19,6 +19,8 @@ describe("what people read where a feature was taken away", () => {
     await hears(world.olivia, "ops", refused("payments/web-1, db-1"));
     await world.olivia.types("ops", "/gatehouse can-i vm restart staging/web-1 web-2");
     await hears(world.olivia, "ops", refused("staging/web-1, web-2"));
+    await world.olivia.types("ops", "/vm restart payments/web-1 --canary");
+    await hears(world.olivia, "ops", /\/vm restart has no --canary\. Nothing was done\./);
     expect(world.compute.writes()).toEqual([]);
     await world.olivia.types("ops", "/vm restart payments/web-1");
     await hears(world.olivia, "ops", /Restarted/);

@@ -11,7 +11,6 @@ import {
   target,
   targetOrSeveral,
 } from "../../src/registry/define.ts";
-import { rollingArgs } from "../../src/registry/invocation.ts";
 import type { EmergencyWords } from "../../src/registry/emergency.ts";
 
 /**
@@ -31,7 +30,6 @@ export const snapshot = defineCommand({
   args: z.object({
     vm: targetOrSeveral("vm"),
     name: z.string().min(1).max(100).optional(),
-    ...rollingArgs,
   }),
   say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
   effect: { provenBy: () => true, wanted: () => false },
