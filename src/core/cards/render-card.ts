@@ -23,15 +23,13 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { rightsOver } from "../permit/access.ts";
-import { type Confirming, askOnce, interruption, ownerOf } from "../permit/refusal.ts";
+import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
 import { boardOf } from "../../redis/board.ts";
 import {
   type ChangeCommand,
   calledName,
   nounOf,
   projectOf,
-  takesBreakGlass,
   type Command,
   type Target,
   runButton,
@@ -181,15 +179,15 @@ function askingCard(
   );
 }
 
-/** Whether gatehouse.yml lists somebody who may run it without approval. */
+/** An undo has a way of its own: it is no command that somebody types. */
 function canBreakGlass(
   { record }: StoredRequest,
   command: ChangeCommand,
   { access, teams = {} }: NonNullable<Place["policy"]>,
 ): boolean {
-  if (!access || !takesBreakGlass(command) || undoneBy(record) !== undefined) return false;
-  const over = rightsOver({ access, teams }, ownerOf(record.target));
-  return over.every(({ rights }) => rights.breakGlass.length > 0);
+  const { target, input } = record;
+  const judged = { command, targets: [target], input };
+  return !!access && undoneBy(record) === undefined && canSkipApprovals(judged, { access, teams });
 }
 
 /** `⏳ Restore db-1 in payments from nightly` */
