@@ -13,7 +13,7 @@ import { type Input, type Person, asksForChange, withTarget } from "../registry/
 import { parseInvocation } from "../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import { savedBy } from "../core/request/saved-by.ts";
+import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
 import { readTarget } from "../core/perform/read-target.ts";
 import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
@@ -246,7 +246,7 @@ async function undo({ request, act }: Pressed): Promise<void> {
   const person = await personOf(act);
   const { channelId } = act.interaction;
   const input = { vm: target.id, snapshot: saved.snapshotId };
-  const basis = { kind: "undo", saved } as const;
+  const basis = basisToUndo(request);
   const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
   const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
   if (!(await openForm(permit, act))) throw tooSlow();

@@ -16,7 +16,13 @@ import {
   mayNeedApproval,
   needsInWords,
 } from "../../core/permit/approval-rule.ts";
-import { askAndPermit, mayAsk, needingApproval, permitEach } from "../../core/permit/permit.ts";
+import {
+  askAndPermit,
+  breakGlassBasis,
+  mayAsk,
+  needingApproval,
+  permitEach,
+} from "../../core/permit/permit.ts";
 import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import {
   calledName,
@@ -58,7 +64,7 @@ export const canI = defineCommand({
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
     if (breakGlass && !context.emergency) throw noEmergency();
     const asked = { person, command, input, channelId };
-    const emergency = { ...asked, basis: { kind: "break-glass" } as const };
+    const emergency = { ...asked, basis: breakGlassBasis };
     // As a rollout does: each is judged alone, and those that are refused are skipped
     const rolling = several && mayAsk(asked, context).asking;
     const each = rolling && permitEach(rolling, several.targets);
