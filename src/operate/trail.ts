@@ -7,7 +7,10 @@ import type { Services } from "./services.ts";
  * The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes;
  * `onUnfit` is called where only this process can't, and another one does.
  */
-export function startTrail(on: Services, onUnfit: (why: string) => void): void {
+export function startTrail(
+  on: Pick<Services, "config" | "log" | "opened" | "redis" | "key" | "store">,
+  onUnfit: (why: string) => void,
+): void {
   const { log, config, store, opened } = on;
   opened(
     startSealer({

@@ -14,8 +14,14 @@ const readAgainMs = 10_000;
 /** How long what runs may go on while the process stops. */
 const endMs = 1_500;
 
+type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping";
+type Stored = "redis" | "key" | "connected" | "queues" | "store";
+type Watched = "inventory" | "askingAbout" | "announce" | "features";
+
 /** What one worker does for all: reads the fleet, watches it, announces the audit trail's head, and what features do. */
-export async function startWorkerSchedules(on: Services): Promise<void> {
+export async function startWorkerSchedules(
+  on: Pick<Services, Process | Stored | Watched>,
+): Promise<void> {
   const { redis, key, config, opened, announce, inventory, log } = on;
   const { timing } = config.policy;
   const now = Date.now;

@@ -74,8 +74,11 @@ interface Words<Schema extends ArgsSchema> {
   /** One line for help, imperative, no period. */
   summary: string;
   example: string;
-  /** The card of a request that the compute service refused because its VM is in ERROR offers this for the VM. */
-  helpsInError?: true;
+  /**
+   * What it does for a VM in ERROR, like “open a console”: the card of a request that the compute service refused because of that offers it,
+   * and all that tells of the refusal says so.
+   */
+  helpsInError?: string;
   /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
   inTrouble?: true;
   /** Positional in the order of the keys, or `--key value`. Kinds: below. */
@@ -108,6 +111,8 @@ export interface ReadCommand<
   asRequest?: VmCommand;
   /** It shows what a VM's evidence says: where that couldn't be read, it is named. */
   attests?: true;
+  /** Its answer lists the snapshots of the VM that is its argument: it is named where another one must be chosen. */
+  listsSnapshots?: true;
   /** It allows changes again: news of a freeze name it. */
   endsFreeze?: true;
   /** Runs for `--help` and for a slash command alone. Its argument is the topic. */
@@ -383,6 +388,20 @@ export const labelOnCard = (command: Command): string =>
 /** The command that allows changes again. */
 export const freezeEnder = (commands: readonly Command[]): Command | undefined =>
   commands.find((command) => command.kind === "read" && command.endsFreeze);
+
+/** The command that shows what a VM's evidence says. */
+export const evidenceReader = (commands: readonly Command[]): Command | undefined =>
+  commands.find((command) => command.kind === "read" && command.attests);
+
+/** The command that lists the snapshots of a VM. */
+export const snapshotLister = (commands: readonly Command[]): Command | undefined =>
+  commands.find((command) => command.kind === "read" && command.listsSnapshots);
+
+/** Those that help with a VM in ERROR; what only looks is last. */
+export const helpersInError = (commands: readonly Command[]): readonly Command[] =>
+  commands
+    .filter(({ helpsInError }) => helpsInError !== undefined)
+    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"));
 
 /** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;

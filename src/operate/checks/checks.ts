@@ -42,14 +42,24 @@ interface Check {
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
 
+type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "features";
+type Asked = "web" | "compute" | "inventory" | "queues" | "store";
+type OfRedis = "redis" | "key" | "redisCheck" | "storageProblemsNow";
+
+/** What checks of a running process go by. */
+type Running = Pick<Services, Process | Asked | OfRedis>;
+
 /** A running process, as the checks see it. `inventory` is what the asker sees. */
-type Checked = Services & {
+type Checked = Running & {
   slackProblem(): Promise<string | undefined>;
   computeProblem(): Promise<string | undefined>;
 };
 
 /** A finding about calls of the last minute, of which at least half failed; else undefined. */
-async function callsProblem(of: Called, { presence, tallies }: Services) {
+async function callsProblem(
+  of: Called,
+  { presence, tallies }: Pick<Services, "presence" | "tallies">,
+) {
   const all = await presence.known().then(
     (known) => sumTallies(known.map((process) => process.tallies)),
     () => tallies.lastMinute(),
@@ -319,7 +329,7 @@ function reasonOf(check: string, problem: string): UnreadyReason {
 export type Status = ReturnType<typeof createStatus>;
 
 /** How the installation is doing, as a running process asks its checks: for `/gatehouse status` and `/readyz`. */
-export function createStatus(on: Services) {
+export function createStatus(on: Running) {
   const checked: Checked = {
     ...on,
     slackProblem: shared(async () => {
