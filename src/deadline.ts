@@ -1,6 +1,7 @@
 /**
- * The promise's outcome, or after `ms` what `late` returns or throws. The promise itself continues, its outcome ignored.
- * The timer keeps no process alive.
+ * Resolves or rejects as `promise` does. When that takes longer than `ms`, the result is what
+ * `late` returns or throws; the promise itself continues, and its outcome is ignored. The timer
+ * doesn't keep the process alive.
  */
 export async function within<T, L>(ms: number, promise: Promise<T>, late: () => L): Promise<T | L> {
   const { promise: timeout, resolve } = Promise.withResolvers<L>();

@@ -15,12 +15,15 @@ export function messageOf(error: unknown): string {
   return text.replaceAll(/\s+/g, " ").slice(0, 500);
 }
 
-/** The error behind all others: `fetch` and proxies wrap what happened several times. */
+/** The innermost cause of an error. `fetch` and proxies wrap the original error several times. */
 export function rootCause(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : error;
 }
 
-/** What a proxy answered instead of opening a way: a status. undici has it in its words alone. */
+/**
+ * The HTTP status with which a proxy refused to open a tunnel. undici gives it only in the error's
+ * message.
+ */
 export function statusOfProxy(error: unknown): number | undefined {
   const said = /Proxy (?:response|Authentication Required) \((\d{3})\)/i.exec(messageOf(error));
   return said === null ? undefined : Number(said[1]);
@@ -31,6 +34,6 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
-/** The message, and its hint where it has one. */
+/** The message of an error, followed by its hint if it has one. */
 export const withHint = (error: unknown, between: string) =>
   messageOf(error) + (error instanceof UserError && error.hint ? between + error.hint : "");

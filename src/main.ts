@@ -1,18 +1,19 @@
 import { catchSignals, signalExitCodes } from "./operate/node-process.ts";
 
-// Before anything else is loaded: a signal may come at once
+// This runs before anything else is loaded, because a signal may come at any time.
 const signals = catchSignals();
 
 const { isRoleAlone, runCommandLine } = await import("./cli/command-line.ts");
 const words = process.argv.slice(2);
-// A role needs none of the programs of a terminal in its memory
+// A gateway or worker doesn't load the terminal programs, which saves memory.
 const { features, handedToPrograms, policyTerms } = await import("./features/index.ts");
 const programs = isRoleAlone(words)
   ? {}
   : (await import("./cli/programs.ts")).programsFor(handedToPrograms);
 
 let lastWords = () => "";
-// Whoever only looks at something ends at once, with the code that shells give to a signal: 1 would be a refusal of the program
+// A terminal program ends at once when it gets a signal. It exits with the code that shells use for
+// that signal, because exit code 1 would mean that the program itself refused something.
 const endAtOnce = () => {
   process.stderr.write(lastWords());
   const { SIGINT, SIGTERM } = signalExitCodes;
@@ -29,6 +30,7 @@ if ("role" in answered) {
   const { runProcess } = await import("./operate/process.ts");
   await runProcess(answered.role, signals, { features, terms: policyTerms });
 } else {
-  // Set, not called: an export that goes through a pipe must not be cut
+  // `process.exitCode` is set instead of calling `process.exit`, which would cut output that is
+  // still going through a pipe.
   process.exitCode = answered.exitCode;
 }

@@ -1,14 +1,20 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 
-/** What Gatehouse keeps on a disk is for its own user alone, whatever the umask. */
+/** Only Gatehouse's own user can read the files that it writes, whatever the umask is. */
 export const privateFolder = { recursive: true, mode: 0o700 } as const;
 export const privateFile = { mode: 0o600 } as const;
 
-/** Neither a pipe without a writer nor a terminal keeps whoever opens it. */
+/**
+ * With these flags, opening a pipe without a writer doesn't block, and opening a terminal doesn't
+ * make it the controlling one.
+ */
 const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** A file that is none, or is larger than anything that it could rightly be; `code` as system errors have it. */
+/**
+ * The file is not a regular file, or is larger than it could legitimately be. `code` follows the
+ * naming of system errors.
+ */
 export class FileRefusedError extends Error {
   override readonly name = "FileRefusedError";
   readonly code: "EISDIR" | "NOT_A_FILE" | "TOO_LARGE";
@@ -28,15 +34,19 @@ function check(path: string, stats: Stats, most: number): void {
 const tooLarge = (path: string, most: number) =>
   new FileRefusedError("TOO_LARGE", `${path} is larger than ${most.toLocaleString("en")} bytes`);
 
-/** A file can grow after it was measured; Node.js reads no more than it then had. */
+/**
+ * A file can grow between the size check and the read. Node.js reads no more than the file then
+ * has, so the size is checked again here.
+ */
 function checked(path: string, content: Buffer, most: number): Buffer {
   if (content.length > most) throw tooLarge(path, most);
   return content;
 }
 
 /**
- * A file that others can write or replace: a regular one of at most `most` bytes, opened without blocking. A pipe, a socket,
- * a device, a folder, or a larger file is refused. Throws FileRefusedError, or what `open` throws.
+ * Reads a file that other users may write or replace. It must be a regular file of at most `most`
+ * bytes and is opened without blocking. Throws FileRefusedError for a pipe, a socket, a device, a
+ * folder, or a larger file, and otherwise whatever `open` throws.
  */
 export function readRegularSync(path: string, most: number): Buffer {
   const file = openSync(path, flags);
@@ -48,7 +58,10 @@ export function readRegularSync(path: string, most: number): Buffer {
   }
 }
 
-/** The same without holding up the process, for folders that may be far away. */
+/**
+ * Does the same as `readRegularSync` without blocking the process, for folders that may be on a
+ * network.
+ */
 export async function readRegular(path: string, most: number): Promise<Buffer> {
   const file = await open(path, flags);
   try {

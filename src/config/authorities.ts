@@ -2,14 +2,19 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { codeOf } from "../errors.ts";
 import { certificatesIn } from "./compute-tls.ts";
 
-/** What Node.js trusts by itself, with what NODE_EXTRA_CA_CERTS named when the process began. */
+/**
+ * The authorities that Node.js trusts by default, including those of NODE_EXTRA_CA_CERTS as it was
+ * set when the process began.
+ */
 let usual: readonly string[] | undefined;
 let added: string | undefined;
 
 /**
- * From now on every new connection of this process trusts these authorities (PEM) beside the usual ones: to Slack, Redis, proxies,
- * vendors, and a collector, and to the compute service unless COMPUTE_CA_FILE names its own. Node.js reads NODE_EXTRA_CA_CERTS only
- * from the environment it is started in, which is too early for a variable of an --env-file.
+ * From now on, every new connection of this process trusts these authorities (PEM) in addition to
+ * the default ones: connections to Slack, Redis, proxies, vendors, and a collector, and to the
+ * compute service unless COMPUTE_CA_FILE names its own. This is needed because Node.js reads
+ * NODE_EXTRA_CA_CERTS only from the environment that it is started in, so a variable of an
+ * --env-file comes too late.
  */
 export function trustAuthorities(pem: string | undefined): void {
   if (pem === added) return;
@@ -19,10 +24,16 @@ export function trustAuthorities(pem: string | undefined): void {
   added = pem;
 }
 
-/** What was added last: a TLS context that was made before has the former ones. */
+/**
+ * The authorities that were added last. A TLS context that was created earlier still has the former
+ * ones.
+ */
 export const addedAuthorities = (): string | undefined => added;
 
-/** A chain that ends in an authority which isn't known here, or that lacks a certificate on the way to it. */
+/**
+ * The certificate's chain ends in an authority that isn't trusted here, or lacks a certificate on
+ * the way to one.
+ */
 const unknownIssuer = [
   "CERT_UNTRUSTED",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -34,7 +45,8 @@ const unknownIssuer = [
 const wrongHost = ["ERR_TLS_CERT_ALTNAME_INVALID", "HOSTNAME_MISMATCH"];
 
 /**
- * Why a server's certificate isn't accepted, by the code that Node.js gives (https://nodejs.org/api/tls.html#x509-certificate-error-codes).
+ * Why a server's certificate isn't accepted, derived from the error code of Node.js
+ * (https://nodejs.org/api/tls.html#x509-certificate-error-codes).
  */
 export type CertificateFlaw = "unknown-issuer" | "wrong-host" | "expired" | "not-yet" | "other";
 
@@ -55,10 +67,16 @@ const flaws: ReadonlyMap<string, CertificateFlaw> = new Map([
   ].map((code) => [code, "other"] as const),
 ]);
 
-/** Undefined for every other code. Whatever was to be sent on such a connection stayed here. */
+/**
+ * Undefined for codes that aren't about a certificate. After such an error nothing was sent on the
+ * connection.
+ */
 export const certificateFlaw = (code: string): CertificateFlaw | undefined => flaws.get(code);
 
-/** What to do about a connection that failed with this error, where its certificate was the reason. */
+/**
+ * The next step after a connection failed because of its certificate. Undefined when it failed for
+ * another reason.
+ */
 export function certificateHint(error: unknown): string | undefined {
   const flaw = certificateFlaw(codeOf(error));
   if (flaw === undefined) return undefined;

@@ -1,53 +1,57 @@
 import { codeOf } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 
-/** A text, or what returns it as it is at that moment. */
+/** A text, or a function that returns its current value. */
 export type Live = string | (() => string);
 
 export function currentValue(live: Live): string {
   return typeof live === "function" ? live() : live;
 }
 
-/** What a look at the file brought: its new text, or why the former one still counts. Never a secret but in `text`. */
+/**
+ * The result of looking at the file: its new text, or the reason why the former text is kept. `why`
+ * never contains a secret; `text` may.
+ */
 export type FileNews = { is: "changed"; text: string } | { is: "kept"; why: string };
 
 const lookEveryMs = 2_000;
-/** A token has a hundred; a list of CAs the most. */
+/** A token has about a hundred bytes; a list of CAs is the longest text that is read like this. */
 const mostBytes = 1024 * 1024;
 
 /**
- * The text of a file that may be replaced while the process runs, as Kubernetes replaces a mounted secret. It is compared by
- * content when it is used, because a watch sees nothing of a swapped link. What can't be read, or can't be right, leaves the
- * former text.
+ * The text of a file that may be replaced while the process runs, as Kubernetes replaces a mounted
+ * secret. It is compared by content when it is used, because a file watch doesn't notice a swapped
+ * symbolic link. When the file can't be read or its content can't be right, the former text is
+ * kept.
  */
 export class ChangingFile {
-  /** Told once for each change, and once for each reason to keep the former text. */
+  /** Called once for each change, and once for each reason to keep the former text. */
   onNews: (news: FileNews) => void = () => undefined;
-  /** What the text must look like; a problem in words, or undefined. */
+  /** Checks a new text; returns the problem in words, or undefined. */
   problemOf: (text: string) => string | undefined = () => undefined;
   readonly #path: string;
   #text: string;
   #lookedAt = performance.now();
   #told = "";
 
-  /** Throws what `readRegularSync` throws. */
+  /** Throws whatever `readRegularSync` throws. */
   constructor(path: string) {
     this.#path = path;
     this.#text = this.#readText();
   }
 
-  /** Absolute. */
+  /** Absolute path. */
   get path(): string {
     return this.#path;
   }
 
-  /** As it was at most two seconds ago, without white space around it. */
+  /** The text as it was at most two seconds ago, without surrounding white space. */
   get text(): string {
     if (performance.now() - this.#lookedAt >= lookEveryMs) this.reread();
     return this.#text;
   }
 
-  /** Looks at it now. True when there is a new text. */
+  /** Looks at the file now. Returns true when it has a new text. */
   reread(): boolean {
     this.#lookedAt = performance.now();
     const news = this.#look();

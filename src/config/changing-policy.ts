@@ -14,46 +14,57 @@ import { durationWords } from "./durations.ts";
 import type { Pace } from "./policy-schema.ts";
 import type { PolicyTerms } from "./policy-section.ts";
 
-/** The rules that count in this process at one moment; the two belong together. */
+/**
+ * The policy in force in this process at one moment, with its version. The two must be read
+ * together.
+ */
 export interface PolicyInForce {
   readonly policy: Policy;
   /**
-   * Changes with the rules that decide: what is pending under another version is canceled. It is the name under which these rules
-   * were adopted, which a release before may have made in another way (`goBy`).
+   * Changes whenever the rules that decide change; what is pending under another version is
+   * canceled. It is the name under which these rules were adopted. An earlier release may have
+   * computed that name differently (`adoptName`).
    */
   readonly policyVersion: string;
 }
 
-/** A text of the file that can be used, with what it says word for word. */
+/** A usable text of the policy file, parsed and verbatim. */
 export interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
   readonly text: string;
 }
 
-/** What rereading the file brought. Problems begin with their place, as `gatehouse.yml line 3: …`. */
+/**
+ * The result of rereading the file. Problems begin with their place, as in `gatehouse.yml line 3:
+ * …`.
+ */
 export type PolicyNews =
   | { is: "read"; text: PolicyText }
   | { is: "kept"; problems: readonly string[] };
 
 interface PolicyPlace {
-  /** Absolute. */
+  /** Absolute path. */
   path: string;
-  /** As the variable names it: problems begin with it. */
+  /** The path as the variable gives it. Problems begin with it. */
   shown: string;
-  /** The default file may be missing; one that is named may not. */
+  /**
+   * Whether the file may be absent. The default file may be; a file that a variable names may not.
+   */
   mayBeMissing: boolean;
   terms: PolicyTerms;
   pace?: Pace | undefined;
 }
 
 /**
- * gatehouse.yml, which may be replaced while the process runs. It is read at the start and whenever `reread` is called; what was
- * read counts from `take` on, and what can't be used leaves the former rules. What was built from a setting at the start keeps it until the next one
- * (`untilNextStart`): half of a new timing would prove less than either.
+ * gatehouse.yml, which may be replaced while the process runs. It is read at the start and whenever
+ * `reread` is called. A text that was read counts from `putInForce` on; an unusable text leaves the
+ * former rules in force. Settings that components took over at the start keep their old value until
+ * the next start (`untilNextStart`), because a timing that only half of the process follows would
+ * prove less than the old or the new one.
  */
 export class ChangingPolicy {
-  /** Why the file as it was last read isn't the one that counts; empty where it is. */
+  /** Why the file as last read isn't the one in force. Empty when it is. */
   problems: readonly string[] = [];
-  /** Where it should be, if it was never there: then nobody wrote the rules that count here. */
+  /** The path where the file was expected, if it never existed: nobody wrote the rules in force. */
   missingAt: string | undefined;
   inForce: PolicyInForce;
   readonly #place: PolicyPlace;
@@ -70,60 +81,69 @@ export class ChangingPolicy {
     this.#seen = first.text;
   }
 
-  /** Its problems instead, where the file can't be used. */
+  /** Returns the file's problems instead when it can't be used. */
   static open(place: PolicyPlace): ChangingPolicy | readonly string[] {
     const found = textOf(place);
-    // A mistyped path must not silently become an empty policy
+    // Only the default file may be absent: a mistyped path must not silently become an empty
+    // policy.
     if ("problem" in found && found.isAbsent && place.mayBeMissing)
       return new ChangingPolicy(place, noText(place), place.path);
     const parsed = parse(found, place);
     return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
   }
 
-  /** As the file says it, with what waits for the next start. */
+  /**
+   * The policy as the file states it, including settings that take effect only at the next start.
+   */
   get asWritten(): Policy {
     return this.#read.policy;
   }
 
-  /** What counts, word for word. */
+  /** The text in force, verbatim and parsed. */
   get current(): PolicyText {
     return this.#read;
   }
 
-  /** As `GATEHOUSE_CONFIG` names it. */
+  /** The path as `GATEHOUSE_CONFIG` gives it. */
   get shown(): string {
     return this.#place.shown;
   }
 
-  /** The rules that count were adopted under this name: what was requested under it goes on. */
+  /**
+   * Renames the version in force to the name under which these rules were adopted, so that requests
+   * made under that name go on.
+   */
   goBy(name: string): void {
     const { policy, policyVersion: before } = this.inForce;
     if (before !== name) this.inForce = { policy, policyVersion: name };
   }
 
-  /** The text behind it; empty where there is no file. */
+  /** The text in force. Empty when there is no file. */
   get text(): string {
     return this.#read.text;
   }
 
-  /** Absolute. */
+  /** Absolute path. */
   get path(): string {
     return this.#place.path;
   }
 
-  /** `gatehouse.yml line 3: `, where the file has a value there. */
+  /** `gatehouse.yml line 3: ` if the file has a value at that place, otherwise an empty text. */
   placeOf(path: readonly PropertyKey[]): string {
     const line = this.#read.lineOf(path);
     return line === undefined ? "" : `${this.#place.shown} line ${line}: `;
   }
 
-  /** Reads another text as this file would be read: undefined where it has problems. */
+  /** Parses another text as if it were this file. Undefined when it has problems. */
   parse(text: string): PolicyText | undefined {
     const parsed = parse({ text }, this.#place);
     return "problems" in parsed ? undefined : parsed;
   }
 
-  /** For a poll: whether the file isn't the one that counts, and is as it was at the poll before. It may be half written. */
+  /**
+   * For a poll: whether the file differs from the text in force and hasn't changed since the
+   * previous poll. A file that just changed may be half written.
+   */
   isReplaced(): boolean {
     const before = this.#seen;
     const found = textOf(this.#place);
@@ -132,8 +152,8 @@ export class ChangingPolicy {
   }
 
   /**
-   * Reads it now. Undefined where there is nothing new to say: the same text, or the same problems. With `isWanted`, whatever else
-   * stands there is left for a later call.
+   * Reads the file now. Undefined when there is nothing new: the text in force, or the same
+   * problems as before. With `isWanted`, a text that isn't wanted is left for a later call.
    */
   reread(isWanted?: (text: PolicyText) => boolean): PolicyNews | undefined {
     const found = textOf(this.#place);
@@ -148,7 +168,7 @@ export class ChangingPolicy {
     return "problems" in parsed ? this.keep(parsed.problems) : { is: "read", text: parsed };
   }
 
-  /** What was read counts from now on, under the name that its rules were adopted by. */
+  /** Puts this text in force, under the name by which its rules were adopted. */
   take(text: PolicyText, name = text.policyVersion): void {
     this.problems = [];
     this.missingAt = undefined;
@@ -157,7 +177,9 @@ export class ChangingPolicy {
     this.inForce = { policy, policyVersion: name };
   }
 
-  /** The former rules stay, for these reasons. Undefined where they are known. */
+  /**
+   * Keeps the former rules for these reasons. Undefined when the same reasons were reported before.
+   */
   keep(problems: readonly string[]): PolicyNews | undefined {
     if (this.problems.join("\n") === problems.join("\n")) return undefined;
     this.problems = problems;
@@ -165,7 +187,10 @@ export class ChangingPolicy {
   }
 }
 
-/** What counts until the next start: calls, clocks, and folders were set up with the old values, and keep them. */
+/**
+ * The part of a policy that counts before the next start. Calls, timers, and folders were set up
+ * with the old values and keep them.
+ */
 function untilNextStart(policy: Policy, atStart: Policy): Policy {
   const { endorsements, refresh } = atStart.attestation;
   const { approvalExpiresMs } = policy.timing;
@@ -195,32 +220,35 @@ function parse(
   const read = parsePolicy(found.text, shown, terms, pace);
   if ("problems" in read) return read;
   const { endorsements: folder, ...attestation } = read.policy.attestation;
-  // The folder of endorsements stands beside the file, where it is no absolute path
+  // A relative folder of endorsements is relative to the policy file.
   const endorsements = folder === undefined ? undefined : resolve(dirname(path), folder);
   const policy = { ...read.policy, attestation: { ...attestation, endorsements } };
   return { ...read, text: found.text, policy, policyVersion: policyVersion(read.policy) };
 }
 
-/** Of a process without a file. */
+/** The policy text of a process without a policy file. */
 function noText({ pace, terms }: PolicyPlace): PolicyText {
   const policy = emptyPolicy(pace, terms.sections);
   return { text: "", policy, policyVersion: policyVersion(policy), lineOf: () => undefined };
 }
 
-/** One difference between two policies, with values in the words of the file. */
+/** One difference between two policies, with values written as in the file. */
 export interface PolicyChange {
-  /** As problems name it, counted from 1: `access.operate`, `approvals[2].required`. */
+  /** The place as problems name it, counted from 1: `access.operate`, `approvals[2].required`. */
   place: string;
-  /** Of a list: its items. Of a single value: what it was and is, where it was or is set. */
+  /**
+   * For a list: the items that were removed or added. For a single value: the old and the new
+   * value, where it was or is set.
+   */
   removed: readonly string[];
   added: readonly string[];
-  /** A single value was replaced: `removed` became `added`. */
+  /** True when a single value was replaced: `removed` became `added`. */
   isReplaced: boolean;
-  /** It counts only from the next start on. */
+  /** True when the change counts only from the next start on. */
   waits: boolean;
 }
 
-/** Every difference, in the order of the file's sections: nothing that decides may change unseen. */
+/** Every difference, in the order of the file's sections. No change that decides may go unseen. */
 export function changesBetween(before: Policy, after: Policy): readonly PolicyChange[] {
   const atOnce = differences("", before, untilNextStart(after, before)).map(({ place }) => place);
   return differences("", before, after).map((change) => ({
@@ -229,11 +257,13 @@ export function changesBetween(before: Policy, after: Policy): readonly PolicyCh
   }));
 }
 
-/** `access.operate: added U0AMIR`, for the log and the audit trail. */
+/**
+ * The change with its place, like `access.operate: added U0AMIR`, for the log and the audit trail.
+ */
 export const changeInWords = (change: PolicyChange): string =>
   `${change.place}: ${whatChanged(change, (values) => values.join(", "))}`;
 
-/** The same without its place. `said` words its values. */
+/** The change without its place. `wordValues` puts its values into words. */
 export function whatChanged(
   { added, removed, isReplaced, waits }: PolicyChange,
   said: (values: readonly string[]) => string,
@@ -247,7 +277,7 @@ export function whatChanged(
   return (parts.length === 0 ? "the order changed" : parts.join("; ")) + later;
 }
 
-/** In place of a value that the file doesn't have. */
+/** Stands for a value that the file doesn't have. */
 export const notSet = "not set";
 
 type Difference = Omit<PolicyChange, "waits">;
@@ -278,7 +308,7 @@ function isSection(value: unknown): value is Section {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Those of `some` that `others` doesn't have. */
+/** The items of `some` that `others` doesn't have. */
 function lacking(some: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
   const known = new Set(others.map(canonical));
   return some.filter((one) => !known.has(canonical(one)));

@@ -1,19 +1,22 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 
-/** What Gatehouse shows a server that asks who it is, in PEM. */
+/** The client certificate that Gatehouse presents to a server that asks for one, in PEM. */
 export interface ClientCertificate {
   readonly cert: string | undefined;
   readonly key: string | undefined;
 }
 
-/** For connections to the compute service, all in PEM. */
+/** TLS settings for connections to the compute service, all in PEM. */
 export interface ComputeTls extends ClientCertificate {
-  /** Authorities to trust instead of the usual ones and those of CA_FILE. */
+  /** Authorities to trust instead of the default ones and those of CA_FILE. */
   readonly ca: string | undefined;
 }
 
-/** Each certificate of a text in PEM; undefined for what is none. TLS itself passes over those that it can't read. */
+/**
+ * Parses each certificate of a PEM text; undefined stands for one that can't be parsed. TLS itself
+ * silently skips those.
+ */
 export function certificatesIn(pem: string): readonly (X509Certificate | undefined)[] {
   const blocks = pem.match(/-----BEGIN ([A-Z ]*CERTIFICATE)-----[^]*?-----END \1-----/g) ?? [];
   return blocks.map((block) => {

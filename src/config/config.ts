@@ -19,13 +19,16 @@ import { parseRedisUrl } from "./redis-address.ts";
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** `all` is gateway and worker in one process. */
+/** `all` runs gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
 
-/** Exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
+/** The exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
 export const configExitCode = 78;
 
-/** Every problem of the configuration, as `NAME: what is wrong`, without any value that may be secret. */
+/**
+ * Carries every problem of the configuration, as `NAME: what is wrong`, without any value that may
+ * be secret.
+ */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly string[];
@@ -36,7 +39,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** What comes from a file is read at each use: it may have changed (`files`, `policyFile`). */
+/**
+ * Values that come from a file are read again at each use, because the file may have changed
+ * (`files`, `policyFile`).
+ */
 export type Config = ReturnType<typeof loadConfig>;
 export type SlackReceive = NonNullable<Config["slack"]["receive"]>;
 
@@ -45,11 +51,11 @@ interface From {
   cwd?: string;
   /** The commands and sections that gatehouse.yml can name. */
   terms: PolicyTerms;
-  /** The usual one, except in tests and the sandbox. */
+  /** Defaults to `usualPace`; tests and the sandbox pass their own. */
   pace?: Pace | undefined;
 }
 
-/** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems. */
+/** Reads the environment and gatehouse.yml. Throws one ConfigError with all problems. */
 export function loadConfig({
   env = process.env,
   role,
@@ -59,7 +65,7 @@ export function loadConfig({
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
-  // In Socket Mode, too, Slackbot signs what it asks the API
+  // In Socket Mode, too, the API verifies Slackbot's requests with the signing secret.
   const isForApi = (name: VariableName) =>
     name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
@@ -71,7 +77,7 @@ export function loadConfig({
   const read = from.readVariables(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
-    /** The app token, or the signing secret. */
+    /** The app token for Socket Mode, or the signing secret for HTTP. */
     get secret() {
       return read[receiver];
     },
@@ -87,7 +93,7 @@ export function loadConfig({
   const policyFile = openPolicy(from, cwd, terms, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
-  /** Of those whom gatehouse.yml lets into the API, which workers don't have. */
+  /** The secrets of the callers that gatehouse.yml admits to the API. Workers have no API. */
   const callerSecrets = () =>
     role === "worker" || apiPort === undefined
       ? []
@@ -111,7 +117,7 @@ export function loadConfig({
       },
       /** Ends with a slash. */
       apiUrl: `${read.SLACK_API_URL}/`,
-      /** Undefined for a worker, which only sends. */
+      /** Undefined in a worker, which only sends. */
       receive,
     },
     compute: {
@@ -120,7 +126,10 @@ export function loadConfig({
       get apiKey() {
         return read.COMPUTE_API_KEY;
       },
-      /** Whether its name may lead to private addresses, or to which. */
+      /**
+       * Whether the service's name may resolve to private addresses: true, false, or the allowed
+       * ranges.
+       */
       allowPrivate: read.COMPUTE_ALLOW_PRIVATE,
       tls: () => ({
         ca: read.COMPUTE_CA_FILE,
@@ -129,42 +138,48 @@ export function loadConfig({
       }),
     },
     proxies,
-    /** Whom every connection trusts beside the usual authorities, in PEM. */
+    /** Authorities that every connection trusts in addition to the default ones, in PEM. */
     get authorities() {
       return read.CA_FILE;
     },
     get redisUrl() {
       return read.REDIS_URL;
     },
-    /** What Redis and its sentinels are shown, if anything. */
+    /** The client certificate for Redis and its sentinels, if one is set. */
     get redisCertificate() {
       return redisCertificateIn(read);
     },
-    /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
+    /**
+     * How many replicas of Redis must have a claim before its call is sent. Undefined: one, while
+     * any is connected.
+     */
     redisReplicas: read.REDIS_REPLICAS,
-    /** Where Slack delivers over HTTP; 0: any free port. */
+    /** The port where Slack delivers over HTTP; 0 means any free port. */
     port,
-    /** The address that `port` and the API's are open on; undefined: all. */
+    /** The address that `port` and the API's port are bound to. Undefined: all addresses. */
     host: read.HOST,
-    /** Where probes and figures are read: never a port that Slack reaches. */
+    /** The address of probes and metrics, which is never a port that Slack reaches. */
     ops: { port: opsPort, host: opsHost },
-    /** Where alerts, services, and agents come in; undefined unless set. */
+    /** Where alerts, services, and agents call the API. Undefined unless API_PORT is set. */
     api: apiPort === undefined ? undefined : { port: apiPort, signingSecret },
     /**
-     * What a caller of the API proves itself by, in a variable that a section of gatehouse.yml names: at most two, and none where there
-     * is a problem.
+     * The secrets of an API caller, from a variable that a section of gatehouse.yml names: at most
+     * two, and none when there is a problem.
      */
     callerSecret: (variable: string) => from.secrets(variable),
-    /** Why those whose secrets these are aren't let in, as `NAME: what is wrong`. */
+    /** Why callers with these secrets are refused, as `NAME: what is wrong`. */
     get callerProblems(): readonly string[] {
       return callerSecrets().flatMap(({ problem = [] }) => problem);
     },
-    /** An absolute path. */
+    /** Absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
     traces,
     allowVolatileRedis: read.GATEHOUSE_ALLOW_VOLATILE_REDIS,
-    /** As it counts now. Who uses both takes them together: `policyFile.inForce`. */
+    /**
+     * The policy in force now. Code that needs the version, too, takes both at once from
+     * `policyFile.inForce`.
+     */
     get policy(): Policy {
       return policyFile.inForce.policy;
     },
@@ -172,27 +187,27 @@ export function loadConfig({
       return policyFile.inForce.policyVersion;
     },
     policyFile,
-    /** Whether the policy file is reread when it was replaced, and not on SIGHUP alone. */
+    /** Whether a replaced policy file is reread by itself, and not only on SIGHUP. */
     watchesPolicy: read.GATEHOUSE_WATCH,
-    /** Everything above that must never be printed, for `hideSecret`. */
+    /** All values above that must never be printed, for `hideSecret`. */
     get secrets(): readonly string[] {
       const ofCallers = callerSecrets().flatMap((one) => one.secrets);
       return [...secrets.filter((one) => one !== undefined), ...ofCallers];
     },
-    /** The files behind what is above, by the name of the variable. */
+    /** The files that values above come from, by the name of the variable. */
     files: from.files,
   };
 }
 
 const receivers = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"] as const;
 
-/** With both, Socket Mode: it needs no open port. */
+/** When both are set, Socket Mode is used, because it needs no open port. */
 function receiverOf(from: Environment): (typeof receivers)[number] {
   const [socket, http] = receivers;
   return from.mentions(http) && !from.mentions(socket) ? http : socket;
 }
 
-/** What is wrong with two files together, where each by itself is what it should be. */
+/** Problems of two files together, when each by itself is valid. */
 function tlsProblems(from: Environment, read: Variables): readonly string[] {
   const pairs = [["COMPUTE_CLIENT_CERT_FILE", "COMPUTE_CLIENT_KEY_FILE"], redisPair] as const;
   return pairs.flatMap((pair) => {
@@ -218,19 +233,25 @@ const redisCertificateIn = (
     ? undefined
     : { cert: read.REDIS_CERT_FILE, key: read.REDIS_KEY_FILE };
 
-/** Whether NODE_EXTRA_CA_CERTS is set where Node.js can't have read it: it looks only at the environment that it is started in. */
+/**
+ * Whether NODE_EXTRA_CA_CERTS is set but Node.js hasn't read it, as in an --env-file: Node.js looks
+ * only at the environment that it is started in.
+ */
 export const isExtraUnread = (env: Env = process.env): boolean =>
   (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
 
 const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
 
-/** Undefined where no proxy is named. */
+/** Undefined when no proxy is named. */
 function proxiesIn(read: Pick<Variables, (typeof proxyNames)[number]>): Proxies | undefined {
   const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
   return https === undefined && http === undefined ? undefined : { https, http, no };
 }
 
-/** Where traces go, as OpenTelemetry's own variables say. Without an endpoint nothing of tracing is loaded. */
+/**
+ * Where traces go, according to OpenTelemetry's own variables. Without an endpoint, no tracing code
+ * is loaded.
+ */
 function tracesIn(read: Variables) {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_HEADERS: headers } = read;
   return url === undefined ? undefined : { url, headers, serviceName: read.OTEL_SERVICE_NAME };
@@ -238,14 +259,14 @@ function tracesIn(read: Variables) {
 
 const usualPolicy = "gatehouse.yml";
 
-/** As the variable names it, or the default; it may not exist. */
+/** The path as the variable gives it, or the default path. The file may not exist. */
 export function policyPath(): string {
   return (
     new Environment(process.env).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
   );
 }
 
-/** Undefined where it has problems, which are reported. */
+/** Undefined when the policy has problems, which are added to `from.problems`. */
 function openPolicy(
   from: Environment,
   cwd: string,
@@ -262,11 +283,14 @@ function openPolicy(
   return undefined;
 }
 
-/** How Slack is asked, for a look at the policy; else why it can't be, as the end of a sentence. */
+/**
+ * How `policy check` can ask Slack. A string is the reason why it can't, worded as the end of a
+ * sentence.
+ */
 export interface SlackAccess {
   apiUrl: string;
   botToken: string;
-  /** Whom the connection trusts beside the usual authorities, in PEM. */
+  /** Authorities that the connection trusts in addition to the default ones, in PEM. */
   authorities?: string | undefined;
   proxies: Proxies | undefined;
 }
@@ -282,7 +306,10 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   return { apiUrl, botToken, authorities, proxies: proxiesIn(read) };
 }
 
-/** For a look at the policy: why the caller with this secret would be refused here; undefined where this process has no API. */
+/**
+ * For `policy check`: why the API caller with this secret would be refused here. Undefined when
+ * this process has no API.
+ */
 export function loadCallerProblems(env: Env = process.env) {
   const from = new Environment(env);
   if (!from.mentions("API_PORT")) return undefined;
@@ -304,7 +331,10 @@ export function loadAuditConfig() {
   };
 }
 
-/** For `attestation …` in a terminal: the folder that gatehouse.yml names. Throws ConfigError. */
+/**
+ * For `attestation …` in a terminal: the folder of endorsements that gatehouse.yml names. Throws
+ * ConfigError.
+ */
 export function loadEndorsementsFolder({
   env = process.env,
   cwd = process.cwd(),
@@ -322,7 +352,10 @@ export interface ApiAccess {
   authorities?: string | undefined;
 }
 
-/** For `propose` in a terminal: where the API is, and the token of a service. Throws ConfigError. */
+/**
+ * For `propose` in a terminal: the address of the API and the token of a service. Throws
+ * ConfigError.
+ */
 export function loadApiAccess(env: Env = process.env): ApiAccess {
   const from = new Environment(env);
   const read = from.readVariables("CA_FILE", ...callerNames);
@@ -331,7 +364,7 @@ export function loadApiAccess(env: Env = process.env): ApiAccess {
   return { url, token, authorities };
 }
 
-/** Where the token of `loadApiAccess` comes from, for people. */
+/** Tells people where the token of `loadApiAccess` comes from. */
 export function describeTokenSource(env: Env = process.env): string {
   const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
   return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";

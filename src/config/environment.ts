@@ -11,7 +11,10 @@ import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 
-/** A text held to a rule, which returns a sentence or undefined. The sentence follows the name, and never repeats a secret. */
+/**
+ * A text checked by `problemOf`, which returns a sentence or undefined. The sentence follows the
+ * variable's name and never repeats a secret.
+ */
 const held = (problemOf: (text: string) => string | undefined, missing?: string) =>
   z.string(missing).superRefine((text, context) => {
     const message = problemOf(text);
@@ -55,7 +58,10 @@ const privateKey = pem(
   "has no private key that can be read without a passphrase",
 );
 
-/** Every variable. A file's new content is held to the same rules as the first. */
+/**
+ * Schema of every variable. The new content of a file is checked by the same rules as its first
+ * content.
+ */
 const noApi = "must be the address of the API, like https://gatehouse.example";
 
 const variables = z.object({
@@ -81,7 +87,7 @@ const variables = z.object({
   COMPUTE_CA_FILE: certificates("the certificates of authorities"),
   COMPUTE_CLIENT_CERT_FILE: certificates("a certificate and those that signed it"),
   COMPUTE_CLIENT_KEY_FILE: privateKey,
-  /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
+  /** `true`, `false`, or the ranges of addresses that are allowed, like `10.20.0.0/16,fd00::/8`. */
   COMPUTE_ALLOW_PRIVATE: readAs(
     (text) =>
       `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(rangesIn(text).find((range) => !isRange(range)) ?? "")}`,
@@ -94,7 +100,7 @@ const variables = z.object({
   REDIS_CERT_FILE: certificates("a certificate and those that signed it"),
   REDIS_KEY_FILE: privateKey,
   REDIS_REPLICAS: wholeNumber(5).optional(),
-  /** Of PORT and API_PORT: which of this machine's addresses they are open on. */
+  /** The address of this machine that PORT and API_PORT are bound to. */
   HOST: ipAddress.optional(),
   PORT: wholeNumber(65_535).default(3000),
   OPS_PORT: wholeNumber(65_535).default(3001),
@@ -135,10 +141,13 @@ const variables = z.object({
 export type Variables = z.output<typeof variables>;
 export type VariableName = keyof Variables;
 export const variableNames = variables.keyof().options;
-/** Of programs that ask the API: Gatehouse itself reads neither. */
+/** Variables of programs that call the API. Gatehouse's own processes don't read them. */
 export const callerNames = ["GATEHOUSE_URL", "GATEHOUSE_TOKEN"] as const;
 
-/** Secrets that may come from a file named by `NAME_FILE`, as Docker and Kubernetes hand them over. */
+/**
+ * Secrets that may come from a file named by `NAME_FILE`, which is how Docker and Kubernetes pass
+ * them.
+ */
 const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
@@ -149,7 +158,10 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "GATEHOUSE_TOKEN",
 ]);
 
-/** How variables began that have another name now. What they said must not silently count for nothing. */
+/**
+ * Variables that were renamed, by their former beginning. A value under the former name is refused,
+ * because ignoring it silently would be dangerous.
+ */
 const formerNames = [
   ["DOOR_PORT", "API_PORT"],
   ["DOOR_SECRET_", "SOURCE_SECRET_"],
@@ -157,11 +169,13 @@ const formerNames = [
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** What a process is told by its variables. An empty variable counts as not set. */
+/** The environment variables of a process. An empty variable counts as not set. */
 export class Environment {
-  /** As `NAME: what is wrong`. */
+  /** Problems as `NAME: what is wrong`. */
   readonly problems: string[] = [];
-  /** What was read from files that may change, by the variable that it stands for: COMPUTE_API_KEY, COMPUTE_CA_FILE. */
+  /**
+   * Files that may change, by the variable whose value they hold: COMPUTE_API_KEY, COMPUTE_CA_FILE.
+   */
   readonly files = new Map<string, ChangingFile>();
   readonly #env: Env;
   readonly #cwd: string;
@@ -177,8 +191,9 @@ export class Environment {
   }
 
   /**
-   * What comes from a file is read at each use: it may have changed. Where there are problems, what they are about is undefined,
-   * whatever its type says.
+   * Reads and checks these variables. A value that comes from a file is read again at each use,
+   * because the file may have changed. A variable with a problem is undefined here whatever its
+   * type says; the problem is in `problems`.
    */
   readVariables<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
     const read: Partial<Variables> = {};
@@ -203,8 +218,9 @@ export class Environment {
   }
 
   /**
-   * The secrets in a variable named by gatehouse.yml, or in the file that `NAME_FILE` names: two, with white space between, while
-   * one replaces the other. With a problem (`NAME: what is wrong`) there are none.
+   * The secrets in a variable that gatehouse.yml names, or in the file that `NAME_FILE` names.
+   * There may be two, separated by white space, while one replaces the other. With a problem
+   * (`NAME: what is wrong`) there are none.
    */
   secrets(name: string): { secrets: readonly string[]; problem?: string } {
     const found = this.#find(name, true);
@@ -220,7 +236,7 @@ export class Environment {
       : { secrets: [], problem: `${found.variable}: ${wrong}` };
   }
 
-  /** Variables that are set under the name that they had: `NAME: is called … now`. */
+  /** Variables that are set under their former name, as `NAME: is called … now`. */
   renamed(): readonly string[] {
     return Object.keys(this.#env).flatMap((name) => {
       const [begin, now] = formerNames.find(([before]) => name.startsWith(before)) ?? [];
@@ -229,7 +245,10 @@ export class Environment {
     });
   }
 
-  /** Variables that nobody reads, each one slip away from one that isn't set: `NAME: what is wrong`. */
+  /**
+   * Variables that nobody reads and whose names differ by a typo from one that isn't set, as `NAME:
+   * what is wrong`.
+   */
   mistyped(): readonly string[] {
     const known = variableNames.flatMap((name) =>
       secretNames.has(name) ? [name, `${name}_FILE`] : [name],
@@ -249,12 +268,16 @@ export class Environment {
     });
   }
 
-  /** The text, or what is wrong before there is one, and of which variable that is. */
+  /**
+   * The text of a variable, or the problem that prevents reading it, and the name of the variable
+   * that it is about.
+   */
   #find(
     name: string,
     isSecret = secretNames.has(name),
   ): { variable: string; text?: string | undefined; problem?: string } {
-    // As everywhere, those of proxies may be written small, which then counts
+    // Proxy variables may be written in lower case, as in other programs; the lower-case one then
+    // wins.
     const small = name.endsWith("_PROXY") ? name.toLowerCase() : name;
     const variable = this.#text(small) === undefined ? name : small;
     const text = this.#text(variable);
@@ -277,17 +300,23 @@ export class Environment {
   }
 }
 
-/** What stands where something else is expected. Long ones may be a secret in the wrong place. */
+/**
+ * Quotes a value in a problem. A long value may be a secret in the wrong place, so only its length
+ * is given.
+ */
 function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
 
 const wordsIn = (text = "") => text.split(/\s+/).filter((word) => word !== "");
 
-/** Anyone may call a source's address, as often as the limits allow: what can be guessed is none. */
+/**
+ * Anyone may call a source's address as often as the rate limits allow, so a secret must be too
+ * long to guess.
+ */
 const leastSecret = 12;
 
-/** Why these can't be the secrets of a source, without repeating them. */
+/** Why these can't be the secrets of a source. The sentence doesn't repeat them. */
 function secretsProblem(text = ""): string | undefined {
   const secrets = wordsIn(text);
   if (secrets.length > 2)
@@ -300,7 +329,7 @@ function secretsProblem(text = ""): string | undefined {
     : `has a secret of ${short.length} characters, and ${leastSecret} are the least: make one with openssl rand -hex 32`;
 }
 
-/** `docker --env-file`, Kubernetes, and files of secrets keep quotes as part of the value. */
+/** `docker --env-file`, Kubernetes, and secret files keep quotes as part of the value. */
 function quotesProblem(text = ""): string | undefined {
   const isQuoted = text.length > 1 && /^(["']).*\1$/s.test(text);
   return isQuoted ? "is in quotes, which are taken as part of it: remove them" : undefined;
@@ -319,11 +348,14 @@ function rangesIn(text: string): readonly string[] {
 }
 
 function isRange(text: string): boolean {
-  // ipaddr.js alone would take 010.0.0.1 for an octal number
+  // ipaddr.js alone would read 010.0.0.1 as octal.
   return isIP(text.split("/")[0] ?? "") !== 0 && ipaddr.isValidCIDR(text);
 }
 
-/** Credentials are sent there, so http is only for this machine. Never repeats the value. */
+/**
+ * Checks an address that credentials are sent to; http is allowed only for this machine. The
+ * sentence never repeats the value.
+ */
 export function addressProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return "is not an address: it must be like https://host/path";
   const url = new URL(text);
@@ -352,7 +384,10 @@ function redisProblem(text: string): string | undefined {
   }
 }
 
-/** `name=value`, with commas between them; values are URL-encoded. Undefined where it is something else. */
+/**
+ * Parses `name=value` pairs separated by commas, with URL-encoded values. Undefined for anything
+ * else.
+ */
 function headersIn(text: string): Record<string, string> | undefined {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
   const read = pairs.map((pair) => /^\s*([\w-]+)\s*=\s*(\S+)\s*$/.exec(pair));
@@ -364,7 +399,7 @@ function headersIn(text: string): Record<string, string> | undefined {
   }
 }
 
-/** What a text looks like that was given as one of Slack's secrets, without repeating it. */
+/** Says what kind of text was given in place of a Slack secret, without repeating it. */
 function kindOf(text: string): string {
   if (/^(xoxe\.)?xoxb-/.test(text)) return "is a bot token (xoxb-)";
   if (text.startsWith("xapp-")) return "is an app-level token (xapp-)";
@@ -379,7 +414,7 @@ const whereFrom = {
   "xapp-": "the app-level token from Basic Information belongs here (it begins with xapp-)",
 } as const;
 
-/** Why this can't be the token that begins like that, or undefined. */
+/** Why this can't be a token with that prefix. Undefined when it can. */
 function tokenProblem(text: string, begin: keyof typeof whereFrom): string | undefined {
   const bare = text.replace(/^xoxe\./, "");
   if (bare.startsWith(begin) && /^\S+$/.test(text)) return undefined;

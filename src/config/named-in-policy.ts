@@ -1,7 +1,7 @@
 import type { Policy } from "./policy-file.ts";
 import { callersIn, channelsIn } from "./policy-section.ts";
 
-/** Every user ID and user group ID that the policy gives something to. */
+/** Every user ID and user group ID to which the policy gives rights. */
 export function everyoneNamed({ access, teams, approvals }: Policy): readonly string[] {
   const entries = [
     ...Object.values(access).flat(),
@@ -16,7 +16,7 @@ export function everyoneNamed({ access, teams, approvals }: Policy): readonly st
   return [...new Set(entries)].filter((entry) => entry !== "*");
 }
 
-/** Every channel that the policy sends something to. */
+/** Every channel to which the policy sends messages. */
 export function channelsNamed(policy: Policy): readonly string[] {
   const { channels = [], sharedChannels, audit, alerts, teams, services } = policy;
   const all = [

@@ -30,12 +30,16 @@ export type { Operation } from "./policy-section.ts";
 type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
 
 /**
- * gatehouse.yml with every default filled in and every duration in milliseconds. Access lists contain Slack user IDs
- * (`U…`, `W…`), user group IDs (`S…`), or `*` for every full member of the workspace.
+ * gatehouse.yml with every default filled in and every duration in milliseconds. Access lists
+ * contain Slack user IDs (`U…`, `W…`), user group IDs (`S…`), or `*` for every full member of the
+ * workspace.
  */
 export type Policy = Frozen<
   PolicyRules & {
-    /** What its rules can be about: a rename is judged by all that it takes a project out of. */
+    /**
+     * Every operation that rules can name. A rename is judged by all operations that it takes the
+     * project's rules away from.
+     */
     operations: Operation[];
     timing: Pace;
   }
@@ -46,18 +50,18 @@ export type Team = Policy["teams"][string];
 export type ServiceRule = Policy["services"][string];
 export type Pin = Policy["attestation"]["pins"][number];
 
-/** A policy, and the text that it was read from. */
+/** A policy, with the lines of the text that it was read from. */
 export interface ReadPolicy {
   policy: Policy;
-  /** The line of a value, 1 for the first; undefined where the file doesn't have it. */
+  /** The line of a value, counted from 1. Undefined when the file doesn't have that value. */
   lineOf(path: readonly PropertyKey[]): number | undefined;
 }
 
 const longestText = 1_000_000;
-/** More than that many characters take. */
+/** UTF-8 takes at most four bytes for a character. */
 export const mostPolicyBytes = 4 * longestText;
 
-/** The policy without a file: everyone may view, no one may change anything. */
+/** The policy of a process without a file: everyone may view, and no one may change anything. */
 export function emptyPolicy(pace = usualPace, sections: PolicyTerms["sections"] = []): Policy {
   const { timing, ...rest } = policySchema(sections).parse({});
   rememberStated(rest, {}, []);
@@ -65,8 +69,9 @@ export function emptyPolicy(pace = usualPace, sections: PolicyTerms["sections"] 
 }
 
 /**
- * Reads gatehouse.yml. Problems begin with their place: `gatehouse.yml line 3: access.oprate isn't known; did you mean
- * operate?`. `terms` come from commands and features, which are layers above this one.
+ * Parses gatehouse.yml. Problems begin with their place: `gatehouse.yml line 3: access.oprate isn't
+ * known; did you mean operate?`. `terms` are passed in because commands and features are layers
+ * above this one.
  */
 export function parsePolicy(
   text: string,
@@ -81,7 +86,7 @@ export function parsePolicy(
   const told = (problems: readonly Problem[]) => ({
     problems: problems
       .toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0))
-      // A key may hold a line break, which must not make a line of its own
+      // A key may contain a line break, which must not start a line of its own in the output.
       .map(({ offset, sentence }) => printableLine(`${path} line ${lineAt(offset)}: ${sentence}`)),
   });
   const document = parseDocument(text, {
@@ -89,7 +94,7 @@ export function parsePolicy(
     prettyErrors: false,
     stringKeys: true,
   });
-  // An unknown tag is a warning only, and its value isn't read as it says
+  // YAML reports an unknown tag only as a warning, but its value wouldn't be read as the tag says.
   const misread = [...document.errors, ...document.warnings].map((error): Problem => ({
     offset: error.pos[0],
     sentence: yamlWords(error),
@@ -119,10 +124,16 @@ export function parsePolicy(
   return { policy: withSections(policy, terms.sections), lineOf };
 }
 
-/** Where a section was read from: a policy may be put together from the sections of two files. */
+/**
+ * Where each section was read from. It is kept by section, because a policy may be put together
+ * from the sections of two files.
+ */
 const linesOf = new WeakMap<object, ReadPolicy["lineOf"]>();
 
-/** ` (line 12)` of a value under `approvals` or `teams`; empty where it was read from no file. */
+/**
+ * ` (line 12)` for a value under `approvals` or `teams`. Empty when the value wasn't read from a
+ * file.
+ */
 export function lineWords(
   policy: Pick<Policy, "approvals" | "teams">,
   path: readonly ["approvals" | "teams", ...PropertyKey[]],
@@ -131,7 +142,10 @@ export function lineWords(
   return line === undefined ? "" : ` (line ${line})`;
 }
 
-/** What the file says in a section: a policy may be put together from the sections of two files. */
+/**
+ * What the file itself states in a section, without defaults. It is kept by section, because a
+ * policy may be put together from the sections of two files.
+ */
 const stated = new WeakMap<object, unknown>();
 
 function rememberStated(
@@ -149,9 +163,11 @@ const objectKeys = <T extends object>(value: T) =>
   Object.keys(value) as (keyof T)[];
 
 /**
- * 12 hex digits over what the file says about who may do what; what is requested under one version waits under every file that
- * has it. Timing, what features add, and places of files aren't part of it, nor are defaults (`statedRules`). `services` have a version
- * of their own: no service approves or runs what waits. They were part of this one, so their empty section still is.
+ * 12 hex digits over what the file says about who may do what. A request waits under every file
+ * that has the version it was made under. Timing, sections of features, and file locations aren't
+ * part of it, nor are defaults (`statedRules`). `services` have a version of their own, because no
+ * service approves or runs what waits. An empty `services` section is still hashed, so that
+ * versions keep the values that they had when services were part of them.
  */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits, teams, attestation } = policy;
@@ -160,7 +176,7 @@ export function policyVersion(policy: Policy): string {
   return shortHash({ ...Object.fromEntries(said), channels, services: {} });
 }
 
-/** 12 hex digits over who comes in as a program, and what for. */
+/** 12 hex digits over the section `services`: which programs may call the API, and for what. */
 export const servicesVersion = ({ services }: Policy): string =>
   shortHash(stated.get(services) ?? services);
 
@@ -191,7 +207,7 @@ function yamlWords({ code, message }: YAMLError): string {
 }
 
 function problemsOf(issue: z.core.$ZodIssue, document: Document): readonly Problem[] {
-  // Of what is empty the schema has nothing to add
+  // `unsaidIn` reports an empty value already, so the schema's complaint would repeat it.
   if (issue.input === null) return [];
   if (issue.code !== "unrecognized_keys")
     return [problemAt(issue.path, complaint(issue), document)];
@@ -206,7 +222,7 @@ function problemsOf(issue: z.core.$ZodIssue, document: Document): readonly Probl
 function complaint(issue: z.core.$ZodIssue): string {
   if (issue.code !== "invalid_type") return issue.message;
   if (issue.input === undefined) return "is missing";
-  // A sentence of the schema's own, not zod's
+  // The message is one of this schema's own sentences, not zod's.
   if (!issue.message.startsWith("Invalid input")) return issue.message;
   if (issue.expected === "array") return "must be a list, like [a, b]";
   if (issue.expected === "object") return "must contain `name: value` lines";
@@ -216,8 +232,8 @@ function complaint(issue: z.core.$ZodIssue): string {
 }
 
 /**
- * Keys and items that a comment or a slip has emptied: none of them may count as absent, because the default of what is absent may
- * let in more than the line that was lost.
+ * Keys and items that have lost their value to a comment or a slip. None of them may count as
+ * absent, because the default for an absent key may allow more than the lost line did.
  */
 function unsaidIn(document: Document): readonly Problem[] {
   const found: Problem[] = [];
@@ -237,7 +253,7 @@ function unsaidIn(document: Document): readonly Problem[] {
 const emptyFile =
   "is empty: for a policy by which everyone can view and no one can change anything, write {}";
 
-/** `approvals[1].targets[2]`: counted from 1, as people do. */
+/** `approvals[1].targets[2]`, counted from 1 as people do. */
 function pathText(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the file";
   return path.reduce<string>((text, part) => {
@@ -246,7 +262,7 @@ function pathText(path: readonly PropertyKey[]): string {
   }, "");
 }
 
-/** The offset of the value (or its key); for something missing, of its parent. */
+/** The offset of a value (or of its key). For a missing value, the offset of its parent. */
 function place(
   path: readonly PropertyKey[],
   document: Document,

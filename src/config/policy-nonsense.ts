@@ -2,7 +2,10 @@ import { matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
 import type { Nonsense, Operation } from "./policy-section.ts";
 
-/** The globs of a list that name none of the commands in `among`; `isOther` is said of what names others alone. */
+/**
+ * The globs of a list that match none of the commands in `among`. `isOther` ends the sentence about
+ * a glob that matches only commands outside `among`.
+ */
 export function operationsAmiss(
   globs: readonly string[],
   path: Nonsense["path"],
@@ -20,7 +23,7 @@ export function operationsAmiss(
   });
 }
 
-/** Callers of the API that nothing could tell apart, because they prove themselves by the same (`by`). */
+/** Callers of the API that can't be told apart because they use the same credential (`by`). */
 export const sharedAmong = (
   callers: readonly { name: string; by: string; path: Nonsense["path"] }[],
   what: string,

@@ -26,55 +26,77 @@ import {
 } from "./policy-values.ts";
 
 /**
- * What no installation turns, in milliseconds: each is bound to how the service or Gatehouse itself works, and a wrong value would
- * make a promise untrue or a person wait. Tests and the sandbox run at a pace of their own.
+ * Durations that no installation sets, in milliseconds. Each follows from how the compute service
+ * or Gatehouse itself works; a wrong value would break a promise or make people wait. Tests and the
+ * sandbox pass a pace of their own.
  */
 export const usualPace = {
-  /** From a send until a sign that it began (REBOOTING, a newer timestamp) must be seen: a reboot shows within seconds. */
+  /**
+   * How long after a send a sign that a restart began (REBOOTING, a newer timestamp) must be seen.
+   * A reboot shows within seconds.
+   */
   restartMarkMs: 120_000,
-  /** The first poll of a target, and the longest time between two: a person sees the end within seconds of it. */
+  /**
+   * The delay before the first poll of a target, and the longest delay between two polls. A person
+   * sees the end within seconds of it.
+   */
   pollFirstMs: 1_000,
   pollMostMs: 10_000,
-  /** Equal reads this far apart are stable: short compared with a reboot, which must not go unseen between them. */
+  /**
+   * Equal reads this far apart count as stable. It is short compared with a reboot, so that no
+   * reboot goes unseen between two reads.
+   */
   stableGapMs: 2_000,
-  /** The same after a transition was read, such as REBOOTING: that is the proof, and a status that flaps doesn't stand for so long. */
+  /**
+   * The same after a transition such as REBOOTING was read. The transition is the proof, and a
+   * flapping status doesn't stay the same for this long.
+   */
   transitionGapMs: 500,
-  /** Longest time from claim to send: past it, what the gate found may no longer be so. */
+  /** The longest time from claim to send. After it, what the gate found may no longer be true. */
   claimWindowMs: 2_000,
-  /** Heartbeat interval: a worker that dies must be missed while its claim is young. */
+  /** The heartbeat interval. A dead worker must be noticed while its claim is young. */
   heartbeatMs: 3_000,
-  /** How often open requests are looked through for deadlines and dead workers; the relay looks twice as often. */
+  /**
+   * How often open requests are checked for deadlines and dead workers. The relay runs twice as
+   * often.
+   */
   sweepMs: 10_000,
-  /** Between two edits that only show progress: Slack takes some 50 a minute. */
+  /** The time between two edits that only show progress. Slack allows about 50 edits a minute. */
   editMs: 4_000,
-  /** How long people and groups are cached: rights are checked right before a send, as they were at most a minute ago. */
+  /**
+   * How long users and groups are cached. Rights are checked right before a send, with data at most
+   * this old.
+   */
   peopleCacheMs: 60_000,
-  /** How often all names are read. */
+  /** How often all names are read from the compute service. */
   inventoryRefreshMs: 60_000,
 };
 export type Pace = Readonly<typeof usualPace>;
 
 const lengths = section({
-  /** One call to the compute service. */
+  /** The limit of one call to the compute service. */
   httpTimeout: lasting("15s"),
-  /** From an unclear send until reads count: 2 s + 2 × httpTimeout + the longest delay seen until an effect is visible. */
+  /**
+   * The quiet period: how long after an unclear send reads prove nothing. It is 2 s + 2 ×
+   * httpTimeout + the longest delay seen until an effect is visible.
+   */
   quiesce: lasting("60s"),
-  /** From a send until its target must have settled; after that the outcome is unknown. */
+  /** How long after a send its target may take to settle. After that, the outcome is unknown. */
   settleDeadline: lasting("15m"),
-  /** From authorized until an unsent request expires. */
+  /** How long an authorized request may stay unsent before it expires. */
   staleAfter: lasting("10m"),
-  /** How long a request waits for approval, unless its rule says. */
+  /** How long a request waits for approval, unless its rule sets another time. */
   approvalExpires: lasting("15m"),
   /** Shorter outages of Slack, Redis, or the compute service get no recap. */
   outage: lasting("30s"),
   /** How often pinned VMs are attested. */
   driftWatch: lasting("15m"),
-  /** Ages at which an unknown outcome gets a reminder. */
+  /** The ages at which an unknown outcome gets a reminder. */
   reminders: z.array(durationText).prefault(["15m", "1h", "4h"]),
 });
 
 type Lengths = z.output<typeof lengths>;
-/** In milliseconds, and named so: `httpTimeoutMs` for `httpTimeout`. */
+/** The lengths in milliseconds, named accordingly: `httpTimeoutMs` for `httpTimeout`. */
 type Timing = { readonly [Name in keyof Lengths as `${Name}Ms`]: Lengths[Name] };
 
 const timing = lengths.transform((read): Timing => {
@@ -83,14 +105,14 @@ const timing = lengths.transform((read): Timing => {
   return Object.fromEntries(named) as Timing;
 });
 
-/** What is accepted of these VMs. */
+/** What is accepted as evidence from the VMs that a rule targets. */
 export interface AppraisalRule {
-  /** Globs over VM names; undefined: all. */
+  /** Globs over VM names. Undefined: all VMs. */
   targets: readonly string[] | undefined;
   policy: AppraisalPolicy;
 }
 
-/** Becomes milliseconds: the last second of that day in UTC. */
+/** Converts a day to milliseconds: the last second of that day in UTC. */
 export const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
   exactTime(`${text}T23:59:59Z`),
 );
@@ -99,7 +121,7 @@ const part = count(0, 255).optional();
 
 const minimum = section({
   product: oneOf(products),
-  /** CPUID models; undefined: every one of the product. */
+  /** CPUID models. Undefined: every model of the product. */
   models: some(count(0, 255), "model").optional(),
   fmc: part,
   bootloader: part,
@@ -122,14 +144,14 @@ const minimum = section({
 
 const accepted = section({
   status: oneOf(tcbStatuses),
-  /** Accepted with these at most: a level with another one is refused. */
+  /** A level is accepted with these advisories at most; any other advisory refuses it. */
   advisories: z
     .array(z.string().regex(/^[\w-]{1,40}$/, "must be an advisory like INTEL-SA-00837"))
     .default([]),
   until: lastDay,
 });
 
-/** A rule of `attestation.appraisal`; `attestation check` reads its options by it, too. */
+/** A rule of `attestation.appraisal`. `attestation check` parses its options with it, too. */
 export const appraisalRule = section({
   targets: some(glob, "VM").optional(),
   allow: z.array(oneOf(allowances)).default([]),
@@ -137,7 +159,7 @@ export const appraisalRule = section({
   minimumTcb: z.array(minimum).default([]),
   vmpl: count(0, 3).default(0),
   requireBinding: z.boolean("must be true or false").default(false),
-  /** Of the vendors' lists, beside their own end. */
+  /** The greatest age of the vendors' lists. Their own end dates apply as well. */
   maxAge: durationText.optional(),
 }).transform(
   ({ targets, allow, accept, minimumTcb, vmpl, requireBinding, maxAge }): AppraisalRule => ({
@@ -154,13 +176,17 @@ export const appraisalRule = section({
 );
 
 /**
- * Whether whatever one glob names is named by the other, too. A `*` stands for any text, so that a glob in which it is read as
- * a letter covers no more than it does; a `?` there could stand for a `*`, and is left out.
+ * Whether every name that `other` matches is matched by `wider`, too. The `*` of `other` stands for
+ * any text, so matching it as a plain character never finds more than `wider` covers. With a `?` in
+ * `wider` this doesn't hold, because the `?` could match the `*`; such pairs count as not covered.
  */
 const covers = (wider: string, other: string) =>
   matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
 
-/** The first match wins: of the same VMs, only the rule that stands first ever counts. -1: none shadows it. */
+/**
+ * The index of an earlier rule that covers all VMs of the rule at `at`, so that this rule never
+ * counts (the first match wins). -1: none does.
+ */
 const shadowOf = (rules: readonly AppraisalRule[], at: number) =>
   rules
     .slice(0, at)
@@ -170,22 +196,27 @@ const shadowOf = (rules: readonly AppraisalRule[], at: number) =>
         rules[at]?.targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
     );
 
-/** Without the slash at its end. */
+/** An address without the slash at its end. */
 const address = (usual: string) =>
   webAddress("must be an address like https://kdsintf.amd.com")
     .transform((text) => text.replace(/\/+$/, ""))
     .prefault(usual);
 
-/** Where endorsements are fetched from. */
+/** The addresses that endorsements are fetched from. */
 const refresh = section({
   /** Intel's PCS, or a PCCS. */
   intel: address("https://api.trustedservices.intel.com"),
-  /** The list of Intel's root; a PCCS has it under `/sgx/certification/v4/rootcacrl`. */
+  /**
+   * The revocation list of Intel's root CA. A PCCS has it under `/sgx/certification/v4/rootcacrl`.
+   */
   intelRoot: address("https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"),
   amd: address("https://kdsintf.amd.com"),
 });
 
-/** `attestation` in gatehouse.yml: what is expected of VMs, and what is accepted of the machines under them. */
+/**
+ * `attestation` in gatehouse.yml: reference values for VMs, and what is accepted of the machines
+ * under them.
+ */
 const attestationSection = section({
   pins: z
     .array(
@@ -195,7 +226,7 @@ const attestationSection = section({
       }),
     )
     .default([]),
-  /** First match wins; without a match nothing is accepted that isn't current. */
+  /** The first match wins. Without a match, only what is current is accepted. */
   appraisal: z
     .array(appraisalRule)
     .default([])
@@ -212,9 +243,9 @@ const attestationSection = section({
     }),
   /** A restore from an older snapshot needs one more approval. */
   maxSnapshotAge: durationText.optional(),
-  /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
+  /** The folder of what Intel and AMD have signed. docs/attestation.md names its files. */
   endorsements: z.string().min(1, "must be a folder").optional(),
-  /** Fetches what that folder lacks from the vendors; undefined: an operator fills it. */
+  /** Where Gatehouse fetches what the folder lacks. Undefined: an operator fills the folder. */
   refresh: refresh.optional(),
 })
   .refine(({ refresh: from, endorsements }) => !from || endorsements !== undefined, {
@@ -227,8 +258,9 @@ const attestationSection = section({
 const people = (fallback: string[] = []) => z.array(who).default(fallback);
 
 /**
- * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
- * may operate, approve, or break glass for a team sees it too.
+ * Who may do what with the projects of a team. `access` applies to projects without a team; its
+ * administrators apply to every team. Anyone who may operate, approve, or break glass for a team
+ * may view it, too.
  */
 const ofTeam = {
   /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
@@ -237,7 +269,10 @@ const ofTeam = {
   operate: people(),
   approve: people(),
   breakGlass: people(),
-  /** Where the team's approvals, alerts, unknown outcomes, and recaps go when they arise elsewhere. */
+  /**
+   * The channel for the team's approvals, alerts, unknown outcomes, and recaps that arise in other
+   * channels.
+   */
   channel: channel.optional(),
 };
 
@@ -246,13 +281,16 @@ const tokenHash = matching(
   "must be the hash of a token, like sha256:<64 hex digits>; `node gatehouse.mjs token` makes both",
 );
 
-/** A program that views and proposes through the API. It never operates, approves, or counts as a person. */
+/**
+ * A program that views and proposes through the API. It never operates, approves, or counts as a
+ * person.
+ */
 const service = section({
-  /** Two while one replaces the other. */
+  /** One hash, or two while one token replaces the other. */
   tokens: some(tokenHash, "hash").max(2, "must be two at most"),
-  /** Project IDs, names, or globs over names; `*` for all. Anything else doesn't exist for it. */
+  /** Project IDs, names, or globs over names; `*` for all. To the service, nothing else exists. */
   view: z.array(teamProject).default([]),
-  /** Which commands on which targets it may propose. */
+  /** Which commands it may propose, on which targets. */
   propose: z
     .array(
       section({
@@ -261,13 +299,13 @@ const service = section({
       }),
     )
     .default([]),
-  /** Where its proposals are posted. */
+  /** The channel where its proposals are posted. */
   channel: channel.optional(),
-  /** Until a proposal that nobody runs expires. */
+  /** How long a proposal that nobody runs stays open. */
   expires: lasting("1h"),
   limits: section({
     requestsPerMinute: count(1, 10_000).default(60),
-    /** Proposals that nobody has run, dismissed, or let expire. */
+    /** Proposals that nobody has run or dismissed and that haven't expired. */
     openProposals: count(1, 1_000).default(20),
   }).prefault({}),
 }).refine(({ propose, channel: where }) => propose.length === 0 || where !== undefined, {
@@ -277,7 +315,10 @@ const service = section({
 
 /** The sections of gatehouse.yml that belong to no feature, with their rules and defaults. */
 const ownSections = {
-  /** Of several files the highest is in force; undefined: the one that was loaded last, unless another has a version. */
+  /**
+   * Among several files, the one with the highest version is in force. Undefined: the file that was
+   * loaded last, unless another file has a version.
+   */
   version: count(1, Number.MAX_SAFE_INTEGER).optional(),
   access: section({
     view: people(["*"]),
@@ -286,17 +327,20 @@ const ownSections = {
     administer: people(),
     breakGlass: people(),
   }).prefault({}),
-  /** First match wins; without a match, destructive commands need one approval. */
+  /** The first match wins. Without a match, destructive commands need one approval. */
   approvals: z
     .array(
       section({
         /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
         operations: some(operation, "command"),
-        /** Globs over VM or project names; undefined: all. */
+        /** Globs over VM or project names. Undefined: all. */
         targets: some(glob, "VM or project, or be omitted for all").optional(),
-        /** From those who may approve on the target; 0: it runs at once. */
+        /**
+         * How many approvals are needed from people who may approve on the target. 0: the request
+         * runs at once.
+         */
         required: count(0, 20).optional(),
-        /** Instead of `required`: each must be met, and one person counts once. */
+        /** Replaces `required`: each entry must be met, and one person counts once. */
         votes: some(
           section({
             /** User IDs, user group IDs, or `*`. */
@@ -312,24 +356,33 @@ const ownSections = {
     )
     .default([]),
   teams: z.record(teamName, section(ofTeam)).default({}),
-  /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
+  /**
+   * Globs over VM and project names. A command that interrupts such a target while it runs is
+   * confirmed once.
+   */
   confirm: z.array(glob).default([]),
-  /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
+  /**
+   * Globs over VM and project names. These targets are never restored, deleted, stopped, resized,
+   * or renamed from Slack.
+   */
   protect: z.array(glob).default([]),
-  /** Where changing commands are accepted; undefined: everywhere. */
+  /** The channels where changing commands are accepted. Undefined: everywhere. */
   channels: some(channel, "channel, or be omitted").optional(),
-  /** Shared with another company, and posted in all the same. */
+  /** Channels shared with another company in which Gatehouse posts nevertheless. */
   sharedChannels: z.array(channel).default([]),
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
   services: z.record(teamName, service).default({}),
   attestation: attestationSection,
   limits: section({
-    /** Of one person: changes, break-glass, and consoles. */
+    /** Per person: changes, break-glass requests, and consoles. */
     requestsPerMinute: count(1, 10_000).default(30),
-    /** Requests of one person that wait for approval at once. */
+    /** Requests of one person that wait for approval at the same time. */
     draftsPerPerson: count(1, 10_000).default(10),
-    /** Of everyone together: sent, or about to be. Break-glass has its own. */
+    /**
+     * For everyone together: requests that were sent or are about to be. Break-glass requests are
+     * counted separately.
+     */
     destructivePerHour: count(0, 10_000).default(5),
     breakGlassPerHour: count(0, 10_000).default(5),
   }).prefault({}),
@@ -341,7 +394,7 @@ const ownSchema = section(ownSections).transform(filled);
 /** The file without the sections of features, which only `sectionOf` reads. */
 export type PolicyRules = z.output<typeof ownSchema>;
 
-/** gatehouse.yml: its own sections and those of features. */
+/** The schema of gatehouse.yml: its own sections and those of features. */
 export function policySchema(sections: readonly PolicySection[]): z.ZodType<PolicyRules> {
   const added = Object.fromEntries(sections.map(({ name, schema }) => [name, schema]));
   const addedToTeams = Object.fromEntries(
@@ -352,7 +405,7 @@ export function policySchema(sections: readonly PolicySection[]): z.ZodType<Poli
   return section<typeof ownSections>({ ...ownSections, teams, ...added }).transform(filled);
 }
 
-/** Rules whose values depend on other sections. */
+/** Fills in rules whose values depend on other sections. */
 function filled({ approvals, ...rest }: z.output<z.ZodObject<typeof ownSections>>) {
   const rules = approvals.map(({ expires, required, ...rule }) => ({
     ...rule,

@@ -4,13 +4,13 @@ import type * as z from "zod";
 export interface Operation {
   /** With a dot: `vm.restore`. */
   name: string;
-  /** Whether a request of it can wait for approval. */
+  /** Whether a request for this command can wait for approval. */
   mayNeedApproval: boolean;
-  /** Whether it is about VMs. */
+  /** Whether the command's targets are VMs. */
   isOnVm: boolean;
-  /** Approvals where no rule matches. */
+  /** The number of approvals when no rule matches. */
   byDefault: number;
-  /** Approvals that no rule can do without. */
+  /** The least number of approvals, which no rule can lower. */
   atLeast: number;
 }
 
@@ -20,45 +20,51 @@ export interface Nonsense {
   message: string;
 }
 
-/** A section of gatehouse.yml that belongs to a feature: `config` composes the file's schema of these and its own. */
+/**
+ * A section of gatehouse.yml that belongs to a feature. `config` builds the file's schema from
+ * these and its own sections.
+ */
 export interface PolicySection<Schema extends z.ZodType = z.ZodType> {
-  /** Its key, at the top of the file. */
+  /** Its key at the top of the file. */
   name: string;
-  /** Takes `undefined`, where the file doesn't have it. */
+  /** Accepts `undefined`, for a file without the section. */
   schema: Schema;
-  /** The same key in each team, where teams have it. Takes `undefined`, too. */
+  /** The schema of the same key in each team, if teams have it. It accepts `undefined`, too. */
   inTeams?: z.ZodType;
-  /** What no rule could enforce although each value is fine by itself. Paths begin at the top of the file. */
+  /**
+   * Finds rules that could never be enforced although each value is valid by itself. Paths begin at
+   * the top of the file.
+   */
   nonsenseIn?(
     value: z.output<Schema>,
     operations: readonly Operation[],
     teams: StatedTeams,
   ): readonly Nonsense[];
-  /** Every channel that it sends something to. */
+  /** Every channel to which this section sends messages. */
   channelsIn?(value: z.output<Schema>): readonly string[];
-  /** Those who call the API. */
+  /** The callers of the API that this section admits. */
   callersIn?(value: z.output<Schema>): readonly ApiCaller[];
-  /** How much it holds, like `2 sources`, for `policy check`. */
+  /** How much the section contains, like `2 sources`, for `policy check`. */
   counted?(value: z.output<Schema>): string;
 }
 
 /** The teams of a file, with what sections of features have in them (`teamSectionOf`). */
 export type StatedTeams = Readonly<Record<string, { channel?: string | undefined }>>;
 
-/** Who calls the API, as gatehouse.yml names them. */
+/** A caller of the API, as gatehouse.yml names it. */
 export interface ApiCaller {
   name: string;
-  /** As calls are counted: `sources.prometheus`. */
+  /** The name under which its calls are counted: `sources.prometheus`. */
   caller: string;
-  /** What a call of theirs brings: `alert`. */
+  /** What its calls bring: `alert`. */
   brings: string;
-  /** The variable that holds their secret, where they prove themselves by one. */
+  /** The variable that holds its secret, for a caller that authenticates with one. */
   secret?: string;
-  /** Where what they bring is posted. */
+  /** The channel where what it brings is posted. */
   channel?: string | undefined;
 }
 
-/** The terms of a policy file: commands, and the sections of features. */
+/** What a policy file can name: commands, and the sections of features. */
 export interface PolicyTerms {
   readonly operations: readonly Operation[];
   readonly sections: readonly PolicySection[];
@@ -68,10 +74,13 @@ export const defineSection = <Schema extends z.ZodType>(
   section: PolicySection<Schema>,
 ): PolicySection<Schema> => section;
 
-/** The sections beside those of `config`: a symbol stays with copies of a policy, and is no difference between two. */
+/**
+ * The key under which a policy carries the sections of features. A symbol is copied with the
+ * policy, and comparing two policies doesn't see it.
+ */
 const sections: unique symbol = Symbol("sections of features");
 
-/** A policy as it is handed around: with the sections of features, which only `sectionOf` reads. */
+/** A policy with the sections of features, which only `sectionOf` reads. */
 export interface WithSections {
   readonly [sections]?: readonly PolicySection[];
 }
@@ -81,7 +90,7 @@ export const withSections = <P extends object>(
   all: readonly PolicySection[],
 ): P & WithSections => ({ ...policy, [sections]: all });
 
-/** What the file says in the section of a feature, or its defaults. */
+/** The content of a feature's section in the file, or its defaults. */
 export function sectionOf<Schema extends z.ZodType>(
   policy: object,
   { name, schema }: PolicySection<Schema>,
@@ -91,7 +100,7 @@ export function sectionOf<Schema extends z.ZodType>(
   return value === undefined ? schema.parse(undefined) : (value as z.output<Schema>);
 }
 
-/** The same of what a team has of it. */
+/** The content of a feature's section in one team, or its defaults. */
 export function teamSectionOf<Schema extends z.ZodType>(
   team: object,
   name: string,
@@ -102,19 +111,19 @@ export function teamSectionOf<Schema extends z.ZodType>(
   return value === undefined ? schema.parse(undefined) : (value as z.output<Schema>);
 }
 
-/** Every channel that the sections of features send something to. */
+/** Every channel to which the sections of features send messages. */
 export const channelsIn = (policy: WithSections): readonly string[] =>
   (policy[sections] ?? []).flatMap(
     (section) => section.channelsIn?.(sectionOf(policy, section)) ?? [],
   );
 
-/** Those who call the API, as the sections of features name them. */
+/** The callers of the API that the sections of features admit. */
 export const callersIn = (policy: WithSections): readonly ApiCaller[] =>
   (policy[sections] ?? []).flatMap(
     (section) => section.callersIn?.(sectionOf(policy, section)) ?? [],
   );
 
-/** How much the sections of features hold, in the words of `policy check`. */
+/** How much the sections of features contain, in the words of `policy check`. */
 export const countedSections = (policy: WithSections): readonly string[] =>
   (policy[sections] ?? []).flatMap(
     (section) => section.counted?.(sectionOf(policy, section)) ?? [],

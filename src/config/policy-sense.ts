@@ -7,7 +7,10 @@ import { couldApprove } from "./seats.ts";
 
 type Rules = PolicyRules;
 
-/** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
+/**
+ * Rules that could never be enforced, and timings under which reads prove nothing, although each
+ * value is valid by itself.
+ */
 export function nonsenseIn(
   rules: Rules,
   { operations, sections }: PolicyTerms,
@@ -26,7 +29,7 @@ export function nonsenseIn(
   ];
 }
 
-/** `access`, and each team, with what people may do there. */
+/** `access` and each team, with their rights. */
 function placesIn({ access, teams }: Rules) {
   const ofTeams = Object.entries(teams).map(([team, rights]) => {
     const { projects } = rights;
@@ -56,7 +59,7 @@ function unknownOperations(rules: Rules, operations: readonly Operation[]): Nons
   ];
 }
 
-/** Tokens of services that nothing could tell apart. */
+/** Tokens of services that can't be told apart. */
 const sharedTokens = ({ services }: Rules): Nonsense[] =>
   sharedAmong(
     Object.entries(services).flatMap(([name, { tokens }]) =>
@@ -66,14 +69,16 @@ const sharedTokens = ({ services }: Rules): Nonsense[] =>
   );
 
 /**
- * Rules that ask for more than those who may approve are people. Only people named one by one can be counted: who is in a group
- * is known to Slack alone, and where groups approve, the request itself says that too few could.
+ * Rules that ask for more approvals than there are people who may approve. Only people who are
+ * named one by one can be counted: Slack alone knows who is in a group, and where groups approve,
+ * the request itself says that too few people could.
  */
 function tooFew(rules: Rules): Nonsense[] {
   const { access, approvals } = rules;
   const all = placesIn(rules);
   const hasTeams = all.length > 1;
-  // With teams perhaps nothing is left for access, and then nobody need approve there
+  // When there are teams, perhaps no project is left for `access`, and then nobody needs to approve
+  // there.
   const places = hasTeams && access.approve.length === 0 ? all.slice(1) : all;
   const everyOperator = all.flatMap(({ rights }) => rights.operate);
   return approvals.flatMap(({ required, votes }, index) => {
@@ -98,8 +103,9 @@ function tooFew(rules: Rules): Nonsense[] {
 }
 
 /**
- * The seats that too few people are named for. Each fills one, and nobody a seat of their own request: where all who may ask are
- * named too, no seat may depend on each of them.
+ * The seats that too few people are named for. One person fills one seat, and nobody fills a seat
+ * of their own request. So when everyone who may ask is named as an approver, too, the seats must
+ * still be filled without at least one of them.
  */
 export function unfilled<Seat extends { from: readonly string[]; required: number }>(
   all: readonly Seat[],
@@ -115,7 +121,10 @@ export function unfilled<Seat extends { from: readonly string[]; required: numbe
   return { empty: isShort ? emptyWithout(operators.at(-1)) : [], isSpared: true };
 }
 
-/** Whether a rule surely is the first for something of a team (`projects`), or of what no team has. */
+/**
+ * Whether a rule is certainly the first match for something of a team (`projects`), or of what has
+ * no team.
+ */
 function decides(
   approvals: Rules["approvals"],
   index: number,
@@ -137,7 +146,7 @@ function decides(
     );
 }
 
-/** A project has one team: no name may be claimed by two. */
+/** A project has one team, so no two teams may claim the same name. */
 function claimedTwice({ teams }: Rules): Nonsense[] {
   const all = Object.entries(teams).flatMap(([team, { projects }]) =>
     projects.map((entry, at) => ({ team, entry, at, folded: fold(entry), glob: isGlob(entry) })),
@@ -158,7 +167,10 @@ function claimedTwice({ teams }: Rules): Nonsense[] {
   });
 }
 
-/** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
+/**
+ * A review must be signed by an administrator, or by an approver of the affected target, who isn't
+ * the person who broke the glass.
+ */
 function unsigned(rules: Rules): Nonsense[] {
   return placesIn(rules).flatMap(({ path, rights: { approve, breakGlass } }) => {
     const reviewers = [...rules.access.administer, ...approve];
@@ -180,7 +192,7 @@ function isUser(entry: string): boolean {
   return /^[UW]/.test(entry);
 }
 
-/** What the promise needs of the durations. */
+/** Timings that would break a promise. */
 function unsound(timing: Rules["timing"] & Pace): Nonsense[] {
   const { claimWindowMs, heartbeatMs, httpTimeoutMs, quiesceMs } = timing;
   const leastTimeoutMs = heartbeatMs - claimWindowMs;

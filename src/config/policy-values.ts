@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { parseDuration } from "./durations.ts";
 
-/** An object that refuses unknown keys; the message of that issue is the list of known ones. */
+/**
+ * An object that refuses unknown keys. The message of that issue is the list of known keys,
+ * separated by spaces.
+ */
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(" ");
   return z.strictObject(shape, {
@@ -9,7 +12,7 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-/** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
+/** A text converted by `read`. One sentence describes every text that `read` refuses. */
 export function readAs<T>(
   sentence: string | ((text: string) => string),
   read: (text: string) => T | undefined,
@@ -28,7 +31,7 @@ export const matching = (pattern: RegExp, sentence: string) => z.string().regex(
 
 export const webAddress = (sentence: string) => z.url({ protocol: /^https?$/, error: sentence });
 
-/** Becomes milliseconds. */
+/** A duration, converted to milliseconds. */
 export const durationText = readAs(
   "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
   parseDuration,
@@ -59,7 +62,10 @@ export const timeOfDay = matching(
   'must be a time of day like "09:00"',
 );
 
-/** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
+/**
+ * One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. It is converted to lower case without `0x` and
+ * spaces.
+ */
 export const measurement = matching(
   /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
   'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
@@ -93,7 +99,7 @@ export function count(least: number, most: number) {
 export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** `daily`, `mon-fri`, `mon,wed`, `sat-mon,wed`. */
+/** Days as `daily`, `mon-fri`, `mon,wed`, or `sat-mon,wed`. */
 export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
   const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
   const wanted = parts.map((part) => daysOf(part));

@@ -1,4 +1,4 @@
-/** How this machine reaches others, as `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY` say. */
+/** The proxies of this machine, as given by `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY`. */
 export interface Proxies {
   /** Addresses like `http://user:password@proxy.example:3128`. */
   readonly https: string | undefined;
@@ -6,14 +6,17 @@ export interface Proxies {
   readonly no: string;
 }
 
-/** For undici's EnvHttpProxyAgent, which everything but the client of the compute service uses (decision 032). */
+/**
+ * Options for undici's EnvHttpProxyAgent, which everything uses except the client of the compute
+ * service (decision 032).
+ */
 export const proxyOptions = ({ https, http, no }: Proxies) => ({
   ...(https === undefined ? {} : { httpsProxy: https }),
   ...(http === undefined ? {} : { httpProxy: http }),
   noProxy: no,
 });
 
-/** The passwords in it, which must not be printed. */
+/** The passwords in the proxies' addresses, which must not be printed. */
 export function passwordsIn(proxies: Proxies | undefined): readonly string[] {
   return [proxies?.https, proxies?.http].flatMap((address) => {
     const password = address === undefined ? "" : new URL(address).password;
@@ -22,9 +25,10 @@ export function passwordsIn(proxies: Proxies | undefined): readonly string[] {
 }
 
 /**
- * The proxy for an https address, or undefined: as undici's EnvHttpProxyAgent decides, which Slack's clients use. `NO_PROXY`
- * has hosts with commas or spaces between them; `example.com` and `.example.com` mean those below it, too, `*.example.com`
- * only those, `host:port` that port alone, and `*` all.
+ * The proxy for an https address, or undefined to connect directly. It decides as undici's
+ * EnvHttpProxyAgent does, which Slack's clients use. `NO_PROXY` has hosts separated by commas or
+ * spaces. `example.com` and `.example.com` include the hosts below them, `*.example.com` means only
+ * those below, `host:port` means that port alone, and `*` means all.
  */
 export function proxyFor(address: string, proxies: Proxies | undefined): string | undefined {
   const proxy = proxies?.https ?? proxies?.http;

@@ -1,6 +1,8 @@
 import { UserError } from "../errors.ts";
 
-/** One server, the first nodes of a Cluster, or the sentinels that know the primary called `name`. */
+/**
+ * One server, the first nodes of a Cluster, or the sentinels that know the primary called `name`.
+ */
 export interface RedisAddress {
   mode: "single" | "cluster" | "sentinel";
   nodes: readonly { host: string; port: number }[];
@@ -8,7 +10,7 @@ export interface RedisAddress {
   login: { username?: string; password?: string };
   db: number;
   tls: boolean;
-  /** For people and logs: no password. */
+  /** The address for people and logs, without a password. */
   shown: string;
 }
 
@@ -16,9 +18,10 @@ const forms =
   "redis://host:6379, rediss://<user>:<password>@host:6379/0, several with commas between them for a Cluster, or redis-sentinel://host:26379,host:26379/name";
 
 /**
- * Reads `REDIS_URL`: `redis://` or `rediss://` (TLS), a comma-separated list for a Cluster, whose nodes share the first user
- * and password given, or `redis-sentinel://` or `rediss-sentinel://` with the primary's name and database after the
- * sentinels. Throws a UserError that never repeats the value.
+ * Parses `REDIS_URL`: `redis://` or `rediss://` (TLS); a comma-separated list for a Cluster, whose
+ * nodes share the first user and password given; or `redis-sentinel://` or `rediss-sentinel://`
+ * with the primary's name and database after the sentinels. Throws a UserError that never repeats
+ * the value.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const sentinel = /^(rediss?)-sentinel:\/\/([^/]*)\/?(.*)$/.exec(text.trim());
@@ -40,7 +43,7 @@ export function parseRedisUrl(text: string): RedisAddress {
 function parseNodes(text: string, defaultPort: number): RedisAddress {
   const parts = text.split(",").map((part) => part.trim());
   const scheme = parts[0]?.startsWith("rediss://") ? "rediss" : "redis";
-  // In a list, nodes after the first can be host:port
+  // In a list, nodes after the first can be host:port.
   const urls = parts.map((part, index) =>
     readUrl(index > 0 && bareNode.test(part) ? `${scheme}://${part}` : part),
   );

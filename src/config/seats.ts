@@ -1,6 +1,6 @@
 /**
- * How many approvals of these people count for each need, when as many as possible do: one person counts once, so this is a
- * largest matching (augmenting paths).
+ * How many approvals each need gets when these people are assigned in the best way. One person
+ * counts once, so this is a largest bipartite matching (augmenting paths).
  */
 export function metBy<Need extends { required: number }, T>(
   needs: readonly Need[],
@@ -10,7 +10,7 @@ export function metBy<Need extends { required: number }, T>(
   const places = needs.flatMap((need, index) =>
     Array.from({ length: need.required }, () => ({ need, index })),
   );
-  const taken = new Map<number, number>(); // person → place
+  const taken = new Map<number, number>(); // Maps a person to a place.
   const seat = (place: number, tried: Set<number>): boolean => {
     const wanted = places[place];
     return people.some((one, who) => {
@@ -32,8 +32,10 @@ export function metBy<Need extends { required: number }, T>(
 }
 
 /**
- * Who could approve: how many of the approvals that these needs ask for these people could give, each of them one, and the needs that
- * lack some. `ableFor`: the IDs that may approve for a need; undefined where it may be anybody, or nobody can tell, and nothing is lacking.
+ * Whether these needs could be met: who is able to approve, how many approvals are required, and
+ * which needs lack people when each person gives one approval. `ableFor` returns the IDs that may
+ * approve for a need. It returns undefined when anybody may or nobody can tell; such a need lacks
+ * nothing.
  */
 export function couldApprove<Need extends { required: number }>(
   needs: readonly Need[],

@@ -4,7 +4,7 @@ import { measurement } from "./policy-values.ts";
 
 type Section = Readonly<Record<string, unknown>>;
 
-/** A valid file, word for word. */
+/** A valid policy file as it was written, without defaults. */
 type Stated = Readonly<{
   access?: Section;
   teams?: Readonly<Record<string, Section>>;
@@ -39,10 +39,12 @@ interface StatedAppraisal extends Section {
 }
 
 /**
- * The sections that versions are made of: what a file says, and nothing that Gatehouse adds to it: the versions of one file are equal in every release. What a file
- * leaves out stands here as version 0.2.0 filled it in. Those values never change, whatever the defaults of `policySchema`
- * become, and a key that is added there later appears here only when a file says it. What features have in teams (`ofFeatures`) is no
- * rule.
+ * The sections that policy versions are computed from. They contain what the file states and
+ * nothing that a release of Gatehouse adds, so that the versions of one file are equal in every
+ * release. Where a file states nothing, the value that version 0.2.0 filled in stands here. These
+ * values never change, whatever the defaults of `policySchema` become, and a key that is added
+ * there later appears here only when a file states it. Keys that features have in teams
+ * (`ofFeatures`) aren't rules and are left out.
  */
 export function statedRules(
   {

@@ -7,9 +7,10 @@ export { hideSecret, scrub } from "./scrub.ts";
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * One JSON object per line: `at`, `level`, `event`, then the fields. The event is a fixed name with dots
- * (`request.moved`), never a sentence with values in it. Secrets are removed; stacks appear at level `error` only.
- * `interaction`, `request` and `trace` are those of the work during which it was logged.
+ * Writes one JSON object per line: `at`, `level`, `event`, then the fields. The event is a fixed
+ * name with dots (`request.moved`), never a sentence with values in it. Secrets are removed; stacks
+ * appear at level `error` only. `interaction`, `request`, and `trace` name the work during which
+ * the line was logged.
  */
 export interface Log {
   debug(event: string, fields?: LogFields): void;
@@ -27,7 +28,7 @@ export function createLog({
   write = (line) => void process.stdout.write(line),
 }: {
   level: LogLevel;
-  /** What every line has. */
+  /** Fields that every line has. */
   base?: LogFields;
   write?: (line: string) => void;
 }): Log {
@@ -51,7 +52,7 @@ export function createLog({
   };
 }
 
-/** A log that says nothing, for tests and one-off programs. */
+/** A log that writes nothing, for tests and one-off programs. */
 export function silentLog(): Log {
   return createLog({ level: "error", write: () => {} });
 }

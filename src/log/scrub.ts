@@ -1,8 +1,10 @@
 /**
- * Removes secrets from whatever is about to be logged, however deep it sits. By shape (Slack tokens, bearer headers,
- * addresses with a query or a password, keys named like secrets) and by value (`hideSecret`).
+ * Removes secrets from what is about to be logged, at any depth. It finds them by shape (Slack
+ * tokens, bearer headers, addresses with a query or a password, keys named like secrets) and by
+ * value (`hideSecret`).
  *
- * Each pattern is anchored on a literal or always succeeds where it begins, so that one pass is linear in the text.
+ * Each pattern is anchored on a literal or always succeeds where it begins, so that one pass is
+ * linear in the length of the text.
  */
 
 const removed = "[removed]";
@@ -12,10 +14,16 @@ const deepest = 6;
 const maxEntries = 100;
 const maxValues = 2_000;
 
-/** Exact values to remove wherever they appear: what configuration says is secret. Longest first. */
+/**
+ * Exact values to remove wherever they appear, because configuration says that they are secret. The
+ * longest comes first.
+ */
 let hidden: readonly string[] = [];
 
-/** From now on `value` (and its URL-encoded form) is removed from every log line. Shorter than 6 characters is no secret. */
+/**
+ * From now on, `value` and its URL-encoded form are removed from every log line. A value shorter
+ * than 6 characters isn't treated as a secret.
+ */
 export function hideSecret(value: string): void {
   if (value.length < 6) return;
   hidden = [...new Set([...hidden, value, encodeURIComponent(value)])].toSorted(
@@ -27,14 +35,16 @@ const secretName =
   /token|secret|passw|passphrase|authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|credential|signature|response_?url|upload_?url|console_?url|trigger_?id|webhook/i;
 
 /**
- * How sentences go on that name a secret and hold none: "SLACK_BOT_TOKEN: is not a Slack token: the bot token from …". They are
- * words that no secret is; any other one may be.
+ * Words that follow the name of a secret in sentences that contain no secret: "SLACK_BOT_TOKEN: is
+ * not a Slack token: the bot token from …". No secret is one of these words; any other word may be
+ * one.
  */
 const sentenceWords: ReadonlySet<string> = new Set(["has", "is", "looks", "the"]);
 
 const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) => string)][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}-----)?/g, removed],
-  // every address: no password, no query, no fragment, and no path where the path itself is the secret
+  // Every address loses its password, query, and fragment, and also its path when the path itself
+  // is the secret.
   [/:\/\/([^\s"'<>\\`|]*)/g, (_match, rest) => `://${address(rest)}`],
   [/hooks\.slack(?:-gov)?\.com\/[^\s"'<>\\`|]*/g, `hooks.slack.com/${removed}`],
   // Slack tokens: https://docs.slack.dev/authentication/tokens/
@@ -43,16 +53,16 @@ const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) =
     /(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|sk_live_|sk-)[A-Za-z0-9_-]{10,}/g,
     removed,
   ],
-  // a JSON Web Token
+  // A JSON Web Token.
   [/(?<![\w-])eyJ[\w-]*(?:\.[\w-]*){0,4}/g, removed],
   [/(?<![A-Za-z0-9])v0=[0-9a-f]{16,}/gi, `v0=${removed}`],
   [/(?<![A-Za-z0-9])(bearer)(?:\s{1,4}|%20|\+)[A-Za-z0-9._~+/=-]{3,}/gi, `$1 ${removed}`],
-  // not "Basic Information", where Slack shows an app's secrets
+  // "Basic Information" is excluded: it is the page where Slack shows an app's secrets.
   [
     /(?<![A-Za-z0-9])(basic)\s{1,4}(?!Information(?![A-Za-z0-9+/=]))[A-Za-z0-9+/]{8,}={0,2}/gi,
     `$1 ${removed}`,
   ],
-  // name=value, name: value, "name": "value"
+  // Matches name=value, name: value, and "name": "value".
   [
     /(token|secret|password|passwd|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|authorization|signature|credentials?|cookie)(\\?["']?\s{0,4}(?:=|:|%3D)\s{0,4})(\\?"[^"\\]*\\?"?|\\?'[^'\\]*\\?'?|[^\s"'&,;{}[\]()<>]+)/gi,
     (match, name = "", between = "", value = "") =>
@@ -69,7 +79,7 @@ function address(rest: string): string {
   return pathIsSecret ? `${host}/${removed}` : host + path + (query ? `?${removed}` : "");
 }
 
-/** `text` without secrets, cut at 8,000 characters. */
+/** Returns `text` without secrets, cut at 8,000 characters. */
 export function scrubText(text: string): string {
   let left = text;
   for (const secret of hidden) left = left.replaceAll(secret, removed);
@@ -80,16 +90,18 @@ export function scrubText(text: string): string {
   return left.length > longestText ? `${left.slice(0, longestText)}…` : left;
 }
 
-/** A copy of `value` that is safe to print as JSON: no secrets, no cycles, bounded depth and size. */
+/**
+ * A copy of `value` that is safe to print as JSON: no secrets, no cycles, bounded depth and size.
+ */
 export function scrub(value: unknown, options: { stacks?: boolean } = {}): unknown {
   return clean(value, { stacks: options.stacks ?? false, left: maxValues, above: [] });
 }
 
 interface Walk {
   stacks: boolean;
-  /** How many values may still be looked at. */
+  /** How many values may still be visited. */
   left: number;
-  /** The objects around the current one: what would be a cycle. */
+  /** The objects that contain the current one. Meeting one of them again would be a cycle. */
   above: object[];
 }
 
@@ -123,7 +135,7 @@ function cleanInside(value: object, walk: Walk): unknown {
   );
 }
 
-/** As many of them as the bounds allow. */
+/** As many of the values as the bounds allow. */
 function few<T>(values: Iterable<T>, walk: Walk): readonly T[] {
   const kept = Iterator.from(values).take(Math.min(maxEntries, walk.left)).toArray();
   walk.left -= kept.length;
@@ -135,7 +147,10 @@ function cleanEntry(key: string, value: unknown, walk: Walk): [string, unknown] 
   return [scrubText(key), secretName.test(key) && !nothing ? removed : clean(value, walk)];
 }
 
-/** Of an error only what is known to be harmless: clients hang whole requests, with their headers, on theirs. */
+/**
+ * The properties of an error that are known to be harmless. Clients attach whole requests, with
+ * their headers, to their errors.
+ */
 const errorKeys = [
   "code",
   "kind",
@@ -166,7 +181,10 @@ function cleanError(error: Error, walk: Walk): unknown {
   return Object.fromEntries(kept);
 }
 
-/** The frames without the message (it is there already) and without Node's own. */
+/**
+ * The stack frames without the message, which is logged already, and without frames of Node.js
+ * itself.
+ */
 function trimStack(stack: string): string[] {
   const frames = stack
     .split("\n")
@@ -182,7 +200,10 @@ function readProperty(object: object, key: string): unknown {
   }
 }
 
-/** Keys of a Map and names of errors can be anything, objects that can't be turned into text included. */
+/**
+ * Turns anything into text. Keys of a Map and names of errors can be objects that have no text
+ * form.
+ */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? `${value}` : "[object]";

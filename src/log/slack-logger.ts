@@ -3,9 +3,9 @@ import type { Log } from "./log.ts";
 import { scrubText } from "./scrub.ts";
 
 /**
- * What Slack's clients call their logger. They print whole payloads at debug level, response URLs and trigger ids
- * included, so debug goes nowhere; of the rest only texts and error messages are kept, no objects.
- * Clients also push their own level in: ours stays as configured.
+ * The logger that Slack's clients are given. At debug level they print whole payloads, including
+ * response URLs and trigger IDs, so debug is dropped. From other levels, only texts and error
+ * messages are kept, and no objects. Clients also try to set their own level, which is ignored.
  */
 export function slackLogger(log: Log): SlackLogger {
   let named = "slack";

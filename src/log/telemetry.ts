@@ -1,14 +1,18 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /**
- * The figures behind `/metrics`. Labels take few, fixed values: never an id, a name or a text from outside. Whatever can
- * have a sample from the start has one, so that an alert on its growth sees the first event too.
- * The registry is our own, so that several worlds can live in one process.
+ * The metrics behind `/metrics`. Labels take few, fixed values: never an ID, a name, or a text from
+ * outside. A metric that can have a sample from the start has one, so that an alert on its growth
+ * sees the first event, too. The registry is created here instead of using the library's global
+ * one, so that several worlds can live in one process.
  */
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", "cancelled"];
-/** Why a process gets no work. Those of a Redis that answers and takes no writes are in `src/redis/redis.ts`, too. */
+/**
+ * Why a process isn't ready. The reasons about a Redis that answers but takes no writes also appear
+ * in `src/redis/redis.ts`.
+ */
 const unreadyReasons = [
   "starting",
   "stopping",
@@ -24,7 +28,7 @@ const unreadyReasons = [
 ] as const;
 export type UnreadyReason = (typeof unreadyReasons)[number];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
-/** As `src/slack/receive` names them. */
+/** The kinds of deliveries as `src/slack/receive` names them. */
 const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
 const refusalReasons =
   "method header timestamp signature content-type body too-large slow crowded app team replay".split(
@@ -33,10 +37,10 @@ const refusalReasons =
 
 const calls = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 const acks = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
-/** From a tenth of a second to a working day: a person may have to approve. */
+/** From a tenth of a second to a working day, because a person may have to approve. */
 const lives = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 28_800];
 
-/** `commands`: the names of those that make requests. */
+/** `commands` are the names of the commands that make requests. */
 export function createTelemetry({
   role = "all",
   version = "unknown",
@@ -74,7 +78,7 @@ export function createTelemetry({
   build.set({ version, node: process.version, role }, 1);
 
   const own = {
-    /** Ends that this process wrote down: `done`, or another final state of a request. */
+    /** Ends that this process recorded: `done`, or another final state of a request. */
     requests: counter("requests_total", "Requests that ended", ["command", "end"]),
     sentSeconds: histogram(
       "request_sent_seconds",
@@ -101,7 +105,10 @@ export function createTelemetry({
       ["method"],
       calls,
     ),
-    /** `endpoint` is the template, `POST /v1/vms/{vm_id}/restart`; `outcome` is `ok` or a kind of ComputeError. */
+    /**
+     * `endpoint` is the template, `POST /v1/vms/{vm_id}/restart`; `outcome` is `ok` or a kind of
+     * ComputeError.
+     */
     computeCalls: counter("compute_calls_total", "Calls to the compute service", [
       "endpoint",
       "outcome",
@@ -112,7 +119,7 @@ export function createTelemetry({
       ["endpoint"],
       calls,
     ),
-    /** `target`: another request holds it. The others are rate limits. */
+    /** `target` means that another request holds the target. The other values are rate limits. */
     limitWaits: histogram(
       "limit_wait_seconds",
       "How long something was told to wait, each time that it was",
@@ -146,25 +153,31 @@ export function createTelemetry({
       "1 while other processes have a newer policy than this one, which then changes nothing",
     ),
     redisUp: gauge("redis_up", "1 while Redis answers this process and takes its writes"),
-    /** As /readyz, by why. */
+    /** The reasons as /readyz reports them. */
     ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };
-  // A worker receives nothing: there they are no metrics
+  // A worker receives nothing, so it doesn't export these metrics.
   registers = role === "worker" ? [] : [registry];
   const gateway = {
-    /** Seconds from a command's, button's or modal's arrival to its acknowledgement. Slack allows 3. */
+    /**
+     * Seconds from the arrival of a command, button, or modal to its acknowledgement. Slack allows
+     * 3.
+     */
     acked: histogram("ack_seconds", "From arrival to acknowledgement", ["command"], acks),
-    /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
+    /** Deliveries that were refused, by reason: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
-    /** `outcome` is `ok` or the status of a problem; `route` is `none` where nothing is at the address. */
+    /**
+     * `outcome` is `ok` or the HTTP status of a problem; `route` is `none` when no route matches
+     * the address.
+     */
     apiCalls: counter("api_calls_total", "Calls of the API", ["route", "outcome"]),
     slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
   };
 
   registers = [sharedRegistry];
-  /** What all processes share, read from Redis at a scrape. */
+  /** Values that all processes share. They are read from Redis at each scrape. */
   const shared = {
-    /** `uncounted`: too many are open to look at each. */
+    /** The state `uncounted` means that too many requests are open to look at each. */
     openRequests: gauge("open_requests", "Requests that have not ended", ["state"]),
     openRequestAge: gauge(
       "open_request_age_seconds",
@@ -182,7 +195,7 @@ export function createTelemetry({
       "Since the job that waits the longest was added or last begun; 0 without one",
       ["queue"],
     ),
-    /** 1 while nothing that changes anything may run. */
+    /** 1 while changes are frozen. */
     frozen: gauge("frozen", "1 while changes are frozen"),
     frozenByPerson: gauge(
       "frozen_by_person",
@@ -206,29 +219,32 @@ export function createTelemetry({
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
-  // The API adds those of its routes
+  // The API adds the samples of its own routes.
   gateway.apiCalls.inc({ route: "none", outcome: "404" }, 0);
 
   return {
     ...own,
     ...gateway,
     shared,
-    /** Whether what is shared was just read. Otherwise it is left out: old figures would be taken for true. */
+    /**
+     * Tells whether the shared values were just read. Otherwise they are left out, because old
+     * values would be taken for current ones.
+     */
     knowShared(isKnown: boolean): void {
       isSharedKnown = isKnown;
     },
-    /** Prometheus text and its content type. */
+    /** Returns the metrics as Prometheus text, with its content type. */
     async render(): Promise<{ type: string; text: string }> {
       const texts = [await registry.metrics(), isSharedKnown ? await sharedRegistry.metrics() : ""];
       return { type: registry.contentType, text: texts.join("\n").trimEnd() + "\n" };
     },
-    /** Whether Redis takes writes, as a write just showed. */
+    /** Records whether Redis takes writes, as a write just showed. */
     sawRedisWrite: (isUp: boolean) => own.redisUp.set(isUp ? 1 : 0),
     setUnready(unready: readonly UnreadyReason[]): void {
       for (const reason of unreadyReasons)
         own.ready.set({ reason }, unready.includes(reason) ? 0 : 1);
     },
-    /** All metrics of ours. */
+    /** The name and labels of every metric that Gatehouse defines. */
     catalog,
   };
 }

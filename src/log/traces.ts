@@ -15,33 +15,43 @@ import { version } from "../config/version.ts";
 import { scrubText } from "./scrub.ts";
 
 /**
- * Traces go through OpenTelemetry's API, which does nothing unless the operator loads an SDK (docs/operate.md). BullMQ's own spans
- * come from `bullmq-otel`, with which a trace goes on through the queues; a request keeps the span that made it, so its trace
- * goes on in any process, also where its job was lost.
+ * Traces go through OpenTelemetry's API, which does nothing unless the operator loads an SDK
+ * (docs/operate.md). BullMQ's own spans come from `bullmq-otel`, which carries a trace through the
+ * queues. A request stores the span that made it, so that its trace continues in any process, even
+ * after its job was lost.
  */
 const tracer = () => tracing.getTracer("gatehouse", version);
 
-/** Whether an SDK takes spans. */
+/** Whether an SDK records spans. */
 export function isTraced(): boolean {
   const span = tracer().startSpan("probe");
   span.end();
   return isSpanContextValid(span.spanContext());
 }
 
-/** What is being worked on. Everything logged meanwhile carries `ids`; spans that begin meanwhile belong to `parents`. */
+/**
+ * The current piece of work. Lines logged during it carry `ids`; spans begun during it belong to
+ * `parents`.
+ */
 export interface Work {
   ids: Readonly<Record<string, string>>;
-  /** Several where one call serves several requests: its spans link to them. */
+  /**
+   * There are several parents when one call serves several requests; its spans then link to all of
+   * them.
+   */
   parents: readonly SpanContext[];
 }
 
-/** What a request keeps of the interaction that made it, so that any process goes on with its trace. */
+/**
+ * What a request stores of the interaction that made it, so that any process can continue its
+ * trace.
+ */
 export interface Traced {
-  /** The delivery's ID; undefined for what Gatehouse asked for itself. */
+  /** The delivery's ID. Undefined for a request that Gatehouse made itself. */
   interaction?: string;
   /** 32 hex digits. */
   trace?: string;
-  /** The span that made the request: 16 hex digits. Undefined where no SDK took it. */
+  /** The span that made the request: 16 hex digits. Undefined when no SDK recorded it. */
   parentSpan?: string;
 }
 
@@ -53,16 +63,19 @@ export const workNow = (): Work | undefined => current.getStore();
 export function during<T>(work: Work, act: () => T): T {
   const run = () => current.run(work, act);
   const [parent, ...others] = work.parents;
-  // A job of BullMQ that belongs to the same trace is the nearer parent
+  // When a BullMQ job's span of the same trace is active, it is the closer parent and stays.
   const isNear = tracing.getActiveSpan()?.spanContext().traceId === parent?.traceId;
   if (!parent || others.length > 0 || isNear) return run();
   return context.with(tracing.setSpanContext(context.active(), parent), run);
 }
 
-/** In logs, where nobody traces: the same for each copy of a delivery, and for each process. */
+/**
+ * The trace ID for logs when no SDK is loaded. It is the same for each copy of a delivery and in
+ * each process.
+ */
 const traceOf = (id: string) => hash("sha256", `trace ${id}`).slice(0, 32);
 
-/** The trace of the span that is active, if an SDK takes it. */
+/** The trace of the active span, if an SDK records it. */
 function activeTrace(): SpanContext | undefined {
   const active = tracing.getActiveSpan()?.spanContext();
   return active && isSpanContextValid(active) ? active : undefined;
@@ -90,7 +103,7 @@ export function workOnRequest({
   return { ids, parents: isSpanContextValid(parent) ? [parent] : [] };
 }
 
-/** One call that serves all of them. */
+/** The work of one call that serves all of these requests. */
 export function workOnRequests(requests: readonly ({ id: string } & Traced)[]): Work {
   const works = requests.map(workOnRequest);
   const [first] = works;
@@ -98,7 +111,7 @@ export function workOnRequests(requests: readonly ({ id: string } & Traced)[]): 
   return { ids, parents: works.flatMap(({ parents }) => parents) };
 }
 
-/** Where what is made now comes from. */
+/** The trace of the current work, to be stored with a request that is made now. */
 export function traceNow(): Traced {
   const { ids = {} } = workNow() ?? {};
   const { interaction, trace } = ids;
@@ -111,10 +124,13 @@ export function traceNow(): Traced {
   };
 }
 
-/** Something that took time. What leaves is scrubbed like the log; attributes without a dot in their name are ours. */
+/**
+ * An operation that took time. Values are scrubbed as in the log; attribute names without a dot get
+ * the prefix `gatehouse.`.
+ */
 export interface Span {
   name: string;
-  /** Default `internal`. */
+  /** The default is `internal`. */
   kind?: "internal" | "server" | "client";
   attributes?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
@@ -135,7 +151,7 @@ function optionsOf({ kind = "internal", attributes = {} }: Span) {
   return { kind: kinds[kind], attributes: scrubbed, links };
 }
 
-/** Runs what a span is of. What it starts hangs from it. */
+/** Runs `act` inside a span. Spans that it starts become children. */
 export async function spanned<T>(span: Span, act: () => Promise<T>): Promise<T> {
   return await tracer().startActiveSpan(scrubText(span.name), optionsOf(span), async (open) => {
     try {
@@ -149,7 +165,7 @@ export async function spanned<T>(span: Span, act: () => Promise<T>): Promise<T> 
   });
 }
 
-/** Records a span that is over. `failed`: why it failed, if it did. */
+/** Records a span that is over. `failed` is the reason if it failed. */
 export function recordSpan({
   startMs,
   endMs,

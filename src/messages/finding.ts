@@ -1,15 +1,15 @@
-/** What a check found: `well`, `note` (works, and could be better), or `ill`. */
+/** The result of one check: `well`, `note` (it works and could be better), or `ill`. */
 export interface Finding {
   is: "well" | "note" | "ill";
-  /** What was looked at, and what was found: `bot token: gatehouse in Acme`. */
+  /** What was checked and what was found: `bot token: gatehouse in Acme`. */
   what: string;
   /** What to do about it, as a sentence. */
   mend?: string;
-  /** What to configure, for administrators alone. */
+  /** What to configure. Only administrators read this. */
   advice?: string;
-  /** When it began (ms), of what goes on. */
+  /** When a problem that still exists began (ms). */
   since?: number | undefined;
-  /** The ID in gatehouse.yml that it is about, or its place there. */
+  /** The ID in gatehouse.yml that it is about, or its place in the file. */
   about?: string | readonly (string | number)[] | undefined;
 }
 
@@ -19,17 +19,17 @@ export interface Section {
 }
 
 export const well = (what: string): Finding => ({ is: "well", what });
-/** With what to do about it. */
+/** Builds findings that say what to do. */
 const finding =
   (is: Finding["is"]) =>
   (what: string, mend: string, about?: Finding["about"]): Finding => ({ is, what, mend, about });
 export const note = finding("note");
 export const ill = finding("ill");
 
-/** Nothing but what it says can be done about it. */
+/** A finding whose own text says all that can be done. */
 export const trouble = (what: string): Finding => ({ is: "ill", what });
 
-/** A proxy that doesn't lead on to `what`. */
+/** A proxy refused to connect to `what`. */
 export const proxyFinding = (status: number, what: string): Finding =>
   status === 407
     ? ill(
@@ -45,7 +45,7 @@ export const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clau
 
 const marks = { well: "✓", note: "!", ill: "✗" } as const;
 
-/** The sections as they are printed, and how many of each there are at the end. */
+/** The sections as text, with the count of each kind of finding at the end. */
 export function render(sections: readonly Section[]): string {
   const blocks = sections.map(({ name, findings }) => {
     const lines = findings.map(({ is, what, mend }) =>
@@ -59,7 +59,7 @@ export function render(sections: readonly Section[]): string {
   return `${[...blocks, total].join("\n\n")}\n`;
 }
 
-/** 1 when anything is ill. */
+/** 1 when any finding is `ill`. */
 export function exitCodeOf(sections: readonly Section[]): 0 | 1 {
   return sections.some(({ findings }) => findings.some(({ is }) => is === "ill")) ? 1 : 0;
 }

@@ -9,8 +9,9 @@ import type {
 import { unseen } from "../text/terminal.ts";
 
 /**
- * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut visibly at Slack's limits
- * (https://docs.slack.dev/reference/block-kit/blocks), so that no message is refused for its size.
+ * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut
+ * visibly at Slack's limits (https://docs.slack.dev/reference/block-kit/blocks), so that no message
+ * is refused for its size.
  */
 export interface Message {
   text: string;
@@ -19,13 +20,17 @@ export interface Message {
 
 export type Block = KnownBlock | ChartBlock;
 
-/** What Slack draws itself (https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block); @slack/types 3.2.0 lacks it. */
+/**
+ * A chart that Slack draws
+ * (https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block). @slack/types 3.2.0
+ * lacks its type.
+ */
 export interface ChartBlock {
   type: "data_visualization";
   title: string;
   chart: {
     type: "line" | "bar";
-    /** Each has a value for each category, in the same order. */
+    /** Each series has a value for each category, in the same order. */
     series: { name: string; data: { label: string; value: number }[] }[];
     axis_config: { categories: string[]; x_label?: string; y_label?: string };
   };
@@ -45,15 +50,20 @@ export const limits = {
   weight: 12_000,
 } as const;
 
-/** What each block weighs besides its characters. */
+/** What each block adds to the weight besides its characters. */
 const blockWeight = 125;
-/** Left by lists for what is added to their message: a note, a button that shares it. */
+/**
+ * What lists leave free for later additions to their message, such as a note or a button that
+ * shares it.
+ */
 const addedWeight = 800;
 
 /**
- * Slack refuses a message (`msg_blocks_too_long`) above about 12,000 characters in all blocks together, plus about 125 for each
- * block. That is documented nowhere; people measured it (https://github.com/slackapi/bolt-js/issues/2509 and 2867). Which characters
- * count isn't known either, so all do, of values and IDs too.
+ * The weight of blocks by the limit that Slack applies. Slack refuses a message
+ * (`msg_blocks_too_long`) above about 12,000 characters in all blocks together, plus about 125 for
+ * each block. This is documented nowhere; people measured it
+ * (https://github.com/slackapi/bolt-js/issues/2509 and 2867). It isn't known which characters
+ * count, so all do here, including values and IDs.
  */
 export function weightOf(blocks: readonly object[]): number {
   const characters = (value: unknown, key = ""): number => {
@@ -64,7 +74,10 @@ export function weightOf(blocks: readonly object[]): number {
   return blocks.length * blockWeight + characters(blocks);
 }
 
-/** How many characters one more block may have beside these, and what is added later. */
+/**
+ * How many characters one more block may have next to these parts, with space left for later
+ * additions.
+ */
 export const roomBeside = (...parts: Parts): number =>
   limits.weight - addedWeight - blockWeight - weightOf(blocksIn(parts));
 
@@ -75,19 +88,19 @@ export function plainText(text: string, most = 150): PlainTextElement {
   return { type: "plain_text", text: plain(text, most) || " ", emoji: false };
 }
 
-/** `verbatim`: names and channels aren't auto-linked. */
+/** With `verbatim`, Slack doesn't turn names and channels into links. */
 function mrkdwn(text: Markdown, most: number) {
   return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
-/** With at most one button beside it, or a menu of several. */
+/** A section with one button next to its text, or a menu of several. */
 export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpec[]): KnownBlock {
   const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
   if (!beside) return said;
   return { ...said, accessory: "label" in beside ? button(beside) : menuOf(beside) };
 }
 
-/** A row on each line, in as few sections as Slack's limit allows. */
+/** One row per line, in as few sections as Slack's limit allows. */
 export function sections(rows: readonly Markdown[]): KnownBlock[] {
   const texts: Markdown[] = [];
   for (const row of rows) {
@@ -98,7 +111,7 @@ export function sections(rows: readonly Markdown[]): KnownBlock[] {
   return texts.map((text) => section(text));
 }
 
-/** Label and value pairs in two columns; only the first 10 are shown. */
+/** Pairs of label and value in two columns. Only the first 10 are shown. */
 export function fields(
   pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],
 ): KnownBlock {
@@ -124,7 +137,7 @@ export function context(...texts: readonly Markdown[]): KnownBlock {
 
 export const divider: KnownBlock = { type: "divider" };
 
-/** `value` contains IDs only: it authorizes nothing. */
+/** `value` contains IDs only, and authorizes nothing. */
 export interface ButtonSpec {
   label: string;
   action: string;
@@ -164,17 +177,26 @@ export function button(spec: ButtonSpec): Button {
 
 const menuAction = "menu";
 
-/** In a menu one action stands for all, so that the value of each says what it does. */
+/**
+ * In a menu, one action ID stands for all options, so the value of each option also says what it
+ * does.
+ */
 const inMenu = ({ action, value }: ButtonSpec) =>
   JSON.stringify({ do: action, ...(JSON.parse(value) as object) });
 
-/** Whether these can stand in one menu: Slack allows their values few characters, and asks for all of a menu or for none. */
+/**
+ * Whether these buttons can be shown as one menu. Slack limits the length of an option's value, and
+ * a confirm dialog applies to a whole menu or not at all.
+ */
 export function fitsMenu(specs: readonly ButtonSpec[]): boolean {
   const fits = (spec: ButtonSpec) => !spec.confirm && inMenu(spec).length <= limits.menuValue;
   return specs.length <= limits.menu && specs.every(fits);
 }
 
-/** Three dots (https://docs.slack.dev/reference/block-kit/block-elements/overflow-menu-element). */
+/**
+ * The menu with three dots
+ * (https://docs.slack.dev/reference/block-kit/block-elements/overflow-menu-element).
+ */
 function menuOf(specs: readonly ButtonSpec[]): Overflow {
   const options = specs
     .slice(0, limits.menu)
@@ -187,10 +209,16 @@ export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
-/** Longer ones are refused by Slack (https://docs.slack.dev/reference/block-kit/composition-objects/option-object). */
+/**
+ * Slack refuses longer values
+ * (https://docs.slack.dev/reference/block-kit/composition-objects/option-object).
+ */
 const maxOptionValue = 150;
 
-/** A menu; what is chosen arrives like a pressed button. At most 100 options are shown; without any there is no menu. */
+/**
+ * A menu. Choosing an option arrives like a pressed button. At most 100 options are shown.
+ * Undefined when there are none.
+ */
 export function menu(spec: {
   label: string;
   action: string;
@@ -207,8 +235,9 @@ export function menu(spec: {
 }
 
 /**
- * The message with words in place of a button of its own, named `<action> <value>`, and without the sentence beside it that asks
- * for the press, because that is done; undefined where it has no such button.
+ * The message with `words` in place of its button `<action> <value>`, and without the sentence
+ * `asks` that asks people to press it, because it was pressed. Undefined when the message doesn't
+ * have that button.
  */
 export function answered(
   { text, blocks }: Message,
@@ -254,8 +283,8 @@ export function buttonsOf(
 }
 
 /**
- * A list that is cut to the room that the rest of its message leaves: `blocksOf(n)` shows the first `n` of `count`, and says how
- * many more there are.
+ * A list that is cut to the space that the rest of its message leaves. `blocksOf(n)` shows the
+ * first `n` of `count` items and says how many more there are.
  */
 export class List {
   readonly count: number;
@@ -268,7 +297,10 @@ export class List {
 
 type Parts = readonly (Block | readonly Block[] | List | undefined)[];
 
-/** Rows of one or more blocks, the most important first. `rest` stands for those that are not shown, and for `beyond` others. */
+/**
+ * A list of rows of one or more blocks, the most important first. `rest` renders a note about the
+ * rows that aren't shown, plus `beyond` others.
+ */
 export function list(
   rows: readonly (Block | readonly Block[])[],
   {
@@ -285,7 +317,7 @@ export function list(
 
 const moreWords = (left: number) => new Markdown(`… ${left.toLocaleString("en-US")} more`);
 
-/** The same of lines, in as few sections as Slack's limit allows. */
+/** The same for lines of text, in as few sections as Slack's limit allows. */
 export function lineList(
   rows: readonly Markdown[],
   { beyond = 0, rest = moreWords }: { beyond?: number; rest?: (left: number) => Markdown } = {},
@@ -296,7 +328,10 @@ export function lineList(
   });
 }
 
-/** Their blocks, lists as short as they can be. */
+/**
+ * The blocks of all parts. A list is as short as possible unless `shown` says how many of its items
+ * are shown.
+ */
 const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): Block[] =>
   parts
     .flatMap((part) => (part instanceof List ? part.blocksOf(shown.get(part) ?? 0) : part))
@@ -306,8 +341,8 @@ const isWithin = (blocks: readonly Block[], weight: number) =>
   blocks.length <= limits.blocks && weightOf(blocks) <= weight;
 
 /**
- * Joins blocks into a message that Slack takes: lists are cut to the room there is, the first has what it needs before the next.
- * A string as `text` is untrusted and made inert.
+ * Joins blocks into a message that Slack accepts. Lists are cut to the space that is left; an
+ * earlier list gets its space before a later one. A string as `text` is untrusted and made inert.
  */
 export function message(text: string | Markdown, ...parts: Parts): Message {
   const shown = new Map<List, number>();
@@ -326,8 +361,9 @@ export function message(text: string | Markdown, ...parts: Parts): Message {
 }
 
 /**
- * As many of the blocks as Slack takes in one message, with the number of the others in their place; buttons at the end stay. For
- * what no list has cut: nothing is refused for its size, whoever made it.
+ * As many of the blocks as Slack accepts in one message, with the number of the omitted ones in
+ * their place. Buttons at the end are kept. This is for blocks that no list has cut, so that no
+ * message is refused for its size, whoever built it.
  */
 export function fitting<B extends object>(blocks: readonly B[]): (B | Block)[] {
   const all = [...blocks] as unknown as Block[];
@@ -342,23 +378,24 @@ export function fitting<B extends object>(blocks: readonly B[]): (B | Block)[] {
   return [context(new Markdown(`… ${all.length} blocks not shown`))];
 }
 
-/** A paragraph, which is the notification too, and what stands below it. */
+/** A paragraph, which is also the notification's text, with more blocks below it. */
 export function sentence(text: Markdown, ...below: Parts): Message {
   return message(readable(text), section(text), ...below);
 }
 
-/** A table below a sentence about it, which says so where only the first of all are shown. */
+/** A sentence with a table below it. The sentence says so when only the first rows are shown. */
 export function listing(head: Markdown, all: number, shown: number, ...below: Parts): Message {
   const said = new Markdown(`${head.value}. The first ${shown} are shown.`);
   return message(readable(head), section(shown < all ? said : head), ...below);
 }
 
-/** At least so many characters are left for a table below rows. */
+/** At least this many characters are kept for a table below rows. */
 export const leastForTable = 3000;
 
 /**
- * The first of all as rows, as many as leave room for a table of the others, which is made from a place on and for so many
- * characters; the head says where not all are shown.
+ * The first items as rows, as many as fit, and the others in a table below them. `tableFrom` builds
+ * that table from an index on, with at most `room` characters. The head says so when not all items
+ * are shown.
  */
 export function rowsOverTable(
   head: Markdown,
@@ -377,30 +414,33 @@ export function rowsOverTable(
   return message(readable(head), body);
 }
 
-/** The same for a message that notifies people. */
+/** A paragraph in a message that notifies people. */
 export function notice(text: Markdown): Message {
   return message(news(text), section(text));
 }
 
-/** Slack turns the page itself: this many are read at a glance, on a phone too. */
+/**
+ * Slack turns the table's pages itself. This many rows can be read at a glance, on a phone, too.
+ */
 const rowsPerPage = 10;
 const maxRows = 100;
-/** Slack's documentation has named 10,000 and 20,000. */
+/** Slack's documentation has named both 10,000 and 20,000. */
 const maxCharacters = 9000;
 export const mostInCell = 120;
 
 /**
- * A table that Slack pages and sorts (https://docs.slack.dev/reference/block-kit/blocks/data-table-block), and how many rows
- * fit: long names leave room for fewer. Without rows there is no block.
+ * A table that Slack pages and sorts
+ * (https://docs.slack.dev/reference/block-kit/blocks/data-table-block), and how many rows fit,
+ * because long names leave space for fewer. Without rows there is no block.
  */
 export function table(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly string[])[],
-  /** Characters that the rest of the message leaves. */
+  /** The number of characters that the rest of the message leaves. */
   most = maxCharacters,
 ): { block: DataTableBlock | undefined; shown: number } {
-  // Slack refuses empty cells
+  // Slack refuses empty cells.
   const texts = rows
     .slice(0, maxRows)
     .map((row) => columns.map((_, index) => plain(row[index] ?? "", mostInCell) || "–"));
@@ -408,7 +448,7 @@ export function table(
   const end = texts.findIndex((row) => (room -= row.join("").length) < 0);
   const shown = end < 0 ? texts : texts.slice(0, end);
   if (shown.length === 0) return { block: undefined, shown: 0 };
-  // Only a column of numbers alone is sorted by number
+  // Slack sorts a column by number only if all its cells are numbers.
   const isNumeric = columns.map((_, index) =>
     shown.every((row) => /^\d{1,15}(\.\d+)?$/.test(row[index] ?? "")),
   );
@@ -430,13 +470,17 @@ export function table(
   return { block, shown: shown.length };
 }
 
-/** What may stand before a sign with which a formula begins, and that sign: full-width ones count in some locales. */
+/**
+ * A sign with which a formula begins, and what may stand before it. Full-width signs count in some
+ * locales.
+ */
 const formula = /([\s"',;|]*)([=+\-@＝＋－＠]?)/gu;
 
 /**
- * An apostrophe keeps names from being formulas (https://owasp.org/www-community/attacks/CSV_Injection): at the start of a
- * cell, and after whatever separates lists where the reader lives, because with a semicolon there our quotes end after the
- * first cell.
+ * Puts an apostrophe before text that a spreadsheet would run as a formula
+ * (https://owasp.org/www-community/attacks/CSV_Injection). It is needed at the start of a cell, and
+ * after every character that separates values in some locale: where that is a semicolon, our quotes
+ * end after the first cell.
  */
 function disarmed(text: string): string {
   return text.replaceAll(formula, (all, before: string, sign: string, offset: number) => {
@@ -453,13 +497,19 @@ export function csv(rows: readonly (readonly string[])[]): string {
   return `${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
 }
 
-/** How a post is refused, in Slack's place, in a channel that another company reads too. */
+/**
+ * The error that Gatehouse uses, in Slack's place, for a post to a channel that another company
+ * reads, too.
+ */
 export const sharedOutside = "shared_with_another_company";
 
-/** The same in a group direct message, where the app may not see who reads it. */
+/** The same for a group direct message whose members the app isn't allowed to see. */
 export const unseenGroup = "group_message_unseen";
 
-/** What opens a channel that took no post, by how that was refused; undefined for what isn't about the channel. */
+/**
+ * How people can make a channel accept posts, by the error with which it refused one. Undefined for
+ * an error that isn't about the channel.
+ */
 export function howToOpen(error: string): Markdown | undefined {
   if (error === sharedOutside)
     return md`It is shared with another company: \`sharedChannels\` in gatehouse.yml opens it.`;
@@ -473,10 +523,9 @@ export function howToOpen(error: string): Markdown | undefined {
   return undefined;
 }
 
-/**
- * Text from the compute service or from people can't mention, link, or style. Slack needs only &, <, and > escaped
- * (https://docs.slack.dev/messaging/formatting-message-text), which leaves backticks, *_~, and invisible characters.
- */
+// Text from the compute service or from people must not mention, link, or style. Slack asks only for
+// &, <, and > to be escaped (https://docs.slack.dev/messaging/formatting-message-text), which leaves
+// backticks, *_~, and invisible characters to the functions below.
 
 /** One line without invisible characters, cut at `most` code points with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
@@ -487,7 +536,7 @@ export function plain(value: unknown, most = 150): string {
 
 const lookalikes: Record<string, string> = { "`": "ˋ", "*": "∗", _: "＿", "~": "∼" };
 
-/** Untrusted text inside mrkdwn: shown as it reads, never as markup. */
+/** Untrusted text inside mrkdwn. It is shown as it reads, never as markup. */
 export function escape(value: unknown, most = 150): string {
   return (
     plain(value, most)
@@ -496,13 +545,16 @@ export function escape(value: unknown, most = 150): string {
       .replaceAll(">", "&gt;")
       .replaceAll(/[`*~]/g, (c) => lookalikes[c] ?? c)
       .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "＿")
-      // A word joiner, which is invisible, keeps `@here` and `:emoji:` inert
+      // A word joiner, which is invisible, keeps `@here` and `:emoji:` inert.
       .replaceAll(/@(?=\w)/g, "@\u2060")
       .replaceAll(/:(?!\d\d:)(?=[\w+-]+:)/g, ":\u2060")
   );
 }
 
-/** Untrusted text as Slack's `text`, with its line breaks; what is already escaped stays so. */
+/**
+ * Untrusted text for Slack's `text`, with its line breaks. Text that is already escaped stays as it
+ * is.
+ */
 export function inert(text: string): string {
   return text
     .split("\n")
@@ -513,7 +565,7 @@ export function inert(text: string): string {
     .replaceAll(">", "&gt;");
 }
 
-/** Safe mrkdwn: what `md` returns, and inserts without escaping. */
+/** Safe mrkdwn: `md` returns it, and inserts it without escaping. */
 export class Markdown {
   readonly value: string;
   constructor(value: string) {
@@ -534,7 +586,7 @@ export function md(parts: TemplateStringsArray, ...values: readonly unknown[]): 
   return new Markdown(text);
 }
 
-/** Keeps a space at either end: a value may be part of a sentence. */
+/** Escapes a value and keeps a space at either end, because a value may be part of a sentence. */
 function escapeInside(value: unknown): string {
   const text = String(value);
   const inner = escape(text, 3000);
@@ -547,13 +599,13 @@ type Rows = readonly (Markdown | undefined | false)[];
 const joined = (rows: Rows, between: string) =>
   new Markdown(rows.flatMap((row) => (row && row.value !== "" ? [row.value] : [])).join(between));
 
-/** Mrkdwn pieces on one line each, without empty ones. */
+/** Pieces of mrkdwn, one on each line, without empty ones. */
 export const lines = (...rows: Rows): Markdown => joined(rows, "\n");
 
-/** The same on one line. */
+/** Pieces of mrkdwn on one line, separated by dots, without empty ones. */
 export const dotted = (...rows: Rows): Markdown => joined(rows, " · ");
 
-/** Mrkdwn without mentions as plain words, for what Slack shows without markup. */
+/** Mrkdwn without mentions as plain words, for places where Slack shows no markup. */
 export function plainWords(text: Markdown): string {
   return readable(text)
     .value.replaceAll("\u2060", "")
@@ -572,7 +624,7 @@ export function name(value: unknown, most = 150): Markdown {
   return new Markdown(inner === "" ? "` `" : `\`${inner}\``);
 }
 
-/** Mentions a person, who is notified. */
+/** Mentions a person, which notifies them. */
 export function mention(userId: string): Markdown {
   return /^[UW][A-Z0-9]{2,}$/.test(userId) ? new Markdown(`<@${userId}>`) : name(userId);
 }
@@ -581,7 +633,7 @@ export function channelLink(channelId: string): Markdown {
   return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : name(channelId);
 }
 
-/** For plain text, which Slack shows in no reader's time zone: `2026-11-20 03:12 UTC`. */
+/** A time for plain text, where Slack can't show the reader's time zone: `2026-11-20 03:12 UTC`. */
 export const utc = (at: number) =>
   `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
@@ -594,12 +646,12 @@ export function when(
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
 
-/** `1 VM`, `2,000 VMs`. */
+/** A number with its noun: `1 VM`, `2,000 VMs`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
 }
 
-/** Quoted: `a`, `b` and 3 more. */
+/** Names as inline code: `a`, `b` and 3 more. */
 export function listed(names: readonly string[], most = 6): Markdown {
   const [first = md``, ...rest] = names.slice(0, most).map((one) => name(one));
   const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
@@ -607,7 +659,7 @@ export function listed(names: readonly string[], most = 6): Markdown {
   return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
 }
 
-/** The first `most` of them: `web-1, web-2 and 3 more`. */
+/** The first `most` names: `web-1, web-2 and 3 more`. */
 export function firstFew(names: readonly string[], most: number): string {
   const more = names.length > most ? ` and ${names.length - most} more` : "";
   return `${names.slice(0, most).join(", ")}${more}`;
@@ -625,12 +677,12 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** In a hint: a channel as a link, everything else as code. */
+/** A code span of a hint: a channel as a link, everything else as inline code. */
 function coded(part: string): Markdown {
   return /^C[A-Z0-9]{5,}$/.test(part) ? channelLink(part) : name(part);
 }
 
-/** Hints may contain code spans; everything outside them is escaped. */
+/** Renders a hint, which may contain code spans. Everything outside them is escaped. */
 export function hintOf(hint: string | undefined): Markdown | undefined {
   if (hint === undefined) return undefined;
   const parts = hint.split("`");
@@ -650,10 +702,13 @@ export function readable(text: Markdown): Markdown {
   );
 }
 
-/** As much as a locked phone shows. */
+/** A locked phone shows about this many characters. */
 const maxNews = 150;
 
-/** For a message that notifies people: one line of plain words, without mentions and IDs, cut between words. */
+/**
+ * The text of a message that notifies people: one line of plain words, without mentions and IDs,
+ * cut between words.
+ */
 export function news(text: Markdown): Markdown {
   const line = readable(text)
     .value.replaceAll(/<[@#!][^>]*>/g, "")

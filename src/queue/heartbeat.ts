@@ -1,10 +1,13 @@
 import type { Log } from "../log/log.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
-/** After this many missed beats, a worker counts as gone. */
+/** A worker counts as gone after this many missed beats. */
 const missedBeats = 3;
 
-/** Publishes this process's heartbeat. Without one, its sends are reconciled. */
+/**
+ * Publishes this process's heartbeat. When it stops, other workers reconcile what this process
+ * sent.
+ */
 export async function startHeartbeat(options: {
   redis: RedisClient;
   key: Keys;
@@ -33,7 +36,7 @@ export async function startHeartbeat(options: {
   };
 }
 
-/** How many workers have a heartbeat. Those that died are forgotten with it. */
+/** Counts the workers that have a heartbeat, and removes those that died from the list. */
 export async function countWorkers(redis: RedisClient, key: Keys): Promise<number> {
   const ids = await redis.smembers(key("workers"));
   const beats = await Promise.all(ids.map((id) => redis.exists(key("worker", id))));
@@ -42,14 +45,18 @@ export async function countWorkers(redis: RedisClient, key: Keys): Promise<numbe
   return ids.length - dead.length;
 }
 
-/** Where nobody asked for so many beats, what was seen then says nothing of now. */
+/**
+ * When nobody asked about a worker for this many beats, the last observation says nothing about
+ * now.
+ */
 const staleBeats = 10;
 /** A live worker renews its heartbeat within one beat. */
 const missingBeats = 2;
 
 /**
- * Whether a worker lives, judged by this process's own monotonic clock: a heartbeat expires by Redis' clock, which a step
- * ahead makes expire for every worker at once. One that stays missing for longer than it takes to renew it is gone.
+ * Judges whether a worker is alive by this process's own monotonic clock. A heartbeat expires by
+ * Redis's clock, and when that clock jumps ahead, the heartbeats of all workers expire at once. So
+ * a worker counts as gone only when its heartbeat stays missing for longer than a renewal takes.
  */
 export function observeAlive(
   hasHeartbeat: (workerId: string) => Promise<boolean>,

@@ -7,7 +7,10 @@ import { repeatHere } from "../redis/repeat.ts";
 import type { InteractionJob, StoredInteraction } from "./queues.ts";
 import { startQueueWorker } from "./queue-worker.ts";
 
-/** It isn't known to be stored, and it isn't handled now. `mayRun`: Redis may have it all the same. */
+/**
+ * The interaction isn't known to be stored and isn't handled now. With `mayRun`, Redis may have
+ * stored it nevertheless.
+ */
 export class NotStored extends UserError {
   readonly mayRun: boolean;
 
@@ -24,16 +27,19 @@ export class NotStored extends UserError {
   }
 }
 
-/** Redis said no, or was never asked: a connection that isn't open takes no commands. */
+/** Whether Redis refused it or was never asked: a connection that isn't open takes no commands. */
 function isRefused(error: unknown): boolean {
   return writeRefusal(error) !== undefined || messageOf(error).startsWith("Stream isn't writeable");
 }
 
-/** A delivery may be dated 300 s ahead and redelivered until 300 s after that. */
+/**
+ * How long a delivery is remembered. It may be dated up to 300 s ahead, and redelivered until 300 s
+ * after that.
+ */
 const seenForMs = 11 * 60_000;
-/** A gateway that put its jobs off for so many heartbeats no more is dead. */
+/** A gateway counts as dead when it hasn't put off its jobs for this many heartbeats. */
 const deadAfterBeats = 5;
-/** After so many gateways died while they recovered one interaction, nobody tries again. */
+/** An interaction is given up after this many gateways died while they recovered it. */
 const mostRecoveries = 3;
 const maxBytes = 128 * 1024;
 const atOnce = 20;
@@ -44,31 +50,35 @@ interface InteractionsOptions {
   key: Keys;
   heartbeatMs: number;
   log: Log;
-  /** The time by Redis's clock (ms): other gateways go by it. */
+  /** The time by Redis's clock (ms), which other gateways follow, too. */
   now?: () => number;
   storeWithinMs?: number;
-  /** Older than this, an interaction of a dead gateway is only told to be too late. */
+  /**
+   * When the gateway of an interaction died, and the interaction is older than this, the person is
+   * only told that it is too late.
+   */
   staleAfterMs?: number;
 }
 
 export type Interactions = ReturnType<typeof createInteractions>;
 
 /**
- * Interactions from before their acknowledgment until they are handled: each is a delayed job, a dead man's switch.
+ * Keeps interactions from before their acknowledgment until they are handled. Each one is a delayed
+ * job, which works as a dead man's switch:
  *
  *     stored, delayed ──► acknowledged ──► handled ──► removed
- *           │                   └── its gateway puts it off with each heartbeat
- *           └──► due, as its gateway died: another gateway handles it
+ *           │                   └── its gateway delays it further with each heartbeat
+ *           └──► due, because its gateway died: another gateway handles it
  *
- * `seen:<id>` decides who handles a copy of a delivery. It is `stored`, or `handled`: then a job that a copy, or a failover, brought
- * back is dropped.
+ * The key `seen:<id>` decides which copy of a delivery is handled. Its value is `stored` or
+ * `handled`. With `handled`, a job that a copy or a failover brought back is dropped.
  */
 export function createInteractions(options: InteractionsOptions) {
   const { queue, redis, key, heartbeatMs, log, storeWithinMs = 1_000 } = options;
   const { staleAfterMs = 10 * 60_000, now = Date.now } = options;
   const deadAfterMs = deadAfterBeats * heartbeatMs;
   const inHand = new Map<string, { interaction: StoredInteraction; isHandled: boolean }>();
-  /** Redis didn't say whether it stored these. */
+  /** IDs of interactions that Redis may have stored without confirming it. */
   const unclear = new Set<string>();
   const seenKey = (id: string) => key("seen", id);
 
@@ -80,7 +90,8 @@ export function createInteractions(options: InteractionsOptions) {
         jobId: jobIdOf(interaction.id),
         delay: deadAfterMs,
         timestamp: now(),
-        // Nobody else has it: one that Redis interrupts comes again, until it is too late
+        // The job is the only copy. When Redis interrupts it, it is tried again until it is too
+        // late.
         attempts: Math.ceil(staleAfterMs / heartbeatMs),
         backoff: { type: "fixed", delay: heartbeatMs },
       },
@@ -89,16 +100,17 @@ export function createInteractions(options: InteractionsOptions) {
   const markHandled = (id: string) => redis.set(seenKey(id), "handled", "PX", seenForMs);
 
   async function claim(interaction: StoredInteraction, isKept: boolean): Promise<string | null> {
-    // Where the gateway dies between the two, a copy of the delivery adds the job
+    // When the gateway dies between the two commands, a copy of the delivery adds the job.
     const adding = isKept ? add(interaction) : undefined;
-    // Where Redis is away, the other one says so sooner
+    // When Redis is down, the other command fails first and reports it.
     adding?.catch(() => undefined);
     const seen = seenKey(interaction.id);
     const before = await redis.set(seen, "stored", "PX", seenForMs, "NX", "GET");
     try {
       await adding;
     } catch (error) {
-      // It must not count as a copy when it comes again, as a form does
+      // The mark is removed so that the next try, such as a form submitted again, doesn't count as
+      // a copy.
       if (before === null && isRefused(error)) await redis.del(seen);
       throw error;
     }
@@ -106,8 +118,9 @@ export function createInteractions(options: InteractionsOptions) {
   }
 
   /**
-   * Stores an interaction before its acknowledgment; `seen`: it is another copy. What isn't to be kept is only marked as seen.
-   * Throws NotStored within about a second when Redis doesn't answer, and UserError when it is too large.
+   * Stores an interaction before its acknowledgment. Resolves with `seen` when it is another copy
+   * of a delivery. With `isKept: false` it is only marked as seen. Throws NotStored within about a
+   * second when Redis doesn't answer, and UserError when the interaction is too large.
    */
   async function store(
     interaction: StoredInteraction,
@@ -120,7 +133,7 @@ export function createInteractions(options: InteractionsOptions) {
         throw new Error("Command timed out");
       });
       if (before === null && isKept) inHand.set(interaction.id, { interaction, isHandled: false });
-      // Its copy brought the job back
+      // Storing this copy added the job again.
       if (before === "handled" && isKept) await finish(interaction);
       return before === null ? "new" : "seen";
     } catch (error) {
@@ -131,7 +144,10 @@ export function createInteractions(options: InteractionsOptions) {
     }
   }
 
-  /** Handled: nobody else needs to. Never throws; what Redis doesn't take now it is asked again. */
+  /**
+   * Records that the interaction is handled, so that no other gateway handles it. Never throws;
+   * what Redis doesn't take now is repeated with the next heartbeat.
+   */
   async function finish(interaction: StoredInteraction): Promise<void> {
     unclear.delete(interaction.id);
     inHand.set(interaction.id, { interaction, isHandled: true });
@@ -140,39 +156,48 @@ export function createInteractions(options: InteractionsOptions) {
     );
   }
 
-  /** Refused, and nothing was done: the same delivery may come again. */
+  /**
+   * Forgets an interaction that was refused without any effect, so that the same delivery may come
+   * again.
+   */
   async function forget({ id }: StoredInteraction): Promise<void> {
     inHand.delete(id);
-    // Both leave now, so before a corrected form comes, which has the same ID
+    // Both are sent at once, so that they arrive before a corrected form with the same ID.
     await Promise.all([redis.del(seenKey(id)), queue.remove(jobIdOf(id))]).catch((error: unknown) =>
       log.warn("interaction.not-removed", { error: messageOf(error), left: inHand.size }),
     );
   }
 
-  /** BullMQ reckons from this process's clock. One that is far ahead can't put off by less than it is ahead. */
+  /**
+   * How far to delay a job. BullMQ computes it from this process's clock, which may differ from
+   * Redis's. A clock that is far ahead can't delay by less than it is ahead.
+   */
   const putOffMs = (): number => Math.max(1, deadAfterMs + now() - Date.now());
 
-  /** Removes the job of what is handled, and puts off that of what isn't. */
+  /** Removes the job of an interaction that is handled, and delays the job of one that isn't. */
   async function settle(id: string): Promise<void> {
     const held = inHand.get(id);
     if (!held) return;
     if (held.isHandled) {
-      // It stays where another gateway runs it, as this one was too slow: that one removes it
+      // When another gateway runs the job, because this one was too slow, that gateway removes it.
       await Promise.all([markHandled(id), queue.remove(jobIdOf(id))]);
       if (inHand.get(id) === held) inHand.delete(id);
       return;
     }
     const job = await queue.getJob(jobIdOf(id));
-    // It was acknowledged, and a failover lost it
+    // The job was stored and acknowledged, but a failover lost it.
     if (!job) {
-      // A refused form takes its job away on purpose, so that it may come again
+      // A refused form has its job removed on purpose (`forget`), so that it may come again.
       if (inHand.get(id) === held) await add(held.interaction);
       return;
     }
     await job.changeDelay(putOffMs()).catch(unlessActive(job));
   }
 
-  /** What Redis stored although it didn't say so is handled now: whoever tries again meanwhile asks for the same. */
+  /**
+   * Makes a job due now that Redis stored without confirming it. If the person tries again
+   * meanwhile, that counts as the same request.
+   */
   async function hurry(id: string): Promise<void> {
     const job = await queue.getJob(jobIdOf(id));
     unclear.delete(id);
@@ -183,7 +208,8 @@ export function createInteractions(options: InteractionsOptions) {
     log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
 
   async function beat(): Promise<void> {
-    // At once: one that fails or waits for Redis must not keep the others from being put off
+    // All run at once: one that fails or waits for Redis must not prevent the others from being
+    // delayed.
     await Promise.all([...inHand.keys()].map((id) => settle(id).catch(notPutOff)));
     await Promise.all([...unclear].map((id) => hurry(id).catch(notPutOff)));
   }
@@ -194,8 +220,9 @@ export function createInteractions(options: InteractionsOptions) {
     finish,
     forget,
     /**
-     * Handles what dead gateways left, once it is told to `take` it. `handle` never throws. What is older than `staleAfterMs`, or
-     * had three gateways die while they recovered it, comes as too late.
+     * Handles what dead gateways left, once `take` was called on the result. `handle` must never
+     * throw. An interaction that is older than `staleAfterMs`, or during whose recovery three
+     * gateways died, is passed as too late.
      */
     startRecovering(place: {
       connection: RedisClient;
@@ -214,7 +241,7 @@ export function createInteractions(options: InteractionsOptions) {
           const { id, kind } = interaction;
           if ((await redis.get(seenKey(id))) === "handled") return;
           if (inHand.has(id)) {
-            // Its own gateway is slow, not dead
+            // Its own gateway is slow, but not dead.
             await job.moveToDelayed(Date.now() + deadAfterMs, token);
             throw new DelayedError();
           }
@@ -227,7 +254,9 @@ export function createInteractions(options: InteractionsOptions) {
         },
       });
     },
-    /** Puts nothing off any more, and leaves what isn't handled to another gateway at once. */
+    /**
+     * Stops delaying jobs, and makes those that aren't handled due at once, for another gateway.
+     */
     async close(): Promise<void> {
       await beating.close();
       await beat();
@@ -239,10 +268,10 @@ export function createInteractions(options: InteractionsOptions) {
   };
 }
 
-/** A job that another gateway runs can be neither removed nor put off, and needn't be. */
+/** A job that another gateway runs can be neither removed nor delayed, and doesn't need to be. */
 const unlessActive = (job: Job) => async (error: unknown) => {
   if (!(await job.isActive())) throw error;
 };
 
-/** BullMQ takes no colons in it. */
+/** BullMQ allows no colons in a job's ID. */
 const jobIdOf = (id: string): string => id.replaceAll(":", "/");

@@ -5,17 +5,20 @@ import type { RedisClient } from "../redis/redis.ts";
 import type { PendingQueue } from "./queues.ts";
 import { startQueueWorker } from "./queue-worker.ts";
 
-/** What is done with the IDs of one kind. */
+/** The handler for the IDs of one kind. */
 export interface PendingWork {
   pending: Pending;
-  /** Ends with the ID off the list, or due later. `mark`: its score while this runs. */
+  /**
+   * When it ends, the ID is off the list or due later. `mark` is the ID's score while this runs.
+   */
   handle(id: string, mark: string): Promise<unknown>;
 }
 
 /**
- * Works on what is pending, as jobs of one queue, once it is told to `take` them. Of one ID at most one job runs, and one more is kept
- * for whoever wakes it meanwhile. The list says when an ID is due; a job that comes too early is put off until then. What throws stays
- * on the list, and the relay comes back to it.
+ * Works on the pending list through the jobs of one queue, once `take` was called on the result. At
+ * most one job of an ID runs at a time, and one more is kept for wake-ups meanwhile. The list says
+ * when an ID is due; a job that comes too early is delayed until then. An ID whose handler throws
+ * stays on the list, and the relay adds its job again.
  */
 export function startPendingWork(
   works: readonly PendingWork[],
@@ -44,10 +47,13 @@ export function startPendingWork(
         if (taken === undefined) return;
         if ("mark" in taken) {
           await work.handle(id, taken.mark);
-          continue; // off the list by now, due later, or due again as somebody asked meanwhile
+          // By now the ID is off the list, due later, or due again because something woke it
+          // meanwhile.
+          continue;
         }
         await job.moveToDelayed(Date.now() + taken.waitMs, token);
-        // BullMQ keeps a job that was added meanwhile until this one ends, and it doesn't end by being put off
+        // BullMQ holds back a job that is added during this one until this one ends, and being
+        // delayed isn't an end. So a wake-up that came meanwhile is repeated.
         const dueAt = await work.pending.dueAt(id);
         if (dueAt !== undefined && dueAt < taken.dueAt) await options.wake(kind, id);
         throw new DelayedError();

@@ -4,12 +4,16 @@ import type { LogFields, Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
 import { telemetry } from "./queues.ts";
 
-/** At most so long a worker has a job to itself unless it renews this (ms): BullMQ gives a dead worker's job to another soon after. */
+/**
+ * The longest time for which a worker holds a job without renewing its lock (ms). Soon after it,
+ * BullMQ gives the job of a dead worker to another.
+ */
 const longestLockMs = 5_000;
 
 /**
- * A BullMQ worker that begins held: it takes jobs once it is told to, and can be held again. `process` throws what BullMQ's workers
- * throw. Jobs that it has in hand go on while it is held.
+ * A BullMQ worker that starts on hold: it takes jobs only once `take` was called, and can be put on
+ * hold again. `process` may throw what BullMQ's processors throw. Jobs in progress continue while
+ * the worker is on hold.
  */
 export function startQueueWorker<Data>(options: {
   queue: Queue<Data>;
@@ -18,7 +22,7 @@ export function startQueueWorker<Data>(options: {
   heartbeatMs: number;
   concurrency: number;
   process(job: Job<Data>, token: string | undefined): Promise<unknown>;
-  /** What the log tells of a job that failed or stalled. */
+  /** Log fields that identify a job that failed or stalled. */
   subjectOf(job: Job<Data>): LogFields;
   log: Log;
 }) {
@@ -26,7 +30,10 @@ export function startQueueWorker<Data>(options: {
   const lockMs = Math.min(longestLockMs, 10 * heartbeatMs);
   let isHeld = true;
 
-  /** BullMQ 6.7.0 still hands one job to a worker that was waiting for it when it was paused. */
+  /**
+   * Works around BullMQ 6.7.0, which still gives one job to a worker that was waiting for one when
+   * it was paused.
+   */
   async function giveBackWhileHeld(job: Job<Data>, token: string | undefined): Promise<void> {
     if (!isHeld) return;
     await job.moveToWait(token);
@@ -46,9 +53,11 @@ export function startQueueWorker<Data>(options: {
       concurrency,
       lockDuration: lockMs,
       stalledInterval: lockMs / 2,
-      // What a job stands for is in the journal, and an interaction counts for itself how many gateways died over it
+      // Stalled jobs aren't given up early: the journal has what a job stands for, and an
+      // interaction has its own limit for gateways that died over it.
       maxStalledCount: 50,
-      // BullMQ's marker of a job may be lost with a worker that is killed: the others look without it this often (s)
+      // BullMQ's marker of a new job may be lost with a worker that is killed. The others look for
+      // jobs without it at this interval (s).
       drainDelay: Math.max(1, (2 * heartbeatMs) / 1000),
       runRetryDelay: 1000,
       autorun: false,
@@ -73,9 +82,10 @@ export function startQueueWorker<Data>(options: {
       isHeld = true;
       await worker.pause(true);
     },
-    /** Takes no more jobs, and waits for those in hand, at most `deadlineMs`. */
+    /** Takes no more jobs, and waits at most `deadlineMs` for those in progress. */
     async close(deadlineMs: number): Promise<void> {
-      // While Redis is unavailable, a worker never finishes closing, and takes no `force` once it has begun to
+      // While Redis is unavailable, a BullMQ worker never finishes closing, and ignores `force`
+      // once it has begun to close.
       await within(deadlineMs, worker.close(), () =>
         log.warn("queue.closed-with-work", { queue: queue.name }),
       );

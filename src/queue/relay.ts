@@ -4,12 +4,13 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import type { Queues } from "./queues.ts";
 
-/** So many are looked for at once whose job is missing. */
+/** The most overdue members that one round handles. */
 const mostOverdue = 1_000;
 
 /**
- * Adds a job for whatever is overdue on the pending list: its process died before it could, or the job got lost. Runs in every process,
- * for all queues. After Redis's time was set back, all that was put off is taken for overdue.
+ * Adds a job for whatever is overdue on the pending list, because its process died before it could
+ * add one, or because the job was lost. It runs in every process, for all queues. After Redis's
+ * clock was set back, everything on the list counts as overdue.
  */
 export function startRelay(options: {
   redis: RedisClient;

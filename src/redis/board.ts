@@ -4,12 +4,13 @@ import { type Fields, type RedisClient, defineScript, fieldsNamed, redisTimeLua 
 import { shownIn } from "./shown.ts";
 
 /**
- * A member joins the open board of its place, or begins one. Not when its own message was posted, or may have been, nor when it
- * is on a board, or has left one.
+ * A member joins the open board of its place, or starts a new one. It can't join when its own
+ * message was posted or may have been, when it is on a board already, or when it has left one.
  *
  * KEYS member, the open board of the place, new board, pending
- * ARGV member, ID for a new board, place, how long a board takes members (ms), how many at most, gathering time (ms), how long
- *      it is kept (ms), key prefix of boards, prefix of boards on the pending list
+ * ARGV member, ID for a new board, place, how long a board takes members (ms), the most members,
+ * gathering time (ms), how long it is kept (ms), key prefix of boards, prefix of boards on the
+ * pending list
  * → the ID of the board, '' when the member can't join
  */
 const join = `${redisTimeLua}
@@ -34,7 +35,12 @@ redis.call('HSET', KEYS[1], 'said:card', 'shared ' .. id)
 return id
 `;
 
-/** KEYS member, pending   ARGV the member's messages on the pending list, board → 1 when it has left */
+/**
+ * Takes a member off its board.
+ *
+ * KEYS member, pending   ARGV the member's messages on the pending list, board
+ * → 1 when it has left, 0 when it wasn't on this board
+ */
 const leave = `${redisTimeLua}
 if redis.call('HGET', KEYS[1], 'said:card') ~= 'shared ' .. ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'said:card', '', 'alone', '1')
@@ -44,9 +50,12 @@ return 1
 `;
 
 /**
- * Before a board is posted, an end waits like any other change: it must not cut the gathering short.
+ * Marks a board as changed. Before a board is posted, a member's end waits like any other change,
+ * so that it doesn't cut the gathering time short.
  *
- * KEYS board, pending   ARGV the board on the pending list, whether it waits for no edit (0|1), how long it is kept (ms) → 0 when the board is gone
+ * KEYS board, pending   ARGV the board on the pending list, whether it is updated at once (0|1),
+ * how long it is kept (ms)
+ * → 0 when the board is gone
  */
 const touch = `${redisTimeLua}
 local board = redis.call('HMGET', KEYS[1], 'place', 'said:card')
@@ -58,7 +67,7 @@ else redis.call('ZADD', KEYS[2], 'NX', now, ARGV[1]) end
 return 1
 `;
 
-/** The size of a board that is closed. */
+/** The size that marks a closed board. */
 const closed = "";
 
 export interface BoardPlace {
@@ -67,8 +76,8 @@ export interface BoardPlace {
 }
 
 /**
- * One message for several members of a place, rendered from them: the shared card of requests, the overview of alerts, the feed of
- * a channel.
+ * One message for several members of a place, rendered from all of them: the shared card of
+ * requests, the overview of alerts, or the feed of a channel.
  */
 export interface Board {
   id: string;
@@ -76,14 +85,14 @@ export interface Board {
   /** Redis time (ms). */
   createdAt: number;
   revision: number;
-  /** In the order in which they joined; those that have left too. */
+  /** All members in the order in which they joined, including those that have left. */
   memberIds: readonly string[];
-  /** Nobody joins it any more, whatever its time and its size. */
+  /** True when the board takes no more members, whatever its age and size. */
   isClosed: boolean;
   delivered: ReturnType<typeof shownIn>;
 }
 
-/** Undefined when it is gone. */
+/** Undefined when the board is gone. */
 export function parseBoard(id: string, fields: Fields): Board | undefined {
   const { place, createdAt, revision, size } = fields;
   if (!place) return undefined;
@@ -99,40 +108,44 @@ export function parseBoard(id: string, fields: Fields): Board | undefined {
   };
 }
 
-/** The ID of the board that shows this one. */
+/** The ID of the board that shows this member. */
 export const boardOf = ({ said }: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
   /^shared (.+)/.exec(said["card"] ?? "")?.[1];
 
 export type Boards = ReturnType<typeof createBoards>;
 
 /**
- * Boards of one kind. A member is a hash, and the mark that guards its own message names the board that shows it:
+ * Boards of one kind. A member is a hash. The mark that guards its own message also names the board
+ * that shows it:
  *
  *     "" ──► posting <since> ──► <ts>    a message of its own
  *      └───► shared <board>              on a board
- *                 └──► "", alone         it has left: a message of its own, and no board any more
+ *                 └──► "", alone         left the board: a message of its own, and no board again
  *
- * One script makes each of these moves, so a member has a message of its own or is on one board, never both, and a process that
- * dies leaves either nothing or a board that is due.
+ * Each of these moves is one script, so a member either has its own message or is on one board,
+ * never both. A process that dies in between leaves either nothing or a board that is due.
  */
 export function createBoards(
   redis: RedisClient,
   options: {
-    /** Of the boards: their hashes, and those that Slack lacks. */
+    /** Holds the boards' hashes and the list of boards that must be sent to Slack. */
     outbox: Outbox;
-    /** The hash of a member. */
+    /** The key of a member's hash. */
     memberKey(id: string): string;
-    /** The key that names the open board of a place. Outside of threads `threadTs` is empty. */
+    /** The key that names the open board of a place. `threadTs` is empty outside of threads. */
     openKey(channelId: string, threadTs: string): string;
-    /** Begins the ID of each board. */
+    /** The first letter of each board's ID. */
     letter: string;
     /** How long a board takes more members (ms). */
     opensForMs: number;
-    /** By default any number. */
+    /** The most members that a board takes; unlimited by default. */
     mostMembers?: number;
-    /** Before it is posted, so that one post serves all (ms). */
+    /**
+     * How long a new board waits for more members before it is posted, so that one post serves all
+     * (ms).
+     */
     gatherMs?: number;
-    /** After the last change of a member (ms). */
+    /** How long a board is kept after the last change of a member (ms). */
     keptMs: number;
   },
 ) {
@@ -145,7 +158,7 @@ export function createBoards(
   return {
     outbox,
 
-    /** False when the member can't join. */
+    /** Resolves with false when the member can't join. */
     async join(memberId: string, place: BoardPlace): Promise<boolean> {
       const id = `${letter}-${randomBytes(9).toString("base64url")}`;
       const open = openKey(place.channelId, place.threadTs ?? "");
@@ -159,8 +172,9 @@ export function createBoards(
     },
 
     /**
-     * A member has moved. Once the board is shown, an end waits for no edit that waits. False when the board is gone, so that nothing
-     * shows the member.
+     * A member has changed. Once the board is shown, a member's end updates it at once, even while
+     * an edit waits. Resolves with false when the board is gone, which means that nothing shows the
+     * member.
      */
     async touch(id: string, isEnd: boolean): Promise<boolean> {
       const keys = [outbox.hashOf(id), outbox.list];
@@ -169,14 +183,20 @@ export function createBoards(
       return isThere;
     },
 
-    /** Nobody joins it any more. False when it grew beyond `size`. */
+    /**
+     * Takes no more members from now on. Resolves with false, and stays open, when the board has
+     * grown beyond `size`.
+     */
     async close(id: string, size?: number): Promise<boolean> {
       if (size !== undefined) return outbox.mark(id, "size", String(size), closed);
       await outbox.remember(id, { size: closed });
       return true;
     },
 
-    /** The member gets messages of its own, which its outbox owes. */
+    /**
+     * The member leaves the board. From now on it gets messages of its own, which its own outbox
+     * sends.
+     */
     async leave(memberId: string, id: string, members: Outbox): Promise<void> {
       await runLeave([memberKey(memberId), members.list], [members.memberOf(memberId), id]);
       members.wake(memberId);

@@ -1,21 +1,22 @@
 import type { Redis } from "ioredis";
 import type { RedisClient } from "./redis.ts";
 
-/** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. */
+/** Whether Redis keeps its data. `sentence` says what is wrong, and the fix. */
 export type RedisCheck =
   | { kind: "ok" }
   | {
       kind: "volatile";
       sentence: string;
       allowed: boolean;
-      /** It may pass without a change of its configuration. */
+      /** True when the problem may end without a change of the configuration. */
       mayPass?: boolean;
     }
   | { kind: "unchecked"; sentence: string };
 
 /**
- * The journal says what was sent, so a Redis that forgets (no append-only file) or evicts (maxmemory-policy) must not be
- * trusted with changes. INFO first: managed services allow it where they forbid CONFIG.
+ * Checks that Redis keeps its data. The journal records what was sent, so a Redis that forgets (no
+ * append-only file) or evicts (maxmemory-policy) must not be trusted with changes. INFO is asked
+ * first, because managed services allow it where they forbid CONFIG.
  */
 export async function checkRedis(
   redis: Redis,
@@ -25,7 +26,8 @@ export async function checkRedis(
   const appendOnly = info.get("aof_enabled") ?? (await setting(redis, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(redis, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
-  // What default itself wrote, it may replay
+  // Redis replays its append-only file as the user `default`, which may do whatever it wrote
+  // itself.
   const replaysAll =
     (redis.options.username ?? "default") === "default" ||
     mayReplayAll(await ask(() => redis.call("ACL", "GETUSER", "default")));
@@ -51,18 +53,23 @@ export async function checkRedis(
 const defaultUser = "user default off ~* &* +@all";
 
 /**
- * Whether the user default may do everything, which a Redis needs that has users: it replays its append-only file as that user,
- * and drops each transaction, so each script that wrote twice, of which one command is refused
- * (https://github.com/redis/redis/issues/14545). Off or on doesn't matter. Undefined where Redis doesn't say.
+ * Whether the user `default` may run every command on every key. A Redis with other users needs
+ * that: it replays its append-only file as `default`, and drops each transaction (and so each
+ * script that wrote twice) of which one command is refused
+ * (https://github.com/redis/redis/issues/14545). It doesn't matter whether `default` is on or off.
+ * Undefined when Redis doesn't say.
  */
 function mayReplayAll(answer: unknown): boolean | undefined {
   if (!Array.isArray(answer)) return undefined;
-  // Redis 6.2 lists keys without their ~, and has the rights of commands in the same words
+  // Redis 6.2 lists keys without their ~, and writes the rights to commands in the same way.
   const of = (name: string) => String(answer[answer.indexOf(name) + 1] ?? "");
   return of("commands") === "+@all" && /^(~?\*)$/.test(of("keys"));
 }
 
-/** How the server that has a key stores what it is told; undefined where it doesn't say. */
+/**
+ * How the server that holds a key stores its data. A member is undefined when the server doesn't
+ * say.
+ */
 export async function storageOf(redis: RedisClient) {
   const [all, fsync, minReplicas, waitAof] = await Promise.all([
     ask(() => redis.info()),
@@ -73,20 +80,20 @@ export async function storageOf(redis: RedisClient) {
   const aof = parseInfo(all).get("aof_enabled");
   return {
     appendOnly: aof === undefined ? undefined : aof === "1",
-    /** `appendfsync`: always, everysec, no. */
+    /** `appendfsync`: always, everysec, or no. */
     fsync,
-    /** Those connected and in step. */
+    /** The number of replicas that are connected and in sync. */
     replicas: replicasIn(all),
     /** `min-replicas-to-write`. */
     minReplicas: minReplicas === undefined ? undefined : Number(minReplicas),
-    /** Knows WAITAOF (from Redis 7.2 on). */
+    /** Whether the server has WAITAOF (Redis 7.2 and newer). */
     waitAof: Array.isArray(waitAof) ? Array.isArray(waitAof[0]) : undefined,
   };
 }
 
 export type Storage = Awaited<ReturnType<typeof storageOf>>;
 
-/** How many replicas are in step, of what INFO says; undefined where it doesn't say. */
+/** How many replicas are in sync according to INFO. Undefined when it doesn't say. */
 export function replicasIn(replication: unknown): number | undefined {
   const info = parseInfo(replication);
   if (!info.has("role")) return undefined;
@@ -95,8 +102,8 @@ export function replicasIn(replication: unknown): number | undefined {
 }
 
 /**
- * What doesn't hold of "no claim is forgotten", each with its remedy; where it `stops`, nothing is sent until it is fixed.
- * `wanted`: REDIS_REPLICAS.
+ * Why a claim could be forgotten, each reason with its remedy. With `stops`, nothing is sent until
+ * it is fixed. `wanted` is REDIS_REPLICAS.
  */
 export function storageProblems(
   { appendOnly, fsync, replicas, minReplicas, waitAof }: Storage,
@@ -120,10 +127,10 @@ export function storageProblems(
   return found;
 }
 
-/** Undefined when it is fine or unknown. */
 const diskSentence =
   "Redis can't write its append-only file: free space on its disk, or check its log.";
 
+/** Why this Redis may lose data, and the fix. Undefined when it keeps its data, or doesn't say. */
 export function volatileSentence(seen: {
   appendOnly: string | undefined;
   policy: string | undefined;

@@ -2,8 +2,9 @@ import { createPending } from "./pending.ts";
 import { type Fields, type Keys, type RedisClient, defineMark } from "./redis.ts";
 
 /**
- * Messages owed to Slack, of one kind: IDs on the pending list, and for each a hash that also says what Slack shows of it. Every
- * script that changes a hash puts its ID on the list.
+ * Messages of one kind that must be sent to Slack: IDs on the pending list, and for each ID a hash
+ * that also records what Slack shows. Every script that changes such a hash puts its ID on the
+ * list.
  */
 export type Outbox = ReturnType<typeof createOutbox>;
 
@@ -19,10 +20,16 @@ export function createOutbox(
     ...pending,
     hashOf,
     get: (id: string): Promise<Fields> => redis.hgetall(hashOf(id)),
-    /** Off the list (0), or due in so long (ms), unless it was asked for, or moved on from this revision, since it was taken. */
+    /**
+     * Takes the ID off the list, or makes it due again in `inMs` if that isn't 0. It stays due as
+     * it is when it was woken again, or its hash left this revision, after `mark` was set.
+     */
     settle: (id: string, mark: string, revision: number | string, inMs: number): Promise<void> =>
       pending.release(id, mark, inMs || undefined, { hash: hashOf(id), revision }),
-    /** Compare-and-set of one field ("" for none). */
+    /**
+     * Sets one field if it still has the expected value; '' stands for no value. Resolves with
+     * false when it has another.
+     */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
       (await runMark([hashOf(id)], [field, before, value])) === 1,
     async remember(id: string, fields: Record<string, string>): Promise<void> {

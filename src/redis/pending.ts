@@ -7,24 +7,32 @@ import {
   setBackMs,
 } from "./redis.ts";
 
-/** KEYS pending   ARGV member → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score} */
+/**
+ * Starts work on a member that is due.
+ *
+ * KEYS pending   ARGV member
+ * → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score}
+ */
 const takeScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due then return {'gone'} end
--- A second worker, as of a stalled job, shares the mark: with marks of their own, each would find that the other asked meanwhile
+-- Two workers may have the same job, after it stalled. They share one mark: with a mark each, each would
+-- mistake the other's mark for a wake-up.
 if tonumber(due) % 1 ~= 0 then return {'taken', due} end
 if tonumber(due) > now then return {'later', due, tostring(math.ceil(due - now))} end
--- Half a millisecond marks it: all other scores are whole
+-- Half a millisecond marks the member as being worked on: all other scores are whole numbers.
 local taken = string.format('%.1f', now + 0.5)
 redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
 `;
 
 /**
- * One that was asked for meanwhile stays as it is. One whose hash has another revision than was read is due at once: what was due
- * anyway may change without a new score.
+ * Ends the work on a member. A member that was woken meanwhile keeps its new score. A member whose
+ * hash has another revision than the one that was read is due at once, because a change to a member
+ * that is due anyway may leave its score as it was.
  *
- * KEYS pending, hash (of messages)   ARGV member, its score while it was worked on, due in (ms, '' for never), revision as read
+ * KEYS pending, hash (for messages)   ARGV member, its score while it was worked on, due in (ms, ''
+ * for never), revision as read
  */
 const releaseScript = `${redisTimeLua}
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -35,9 +43,11 @@ else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
 `;
 
 /**
- * Those that are worked on keep their mark: else they would seem to be asked for meanwhile.
+ * Finds members that are overdue. A member that is being worked on keeps its score: a new score
+ * would look like a wake-up.
  *
- * KEYS pending   ARGV most, overdue by at least (ms) → the members; those not worked on are overdue again only after that time
+ * KEYS pending   ARGV the most members, overdue by at least (ms)
+ * → the members. Each one that isn't being worked on counts as overdue again only after that time.
  */
 const overdueScript = `${redisTimeLua}
 local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ARGV[1])
@@ -50,10 +60,12 @@ return members
 `;
 
 /**
- * Once Redis's time has fallen behind what it was, its clock was set back, or another primary's is behind. What the list had put off by
- * the former time would stand still for as long, so all of it becomes due: each handler decides anew when it is.
+ * Handles a clock of Redis that was set back, or a failover to a primary whose clock is behind.
+ * Members that were scheduled by the former clock would wait too long, so all of them become due
+ * now; each handler then decides again when its member is due.
  *
- * KEYS pending, the latest time   ARGV due since (ms) → by how much Redis's time was set back (ms), 0 for not at all
+ * KEYS pending, the latest time   ARGV how long they count as due (ms)
+ * → by how much Redis's time was set back (ms), 0 if it wasn't
  */
 const dueAfterSetBackScript = `${redisTimeLua}
 local back = (tonumber(redis.call('GET', KEYS[2])) or 0) - now
@@ -66,16 +78,18 @@ return back
 `;
 
 /**
- * The sorted set of all that is to be done: `<kind> <id>`, each with the time from when on (ms by Redis). The script that changes a
- * record puts its members here in the same step (the outbox pattern), so a process that dies right after it leaves nothing undone;
- * a job of a queue is only the wake-up.
+ * The sorted set of everything that must be done: `<kind> <id>`, each scored with the time from
+ * which on it is due (Redis time in ms). The script that changes a record adds its members here in
+ * the same step (the outbox pattern), so a process that dies right after it leaves nothing undone.
+ * A queue's job is only a wake-up.
  */
 export const pendingList = (key: Keys): string => key("pending");
 
 export type Pending = ReturnType<typeof createPending>;
 
 /**
- * The part of the list that one kind has: what an ID stands for, and so what is to be done. `later` adds a job at once: a worker that takes it too early delays it until its time.
+ * The part of the pending list that belongs to one kind. The kind decides what an ID means and what
+ * is done. `later` adds a job at once; a worker that takes it too early delays it until it is due.
  */
 export function createPending(redis: RedisClient, key: Keys, kind: string) {
   const list = pendingList(key);
@@ -88,9 +102,9 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
   return {
     kind,
     list,
-    /** As scripts put it on the list. */
+    /** The member as scripts add it to the list. */
     memberOf,
-    /** This process has put it on the list: a job is added. */
+    /** Tells the listeners that this process has put the ID on the list, so that a job is added. */
     wake,
     onWake: (hear: (id: string) => void) => void listeners.add(hear),
 
@@ -99,7 +113,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       wake(id);
     },
 
-    /** Puts those back that somebody took off the list by hand. The relay adds their jobs. */
+    /** Puts IDs back that somebody removed from the list by hand. The relay adds their jobs. */
     async restore(ids: readonly string[]): Promise<void> {
       if (ids.length === 0) return;
       const now = await redisNow(redis);
@@ -107,8 +121,9 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
     },
 
     /**
-     * Begins its work: with the score that marks it, or when it is due (Redis time), and how long until then (ms). Undefined where it is
-     * off the list.
+     * Starts work on an ID. Resolves with the score that marks it as being worked on; when it isn't
+     * due yet, with the time when it is (Redis time) and how long until then (ms); undefined when
+     * it isn't on the list.
      */
     async take(
       id: string,
@@ -119,7 +134,10 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       return is === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
     },
 
-    /** Off the list, or due again in so long (ms), unless it was asked for, or its hash has moved, since it was taken. */
+    /**
+     * Takes the ID off the list, or makes it due again in `inMs`. It stays due as it is when it was
+     * woken again, or its hash changed, after it was taken.
+     */
     async release(
       id: string,
       mark: string,
@@ -131,7 +149,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]);
     },
 
-    /** When it is due next (Redis time); undefined where it is off the list. */
+    /** When the ID is due next (Redis time). Undefined when it isn't on the list. */
     async dueAt(id: string): Promise<number | undefined> {
       const score = await redis.zscore(list, memberOf(id));
       return score === null ? undefined : Number(score);
@@ -141,10 +159,10 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       await redis.zrem(list, memberOf(id));
     },
 
-    /** How many are on the list, due or not. Reads the whole list. */
+    /** How many IDs of this kind are on the list, due or not. It reads the whole list. */
     depth: async (): Promise<number> => (await readPending(redis, key)).get(kind)?.length ?? 0,
 
-    /** Those on the list, due or not. */
+    /** The given IDs that are on the list, due or not. */
     async among(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
       const due = await redis.zmscore(list, ...ids.map(memberOf));
@@ -153,7 +171,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
   };
 }
 
-/** What is on the list, by kind, each in the order in which it is due. */
+/** The IDs on the list by kind, each in the order in which they are due. */
 export async function readPending(
   redis: RedisClient,
   key: Keys,
@@ -169,7 +187,7 @@ export async function readPending(
   );
 }
 
-/** Finds what is overdue: its job is missing, or under way for long. */
+/** Finds what is overdue: either its job is missing, or it has been running for long. */
 export function createOverdue(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseOverdue", overdueScript);
   return async (most: number, byMs: number) => {
@@ -179,8 +197,9 @@ export function createOverdue(redis: RedisClient, key: Keys) {
 }
 
 /**
- * Makes due what the list had put off, where Redis's time was set back since any process asked this. Resolves with by how much (ms), 0 for
- * not at all. It is overdue by `byMs` then, so that its jobs are added at once.
+ * Makes everything due that was scheduled for later, if Redis's clock was set back since any
+ * process last called this. Resolves with by how much it was set back (ms), 0 if it wasn't. Members
+ * count as overdue by `byMs` then, so that their jobs are added at once.
  */
 export function createDueAfterSetBack(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseDueAfterSetBack", dueAfterSetBackScript);

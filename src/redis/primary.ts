@@ -6,22 +6,25 @@ import { type ClientCertificate, isTakenByTls } from "../config/compute-tls.ts";
 import type { RedisAddress } from "../config/redis-address.ts";
 import { codeOf, messageOf } from "../errors.ts";
 
-/** Where a server listens. */
+/** The address that a server listens on. */
 interface Place {
   host: string;
   port: number;
 }
 
-/** A server that doesn't answer a question by then counts as away (ms). */
+/** A server that doesn't answer a question within this time counts as down (ms). */
 const answerMs = 1_000;
-/** How often the others are asked whether the primary is still the same (ms). */
+/** How often the other nodes are asked whether the primary is still the same (ms). */
 const lookMs = 1_000;
 const retryMs = 250;
 const maxAsked = 7;
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`;
 
-/** Nodes are announced by address where the certificate has the name in REDIS_URL. */
+/**
+ * Nodes may announce themselves by IP address although the certificate has the host name from
+ * REDIS_URL.
+ */
 function certifiedName({ nodes }: RedisAddress, { host }: Place): { servername?: string } {
   const named = nodes.find((node) => isIP(node.host) === 0)?.host;
   return isIP(host) !== 0 && named !== undefined ? { servername: named } : {};
@@ -30,10 +33,11 @@ function certifiedName({ nodes }: RedisAddress, { host }: Place): { servername?:
 type Connector = new (options: unknown) => AbstractConnector;
 
 /**
- * Connects to the primary that takes our writes, whoever that is now. All keys carry one hash tag, so in a Cluster, too, that
- * is one server (decision 017). The other nodes, or the sentinels, are asked who it is before each connection and once a second
- * while it lasts: a primary that is frozen closes nothing. After each connection `renewLogin` may put another user and password
- * into the client's options, those of its duplicates included.
+ * Connects to the primary that takes our writes, whichever server that is now. All keys carry one
+ * hash tag, so in a Cluster, too, that is one server (decision 017). The other nodes, or the
+ * sentinels, are asked which one it is before each connection, and once a second while the
+ * connection lasts, because a frozen primary closes nothing. After each connection, `renewLogin`
+ * may put another user and password into the client's options, including those of its duplicates.
  */
 export function primaryConnector(
   address: RedisAddress,
@@ -43,7 +47,10 @@ export function primaryConnector(
     certificate,
   }: {
     renewLogin: (options: object) => void;
-    /** Read for each connection; of a pair that doesn't fit together, as while it is replaced, the former one counts. */
+    /**
+     * Read for each connection. While a pair is being replaced, certificate and key may not match;
+     * the former pair is then used.
+     */
     certificate?: (() => ClientCertificate | undefined) | undefined;
   },
 ): Connector {
@@ -60,7 +67,8 @@ export function primaryConnector(
   function watch(): void {
     if (watching !== undefined || !finder.mayMove()) return;
     watching = setInterval(() => {
-      finder.find().then(dropOthers, () => undefined); // whoever needs it says that it can't be found
+      // A failure needs no report here: the next connection attempt reports it.
+      finder.find().then(dropOthers, () => undefined);
     }, lookMs).unref();
   }
 
@@ -81,7 +89,7 @@ export function primaryConnector(
     readonly #options: object;
 
     constructor(options: unknown) {
-      super(/* until an unanswered farewell is cut (ms) */ 500);
+      super(/* How long an unanswered end of the connection is waited for (ms). */ 500);
       this.#options = Object(options);
     }
 
@@ -111,7 +119,8 @@ export function primaryConnector(
     #open(place: Place) {
       this.stream = address.tls ? connectTls({ ...place, ...tlsOptions(place) }) : connect(place);
       gatherWrites(this.stream);
-      // Not once: a second error, as of a server that ends TLS meanwhile, would end the process
+      // `on`, not `once`: a second error, for example when the server ends TLS meanwhile, would end
+      // the process.
       this.stream.on("error", (error) => {
         this.firstError ??= error;
       });
@@ -128,7 +137,10 @@ export function primaryConnector(
       this.stream.destroy(new Error(why));
     }
 
-    /** INFO of the server that was reached; false: look again. */
+    /**
+     * Gets the INFO of the server that was reached. False makes the client look for the primary
+     * again.
+     */
     override check(info: Partial<Record<string, string>>): boolean {
       if (finder.learn(info)) return false;
       return !finder.mayMove() || info["role"] !== "slave";
@@ -138,8 +150,9 @@ export function primaryConnector(
 }
 
 /**
- * What is written in one turn of the event loop leaves together, and its answers come together: of many deliveries at once, each
- * would cost a system call here and one in Redis. Unlike with a pipeline of the client's, each command keeps its own end.
+ * Sends everything that is written in one turn of the event loop together, so that its answers come
+ * together, too. Without this, each of many simultaneous deliveries would cost a system call here
+ * and one in Redis. Unlike in a pipeline of ioredis, each command keeps its own result.
  */
 function gatherWrites(socket: Socket): void {
   const write = socket.write.bind(socket);
@@ -161,9 +174,15 @@ function createFinder(
   let mode = address.mode;
   let learned: readonly Place[] = [];
   let slot: number | undefined;
-  /** Sentinels often have no password where Redis has one. */
+  /**
+   * True once the sentinels turned out to have no password, which is common even where Redis has
+   * one.
+   */
   let isOpen = false;
-  /** Each with what went wrong last: the answers to its questions don't say. */
+  /**
+   * Connections for questions, each with its last error, because a failed question doesn't say why
+   * it failed.
+   */
   const askers = new Map<string, { redis: Redis; error?: Error }>();
 
   function askerOf(place: Place): { redis: Redis; error?: Error } {
@@ -224,7 +243,10 @@ function createFinder(
     return primary;
   }
 
-  /** Who most of them name: one that slept through a failover still believes the old story. */
+  /**
+   * The server that most nodes name. One node alone may be wrong: after sleeping through a
+   * failover, it still names the former primary.
+   */
   async function find(): Promise<Place> {
     const [only] = address.nodes;
     if (mode === "single" && only) return only;
@@ -249,7 +271,7 @@ function createFinder(
     find,
     /** Whether the primary may become another server. */
     mayMove: () => mode !== "single",
-    /** One address may be a whole Cluster's: true when that was news. */
+    /** A single address may belong to a Cluster. Returns true when that was new. */
     learn(info: Partial<Record<string, string>>): boolean {
       if (mode !== "single" || info["cluster_enabled"] !== "1") return false;
       mode = "cluster";

@@ -3,12 +3,14 @@ import type { Pending } from "./pending.ts";
 import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
 /**
- * Moves a record that several processes change: a hash with a state and a revision. Refuses when it changed since it was read.
+ * Moves a record that several processes change: a hash with a state and a revision. The script
+ * refuses when the record has changed since it was read.
  *
- * KEYS record, open ones, audit, pending
- * ARGV id, revision it was read at ('' for a new one), state, final (0|1), how long a final one is kept (ms), audit record ('' for
- *      none), its messages as a member of the pending list, its next step ('' for none), ...fields and their values
- * → {revision, now}, empty when it changed
+ * KEYS record, open records, audit, pending
+ * ARGV id, revision as read ('' for a new record), state, final (0|1), how long a final record is
+ * kept (ms), audit record ('' for none), the record's messages on the pending list, its next step
+ * ('' for none), ...fields and their values
+ * → {revision, now}, empty when the record has changed
  */
 const moveScript = `${redisTimeLua}
 local was = redis.call('HGET', KEYS[1], 'revision') or ''
@@ -35,21 +37,22 @@ return {revision, now}
 
 export interface RecordMove {
   id: string;
-  /** As read; 0 for a new one. */
+  /** The revision as read; 0 for a new record. */
   revision: number;
   state: string;
   final: boolean;
-  /** Of a final one (ms). */
+  /** How long the record is kept once it is final (ms). */
   keptMs: number;
-  /** For the audit trail. */
+  /** The record for the audit trail. */
   audit?: object | undefined;
   fields: Readonly<Record<string, string>>;
 }
 
 /**
- * Records whose changes owe messages to Slack: rollouts, alerts, proposals. `move` resolves with the new revision and Redis time,
- * or undefined, with nothing written, when the record changed since it was read. `open` is a sorted set of those not final. With
- * `steps`, one that isn't final has a step to take.
+ * Records whose changes lead to messages in Slack: rollouts, alerts, proposals. `move` resolves
+ * with the new revision and Redis time. It resolves with undefined, and has written nothing, when
+ * the record has changed since it was read. `open` is the sorted set of records that aren't final.
+ * With `steps`, a record that isn't final has a next step on the pending list.
  */
 export function createRecords(
   redis: RedisClient,
@@ -71,9 +74,9 @@ export function createRecords(
 
   return {
     openIds,
-    /** Its message looks different now, without a change of its own. */
+    /** The record's message must be rendered again, although the record itself hasn't changed. */
     touch,
-    /** The same of all open ones: changes were frozen, or are allowed again. */
+    /** The same for all open records, after changes were frozen or allowed again. */
     async refresh(): Promise<void> {
       for (const id of await openIds()) await touch(id);
     },

@@ -13,8 +13,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 export type RedisClient = Redis;
 
 /**
- * `commands` fail within a second, and are never queued while Redis is unavailable or sent twice. `waits` is the same for
- * WAIT, which takes its own time. `worker` is for BullMQ's blocking reads, which wait for Redis.
+ * What a connection is for. On one for `commands`, a command fails within a second, isn't queued
+ * while Redis is unavailable, and is never sent twice. A connection for `waits` is the same, but
+ * allows more time, for WAIT. A connection for `worker` is for BullMQ's blocking reads, which wait
+ * for Redis.
  */
 export type RedisPurpose = "commands" | "waits" | "worker";
 
@@ -24,11 +26,13 @@ function options(purpose: RedisPurpose) {
     connectTimeout: 5_000,
     connectionName: `gatehouse-${purpose}`,
     retryStrategy: reconnectDelay,
-    // refused by a server that is no longer the primary of our keys: find that one, don't repeat the command
+    // The server that refused is no longer the primary of our keys. Reconnecting finds the primary;
+    // the command isn't repeated.
     reconnectOnError: (error: Error): 1 | false =>
       /^(READONLY|MOVED)/.test(error.message) ? 1 : false,
   };
-  // A server that vanished without a farewell is given up after `socketTimeout`; BullMQ reads for up to 10 s
+  // `socketTimeout` gives up a server that vanished without closing the connection. BullMQ's reads
+  // block for up to 10 s.
   if (purpose === "worker") return { ...common, maxRetriesPerRequest: null, socketTimeout: 12_000 };
   return {
     ...common,
@@ -40,7 +44,9 @@ function options(purpose: RedisPurpose) {
   };
 }
 
-/** Backs off to about a second, with jitter so that a fleet spreads out. */
+/**
+ * Backs off to about a second, with jitter so that a fleet doesn't reconnect at the same moment.
+ */
 function reconnectDelay(times: number): number {
   return Math.min(1_000, 50 * 2 ** Math.min(times - 1, 10)) + Math.floor(Math.random() * 200);
 }
@@ -51,9 +57,10 @@ interface Shown {
 }
 
 /**
- * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself.
- * Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError at once when it refuses the password or
- * hasn't the database. Each reconnect logs in as the address says by then; where Redis is doesn't change.
+ * Opens one connection to the primary and waits until it answers. After an outage or a failover it
+ * reconnects by itself. Throws a UserError when Redis can't be reached within `patienceMs`, and a
+ * ConfigError at once when Redis refuses the password or doesn't have the database. Each reconnect
+ * uses the login that `url` has at that time; a changed host in `url` has no effect.
  */
 export async function connectRedis(
   url: Live,
@@ -90,7 +97,10 @@ export async function connectRedis(
 
 const noDatabase = /^ERR (DB index|invalid DB)/i;
 
-/** Resolves with what `look` finds, on a connection of its own, as a command in a terminal does. */
+/**
+ * Calls `look` with a connection that is closed afterwards, as commands in a terminal need it.
+ * Resolves with its result.
+ */
 export async function withRedis<T>(
   url: string,
   by: { namespace?: string | undefined } & Shown,
@@ -106,12 +116,12 @@ export async function withRedis<T>(
   }
 }
 
-/** `withoutFloods` makes one line of all that an outage brings. */
+/** `withoutFloods` later summarizes the many warnings of an outage in one line. */
 function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void {
   let lost = false;
   redis.on("error", (error: Error) => {
     lost = true;
-    // ioredis would go on in database 0
+    // ioredis would otherwise continue in database 0.
     if (noDatabase.test(error.message)) redis.disconnect(true);
     log.warn("redis.error", { purpose, error });
   });
@@ -130,7 +140,8 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   const refuse = (what: string) => reject(new ConfigError([`REDIS_URL: ${what}`]));
   const onError = (error: Error) => {
     const refusal = tlsHint(error);
-    // A server that refuses a certificate may also just cut the connection: what says why counts
+    // A server that refuses a certificate may also just cut the connection. An earlier error that
+    // says why is kept.
     if (refusal === undefined && hint !== undefined) return;
     last = messageOf(error);
     hint = refusal;
@@ -140,7 +151,7 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   };
   redis.on("ready", resolve);
   redis.on("error", onError);
-  redis.connect().catch(() => {}); // it keeps trying; failures arrive as events
+  redis.connect().catch(() => {}); // ioredis keeps trying; failures arrive as events.
   try {
     await within(patienceMs, promise, () => {
       const scheme = address.tls ? " (rediss:// is for a port that speaks TLS)" : "";
@@ -153,7 +164,9 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   }
 }
 
-/** What to do where a certificate was refused: the server's, or ours. */
+/**
+ * The next step when a certificate was refused, the server's or ours. Undefined for other errors.
+ */
 export function tlsHint(error: Error): string | undefined {
   const code = codeOf(error);
   if (/ALERT_CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/.test(code))
@@ -165,10 +178,13 @@ export function tlsHint(error: Error): string | undefined {
 
 type Script = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-/** A Lua script that ioredis sends by its hash (EVALSHA). `name` belongs to this script alone on a connection. */
+/**
+ * Defines a Lua script that ioredis sends by its hash (EVALSHA). No other script on the connection
+ * may have the same `name`.
+ */
 export function defineScript(redis: RedisClient, name: string, lua: string): Script {
   redis.defineCommand(name, { lua });
-  // ioredis adds the command as a method that its types can't know
+  // ioredis adds the command as a method, which its types can't know.
   const run: unknown = Reflect.get(redis, name);
   if (typeof run !== "function") throw new Error(`ioredis did not define ${name}`);
   return async (keys, args) => {
@@ -177,7 +193,12 @@ export function defineScript(redis: RedisClient, name: string, lua: string): Scr
   };
 }
 
-/** Compare-and-set.   KEYS hash   ARGV field, expected value ('' for none), new value → 1 when it was set */
+/**
+ * Compare-and-set.
+ *
+ * KEYS hash   ARGV field, expected value ('' for none), new value
+ * → 1 when it was set
+ */
 const mark = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
@@ -187,24 +208,27 @@ return 1
 export const defineMark = (redis: RedisClient): Script =>
   defineScript(redis, "gatehouseMark", mark);
 
-/** A hash as it is read. */
+/** The fields of a hash. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** As scripts answer with a hash. */
+/** Converts the flat list with which scripts return a hash. */
 export function fromPairs(flat: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
   return fields;
 }
 
-/** The fields whose names begin so, without that beginning. */
+/** The fields whose names begin with `prefix`, without the prefix. */
 export function fieldsNamed(prefix: string, fields: Fields): [string, string][] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(prefix))
     .map(([field, value]) => [field.slice(prefix.length), value]);
 }
 
-/** All keys share one hash tag: a Cluster runs a script only when its keys are in one slot. */
+/**
+ * Builds keys. All keys share one hash tag, because a Cluster runs a script only when all its keys
+ * are in one slot.
+ */
 export interface Keys {
   /** `key("request", id)` is `{gatehouse}:request:<id>`. */
   (...parts: readonly (string | number)[]): string;
@@ -213,7 +237,7 @@ export interface Keys {
   readonly namespace: string;
 }
 
-/** Tests and installations that share a Redis use a namespace each. */
+/** Each test or installation on a shared Redis uses its own namespace. */
 export function createKeys(namespace = "gatehouse"): Keys {
   if (!/^[\w.-]{1,80}$/.test(namespace)) throw new Error(`not a namespace: ${namespace}`);
   const prefix = `{${namespace}}`;
@@ -227,14 +251,20 @@ export async function redisNow(redis: RedisClient): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** Redis's time falls back by up to so much (ms) without a step: a failover may do that, between clocks that agree. */
+/**
+ * Redis time may fall back by this much (ms) without counting as set back. A failover between
+ * servers whose clocks agree can cause that.
+ */
 export const setBackMs = 1_000;
 
-/** Whether a time that was stored is from before Redis's clock was set back: it lies in the future, and says nothing of now. */
+/**
+ * Whether a stored time is from before Redis's clock was set back: it lies in the future, so
+ * comparing it with now is meaningless.
+ */
 export const isBeforeSetBack = (stored: number | undefined, now: number): boolean =>
   stored !== undefined && stored > now + setBackMs;
 
-/** Sets `now` in a script, in milliseconds. */
+/** Lua code that sets `now` to Redis time in milliseconds. */
 export const redisTimeLua = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -242,7 +272,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
 type WriteRefusal = "full" | "disk" | "read-only" | "replicas" | "other";
 
-/** Refusals of a Redis that answers and takes no writes, by the code that its error begins with. */
+/** The reasons why a Redis that answers takes no writes, by the code that begins its error. */
 const refusals: readonly (readonly [
   code: RegExp,
   words: string,
@@ -254,7 +284,9 @@ const refusals: readonly (readonly [
   [/^NOREPLICAS /, "Redis can't reach its replicas", "replicas"],
 ];
 
-/** Redis answers with codes, ioredis with sentences alone. */
+/**
+ * Errors that mean trouble with Redis. Redis itself answers with codes; ioredis only has sentences.
+ */
 const troubles: readonly (readonly [said: RegExp, words: string])[] = [
   ...refusals.map(([code, words]) => [code, words] as const),
   [/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING) /, "Redis is changing its primary"],
@@ -265,21 +297,26 @@ const troubles: readonly (readonly [said: RegExp, words: string])[] = [
   ],
 ];
 
-/** What is wrong with Redis, in words for a person; undefined for any other error. */
+/**
+ * What is wrong with Redis, in words for a person. Undefined for an error that isn't about Redis.
+ */
 export function redisTrouble(error: unknown): string | undefined {
   const said = messageOf(error);
   return troubles.find(([known]) => known.test(said))?.[1];
 }
 
-/** Why a Redis that answers refused a write; undefined where it didn't answer. */
+/** Why a Redis that answers refused a write. Undefined when Redis didn't answer. */
 export function writeRefusal(error: unknown): WriteRefusal | undefined {
   const said = messageOf(error);
   const known = refusals.find(([code]) => code.test(said))?.[2];
-  // An error of Redis' own begins with its code
+  // An error of Redis itself begins with its code.
   return known ?? (/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /.test(said) ? "other" : undefined);
 }
 
-/** Finds that refusal in the sentence of a check, which has the words of `redisTrouble` or an error of Redis itself. */
+/**
+ * Finds such a refusal in the sentence of a check, which contains the words of `redisTrouble` or an
+ * error of Redis itself.
+ */
 export function whyNoWrites(sentence: string) {
   const found = refusals.find(([code, words]) => code.test(sentence) || sentence.includes(words));
   return found && (`redis-${found[2]}` as const);
@@ -287,7 +324,10 @@ export function whyNoWrites(sentence: string) {
 
 const longestWaitMs = 1_000;
 
-/** Repeats what may be repeated until Redis takes it, for `patienceMs`: longer than a failover lasts. */
+/**
+ * Retries an action that is safe to repeat until Redis takes it. Gives up after `patienceMs`, which
+ * is longer than a failover lasts.
+ */
 export async function patiently<T>(act: () => Promise<T>, patienceMs = 15_000): Promise<T> {
   const until = performance.now() + patienceMs;
   for (let waitMs = 100; ; waitMs = Math.min(longestWaitMs, 2 * waitMs)) {
@@ -300,14 +340,15 @@ export async function patiently<T>(act: () => Promise<T>, patienceMs = 15_000): 
   }
 }
 
-/** Without a complaint for so long, Redis is asked whether the trouble is over. */
+/** After this long without a complaint, Redis is asked whether the trouble is over (ms). */
 const quietMs = 5_000;
 
 /**
- * Without Redis everything complains, many times a second. The first complaint becomes `redis.lost`; the others are
- * counted, and told in one line, `redis.back`, when none has come for five seconds and Redis `answers`: silence alone proves
- * nothing, as a process that only tries to connect complains every ten seconds. Only warnings and errors are counted, and only
- * those that say nothing else.
+ * Limits the warnings of an outage of Redis, when everything complains many times a second. The
+ * first complaint is logged as `redis.lost`. The others are counted and logged in one line,
+ * `redis.back`, once there was no complaint for five seconds and Redis `answers`. Silence alone
+ * proves nothing, because a process that only tries to connect complains every ten seconds. Only
+ * warnings and errors that are about Redis alone are counted.
  */
 export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & { close(): void } {
   let outage: { since: number; last: number; events: Map<string, number> } | undefined;
@@ -358,7 +399,7 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
 
 const brokenCode = /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/;
 
-/** What is wrong with Redis, if that is all that a line says. */
+/** What is wrong with Redis, if a log line is about nothing else. */
 function troubleIn(event: string, fields: LogFields | undefined): string | undefined {
   const said = fields?.["error"] ?? fields?.["why"];
   if (said === undefined) return undefined;

@@ -4,8 +4,10 @@ import type { Log } from "../log/log.ts";
 export type Repeated = ReturnType<typeof repeatHere>;
 
 /**
- * A task that each process repeats for itself, as it is about its own memory, disk, or view of others; what one process does for
- * all is a schedule of BullMQ (`src/queue/schedules.ts`). Never twice at once here; a failure is logged and the next time comes.
+ * Repeats a task in each process, because it is about that process's own memory, disk, or view of
+ * other systems. A task that one process does for all is a BullMQ schedule instead
+ * (`src/queue/schedules.ts`). The task never runs twice at once here. A failure is logged, and the
+ * task runs again at the next time.
  */
 export function repeatHere(name: string, everyMs: number, task: () => Promise<unknown>, log: Log) {
   let running: Promise<void> | undefined;
@@ -24,11 +26,11 @@ export function repeatHere(name: string, everyMs: number, task: () => Promise<un
   }
 
   function next(): void {
-    // Jitter, so that processes don't run it at the same moment
+    // The jitter keeps processes from running the task at the same moment.
     timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
   }
 
-  /** Runs it now, or joins the one that runs; does nothing once it is closed. */
+  /** Runs the task now, or joins the run in progress. Does nothing once it is closed. */
   const now = async (): Promise<void> => (isClosed ? running : (running ??= run()));
 
   next();

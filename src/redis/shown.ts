@@ -1,14 +1,15 @@
 import { type Fields, fieldsNamed } from "./redis.ts";
 
-/** `<channel> <ts>`, as `createPostOnce` keeps it. */
+/** Parses `<channel> <ts>`, which is how `createPostOnce` stores the place of a message. */
 export function placeIn(field = ""): { channelId: string; ts: string } | undefined {
   const [channelId, ts] = field.split(" ");
   return channelId && ts ? { channelId, ts } : undefined;
 }
 
 /**
- * What Slack shows, as a hash says: the marks of its messages by their keys, where its card is, and, of one that is edited as things
- * go on, what that shows. `formerCard`: the one before, where it was posted anew because Slack no longer lets it be edited.
+ * What Slack shows of a record, read from its hash: the marks of its messages by key (`said`),
+ * where its card is, and what a card that is edited over time shows now (`shown`). `formerCard` is
+ * the card before, if it was posted again because Slack no longer allowed edits.
  */
 export function shownIn(fields: Fields) {
   const { card: at, "was:card": was, shown = "" } = fields;

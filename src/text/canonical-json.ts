@@ -1,6 +1,7 @@
 /**
- * JSON with one spelling per value (RFC 8785): keys sorted by UTF-16 units, no spaces, numbers and strings as
- * ECMAScript writes them. Undefined values are omitted.
+ * JSON with one spelling per value (RFC 8785): keys are sorted by UTF-16 units, there are no
+ * spaces, and numbers and strings are written as ECMAScript writes them. Undefined values are
+ * omitted.
  */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item ?? null)).join(",")}]`;

@@ -3,14 +3,15 @@ export function isGlob(words: string): boolean {
 }
 
 /**
- * Whether the whole text matches, case included: `*` is any run of characters, `?` exactly one. No regular expression is
- * built from user input: the work is at most glob length × text length.
+ * Whether the whole text matches, case included. `*` stands for any run of characters, `?` for
+ * exactly one. No regular expression is built from user input; the work is at most glob length ×
+ * text length.
  */
 export function matchesGlob(glob: string, text: string): boolean {
   return compileGlob(glob)(text);
 }
 
-/** The same, for many texts. */
+/** Prepares a glob for matching many texts, as `matchesGlob` does for one. */
 export function compileGlob(glob: string): (text: string) => boolean {
   if (!isGlob(glob)) return (text) => text === glob;
   const pattern = Array.from(glob.replaceAll(/\*+/g, "*"));
@@ -52,7 +53,7 @@ export function globsOverlap(one: string, other: string): boolean {
   if (!head?.startsWith(tail ?? "") && !tail?.startsWith(head ?? "")) return false;
   const [a, b] = [one, other].map((glob) => Array.from(glob.replaceAll(/\*+/g, "*")));
   if (!a || !b) return false;
-  // reached[j]: what a[..i] and b[..j] can both match
+  // reached[j] is whether a text exists that both a[..i] and b[..j] match.
   let reached = b.map(() => false);
   for (let i = 0; i <= a.length; i += 1) {
     const next: boolean[] = [];
@@ -71,14 +72,17 @@ export function globsOverlap(one: string, other: string): boolean {
   return reached[b.length] === true;
 }
 
-/** `?` matches an emoji, which is two code units. */
+/** `?` matches a whole emoji, which is two code units. */
 function characterWidth(text: string, at: number): 1 | 2 {
   const unit = text.charCodeAt(at);
   const isPair = unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00;
   return isPair ? 2 : 1;
 }
 
-/** A name for comparison without case: `Web-1` and `web-1` are equal, and so are both encodings of é. */
+/**
+ * A name prepared for comparison without case: `Web-1` and `web-1` become equal, and so do both
+ * encodings of é.
+ */
 export function fold(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }

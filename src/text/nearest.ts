@@ -1,9 +1,12 @@
-/** The known word that was probably meant: within a third of its length in edits, or the only one with this prefix. */
+/**
+ * The known word that was probably meant: one within a third of its length in edits, or the only
+ * one that begins with `word`.
+ */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   return allNearest(word, known)[0];
 }
 
-/** All that are equally near: `rstart` is `start` as much as `restart`. */
+/** All known words that are equally near: `rstart` is as near to `start` as to `restart`. */
 export function allNearest(word: string, known: readonly string[]): string[] {
   const typed = word.toLowerCase().slice(0, 60);
   if (typed === "") return [];
@@ -22,7 +25,10 @@ export function allNearest(word: string, known: readonly string[]): string[] {
   return beginning.length === 1 ? beginning : [];
 }
 
-/** Damerau-Levenshtein distance (optimal string alignment); `most + 1` as soon as it must exceed `most`. */
+/**
+ * Damerau-Levenshtein distance (optimal string alignment). Returns `most + 1` as soon as the
+ * distance must exceed `most`.
+ */
 export function editDistance(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let older: number[] = [];

@@ -2,8 +2,9 @@ const isoTime =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /**
- * An ISO 8601 time, in milliseconds since the epoch; undefined for anything else, and for a day that its month doesn't have.
- * A time without a zone is UTC, as every time of the compute service is: `Date.parse` would take this machine's zone.
+ * Parses an ISO 8601 time to milliseconds since the epoch. Undefined for anything else, including a
+ * day that its month doesn't have. A time without a zone is UTC, like every time of the compute
+ * service; `Date.parse` would use this machine's zone.
  */
 export function parseIsoTime(text: string | undefined): number | undefined {
   const parts = isoTime.exec(text?.trim() ?? "");
@@ -12,7 +13,7 @@ export function parseIsoTime(text: string | undefined): number | undefined {
   const milliseconds = `${fraction}000`.slice(0, 3);
   const utc = `${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${milliseconds}Z`;
   const at = Date.parse(utc);
-  // `Date.parse` takes February 30 for March 2
+  // `Date.parse` reads February 30 as March 2.
   if (Number.isNaN(at) || new Date(at).toISOString() !== utc) return undefined;
   const [, sign, offsetHours, offsetMinutes = "00"] =
     /^([+-])(\d\d):?(\d\d)?$/.exec(parts[8] ?? "") ?? [];
@@ -22,10 +23,13 @@ export function parseIsoTime(text: string | undefined): number | undefined {
   return sign === "-" ? at + offsetMs : at - offsetMs;
 }
 
-/** With the names of zones that `Date.parse` knows (RFC 5322, 4.3). */
+/** A zone at the end, including the zone names that `Date.parse` knows (RFC 5322, 4.3). */
 const endsWithZone = /(GMT|UTC?|Z|\b[ECMP][SD]T|[+-]\d\d:?\d\d)(\s*\(.*\))?$/i;
 
-/** The same, and any other form that `Date.parse` reads, `Fri, 20 Nov 2026 10:00:00 GMT` first of all. */
+/**
+ * Like `parseIsoTime`, and also accepts every other form that `Date.parse` reads, mainly `Fri, 20
+ * Nov 2026 10:00:00 GMT`.
+ */
 export function parseTime(text: string | undefined): number | undefined {
   const words = text?.trim() ?? "";
   if (isoTime.test(words)) return parseIsoTime(words);
@@ -33,7 +37,10 @@ export function parseTime(text: string | undefined): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** A time without a zone with the one it has, UTC, for programs that read it; any other text as it is. */
+/**
+ * Adds `Z` to a time without a zone, for programs that read it. Any other text is returned
+ * unchanged.
+ */
 export function withZone(text: string): string {
   const [whole, , , , hours, , , , zone] = isoTime.exec(text.trim()) ?? [];
   const lacksZone = whole !== undefined && hours !== undefined && zone === undefined;

@@ -4,10 +4,13 @@ import { createPublicKey, hash, verify } from "node:crypto";
 export const keyDigest = (publicKey: string): string =>
   hash("sha256", Buffer.from(publicKey, "base64"));
 
-/** Its first 16 digits, for people to compare. */
+/** The first 16 hex digits of a key's digest, for people to compare. */
 export const fingerprint = (publicKey: string): string => keyDigest(publicKey).slice(0, 16);
 
-/** False for anything that isn't a valid Ed25519 signature, a broken key included. Key (SPKI) and signature are base64. */
+/**
+ * Whether `signature` is a valid Ed25519 signature of `text`. False for anything else, including a
+ * broken key. The key (SPKI) and the signature are base64.
+ */
 export function isSignature(text: string, publicKey: string, signature: string): boolean {
   const der = fromBase64(publicKey);
   const bytes = fromBase64(signature);
@@ -20,7 +23,10 @@ export function isSignature(text: string, publicKey: string, signature: string):
   }
 }
 
-/** Canonical base64 only: the last digit before `=` has bits that a decoder would ignore. */
+/**
+ * Accepts canonical base64 only, because the last digit before `=` has bits that a decoder would
+ * ignore.
+ */
 function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes : undefined;

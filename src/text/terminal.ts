@@ -1,37 +1,46 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { codeOf, messageOf, withHint } from "../errors.ts";
 
-/** What moves a cursor, colors, hides, or reorders text, or can't be seen. Without U+FE0F, which makes an emoji of a sign. */
+/**
+ * Characters that move a cursor, color, hide, or reorder text, or can't be seen. U+FE0F isn't among
+ * them, because it turns a sign into an emoji.
+ */
 export const unseen = /[[\p{Cc}\p{Cs}\p{DI}\p{Zl}\p{Zp}\u2800\ufff9-\ufffb]--\ufe0f]/gv;
 
 const unit = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
 const shown = (character: string) => character.split("").map(unit).join("");
 
 /**
- * Text for a terminal, with its line breaks and tabs: what a terminal would obey is shown as `\u001b`, which within JSON still
- * means the same.
+ * Text for a terminal, with its line breaks and tabs. A character that a terminal would obey is
+ * shown as `\u001b`, which has the same meaning within JSON.
  */
 export function printable(text: string): string {
   return text.replaceAll(unseen, (one) => (one === "\n" || one === "\t" ? one : shown(one)));
 }
 
-/** The same for what must stay on its line, so that no field passes for a line of its own. */
+/**
+ * Like `printable`, for text that must stay on one line, so that no value can pretend to be a line
+ * of its own.
+ */
 export function printableLine(text: string): string {
   return text.replaceAll(unseen, shown);
 }
 
-/** Exit code for words that mean nothing here: EX_USAGE of sysexits.h. */
+/** The exit code for wrong arguments: EX_USAGE of sysexits.h. */
 export const usageExitCode = 64;
 
-/** Words that mean nothing: the usage is written below the message. */
+/** The arguments are wrong; the usage is printed below the message. */
 export class UsageError extends Error {}
 
-/** The words of a program, read by its options. */
+/** The arguments of a program, parsed by its options. */
 export type Given<Options extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<{ args: string[]; allowPositionals: true; options: Options }>
 >;
 
-/** Runs a program in a terminal, and resolves with its exit code: `failed` for errors, which are written. Never rejects. */
+/**
+ * Runs a program in a terminal and resolves with its exit code. Errors are printed, and the exit
+ * code is then `failed`. Never rejects.
+ */
 export async function runProgram<const Options extends ParseArgsOptionsConfig>(
   words: readonly string[],
   by: { usage: string; options: Options; failed: number; write: (text: string) => void },

@@ -3,7 +3,7 @@ import type { TcbParts } from "./snp/report.ts";
 import type { TcbStatus } from "./tdx/tcb.ts";
 import type { EvidenceFacts } from "./verification.ts";
 
-/** What somebody may accept by name although it is refused otherwise. */
+/** Conditions that are refused unless the policy allows them by name. */
 export const allowances = [
   "debug",
   "migration-agent",
@@ -14,19 +14,22 @@ export const allowances = [
 ] as const;
 export type Allowance = (typeof allowances)[number];
 
-/** A level that Intel doesn't call current, accepted for a time. */
+/** A TCB status other than UpToDate that is accepted for a time. */
 export interface AcceptedStatus {
   status: TcbStatus;
-  /** Accepted with these at most; one that came since then is refused. */
+  /** Accepted with these advisories at most; any other advisory refuses the status. */
   advisories: readonly string[];
   /** Milliseconds since the epoch. */
   until: number;
 }
 
-/** The least firmware that is accepted. AMD signs no such statement, and microcode counts per model. */
+/**
+ * The minimum firmware of an AMD processor. AMD signs no statement about what is current, and the
+ * microcode version depends on the model.
+ */
 export interface MinimumTcb {
   product: Product;
-  /** CPUID models; undefined: all of the product. */
+  /** CPUID models. Undefined: every model of the product. */
   models?: readonly number[];
   tcb: TcbParts;
 }
@@ -34,16 +37,21 @@ export interface MinimumTcb {
 export interface AppraisalPolicy {
   statuses: readonly AcceptedStatus[];
   minimumTcb: readonly MinimumTcb[];
-  /** Who in the VM may have asked for the report: 0 is the most privileged. */
+  /**
+   * The privilege level in the VM from which the report must have been requested. 0 is the most
+   * privileged.
+   */
   vmpl: number;
   allows: readonly Allowance[];
-  /** Whether a report that is bound to nothing is not enough. */
+  /** Whether a report with empty report data is refused. */
   needsBinding: boolean;
-  /** How old the vendors' lists and statements may be, beside their own end. */
+  /**
+   * The greatest age of the vendors' lists and statements (ms). Their own end dates apply as well.
+   */
   maxEndorsementAgeMs?: number;
 }
 
-/** Nothing is accepted that isn't named. */
+/** The policy that accepts nothing that would have to be named. */
 export const strictPolicy: AppraisalPolicy = {
   statuses: [],
   minimumTcb: [],
@@ -53,8 +61,9 @@ export const strictPolicy: AppraisalPolicy = {
 };
 
 /**
- * What evidence measures, written as a pin: MEASUREMENT, or MRTD,RTMR0,RTMR1,RTMR2, lower-case hex. MRTD alone can be pinned,
- * too; for TDX the firmware says nothing of the kernel, so that all four should stand in one pin.
+ * The measurements of evidence, written as a pin: MEASUREMENT for SNP, or MRTD,RTMR0,RTMR1,RTMR2
+ * for TDX, in lower-case hex. MRTD alone can be pinned, too. In TDX the firmware's measurement
+ * doesn't cover the kernel, so all four should be pinned together.
  */
 export function pinOf(facts: EvidenceFacts): string {
   return facts.tee === "snp"
@@ -62,7 +71,10 @@ export function pinOf(facts: EvidenceFacts): string {
     : [facts.mrTd, ...facts.rtmr.slice(0, 3)].join(",");
 }
 
-/** Whether the evidence measures what is expected; "in part" when only the firmware of a TDX VM is pinned. */
+/**
+ * Whether the evidence has the pinned measurements; "in part" when only the firmware of a TDX VM is
+ * pinned.
+ */
 export function matches(pin: string, facts: EvidenceFacts): "whole" | "in part" | undefined {
   if (pin === pinOf(facts)) return "whole";
   return facts.tee === "tdx" && pin === facts.mrTd ? "in part" : undefined;

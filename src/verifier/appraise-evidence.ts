@@ -10,9 +10,10 @@ export const dayMs = 86_400_000;
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 /**
- * The one appraisal: weighs what was verified by a policy, by what is expected of the VM, and by what speaks against it beside the
- * evidence. Failed when anything contradicts or is short of current without the policy naming it; verified when hardware,
- * executables, and configuration are all affirmed; else it could not be verified.
+ * Appraises verified evidence by the policy, by the pins of the VM, and by what else is known
+ * against it. The verdict is `failed` when anything contradicts, or is less than current and the
+ * policy doesn't accept it by name. It is `verified` when hardware, executables, and configuration
+ * are all affirmed. Otherwise it is `could not verify`.
  */
 export function appraiseEvidence(
   verification: Verification,
@@ -37,7 +38,7 @@ export function appraiseEvidence(
   const claimed = (claim: keyof Claims, affirmed: number) =>
     worst(weighed, claim, isAuthentic ? affirmed : 0);
   return {
-    // Without hardware behind it nothing is affirmed, whatever else fits
+    // Without authentic hardware nothing is affirmed, whatever else matches.
     verdict: verdict === "verified" && !isAuthentic ? "could not verify" : verdict,
     claims: {
       hardware: claimed("hardware", 2),
@@ -60,7 +61,10 @@ export function appraiseEvidence(
 
 const usualValues = { fails: 96, lacks: 0, note: 2 } as const;
 
-/** Contradictions are worse than warnings, those worse than knowing nothing, that worse than any yes. */
+/**
+ * The worst value found for a claim. From worst to best: a contradiction, a warning, no
+ * information, an affirming value.
+ */
 function worst(weighed: readonly Weighed[], claim: keyof Claims, otherwise: number): number {
   const rank = (value: number) => (value >= 32 ? value : value === 0 ? 31 : value);
   const values = weighed
@@ -69,7 +73,7 @@ function worst(weighed: readonly Weighed[], claim: keyof Claims, otherwise: numb
   return values.reduce((a, b) => (rank(b) > rank(a) ? b : a), otherwise);
 }
 
-/** Notes what is found out about one claim. */
+/** Records a finding about one claim. */
 type Add = (
   effect: Weighed["effect"],
   code: Weighed["code"],
@@ -79,7 +83,7 @@ type Add = (
 
 const cryptographic = /signature$|^chain-|^qe-report-data$|^report-(reserved|unsigned)$/;
 
-/** The machine: what vouches for it, and how current its firmware is. */
+/** Weighs the hardware claim: which keys vouch for the machine, and how current its firmware is. */
 function weighHardware(
   { problems, facts, tcb, product, endorsedAt }: Verification,
   { policy, now }: AppraisalOptions,
@@ -91,7 +95,7 @@ function weighHardware(
     const value = isContradicted && cryptographic.test(reason) ? 99 : undefined;
     add(isContradicted ? "fails" : "lacks", reason, sentenceOf(problem), { short, value });
   }
-  /** A warning that fails unless policy names it. */
+  /** Adds a warning, which makes the appraisal fail unless the policy accepts it by name. */
   const warn = (code: Weighed["code"], isNamed: boolean, says: string, short?: Weighed["short"]) =>
     add(isNamed ? "note" : "fails", code, says, { value: 32, short });
   if (tcb && tcb.status !== "UpToDate") {
@@ -121,10 +125,13 @@ function weighHardware(
   }
 }
 
-/** Beside the update of what runs. */
+/** What must happen in addition to the update of the running firmware. */
 const fixes = { committed: "the host must commit its update", launch: "then restart the VM" };
 
-/** Each of the three versions: what runs, what it can't go below, what the VM was started with. */
+/**
+ * Compares three versions with the minimum: the running one, the one that it can't be rolled back
+ * below, and the one that the VM was started with.
+ */
 function weighFirmware(
   { cpuid, currentTcb, committedTcb, launchTcb }: SnpFacts,
   product: Product,
@@ -151,7 +158,7 @@ function weighFirmware(
       }
 }
 
-/** What genuine evidence may say of a VM that its users would not want. */
+/** Conditions of a VM that genuine evidence may show and that its users wouldn't want. */
 type Finding = Exclude<Allowance, "known-broken-product"> | "unbound" | "sept-ve-disable-off";
 
 const bit = (bits: bigint, at: number) => (bits & (1n << BigInt(at))) !== 0n;
@@ -170,7 +177,10 @@ export function findingsOf(facts: EvidenceFacts): readonly Finding[] {
   return found.flatMap(([finding, isSo]) => (isSo ? [finding] : []));
 }
 
-/** Bits 0 to 7 make a TD one that its host can look into: 0 is debugging, 4 to 6 are profiling, the rest is reserved. */
+/**
+ * Bits 0 to 7 let the host inspect the TD: 0 is debugging, 4 to 6 are profiling, the rest is
+ * reserved.
+ */
 function tdxFindings(attributes: bigint, mrServiceTd: string | undefined): [Finding, boolean][] {
   return [
     ["debug", (attributes & 0xffn) !== 0n],
@@ -188,7 +198,7 @@ const warnings = {
   "chip-masked": "the report doesn't say which chip it is from",
 } as const;
 
-/** 0xFFFFFFFF: the host asked for the report, not the VM. */
+/** The VMPL of a report that the host requested, not the VM: 0xFFFFFFFF. */
 const hostVmpl = 0xffff_ffff;
 
 function weighConfiguration(
@@ -254,7 +264,10 @@ function supportOf({ facts, tcb }: Verification): readonly Pick<Weighed, "code" 
   }));
 }
 
-/** Fields that owner or host set, and that no pin covers; of those that are all zero there is nothing to say. */
+/**
+ * Fields that the owner or the host sets and that no pin covers. Fields that are all zero are left
+ * out.
+ */
 function uncheckedIn(facts: EvidenceFacts): readonly string[] {
   const fields =
     facts.tee === "snp"
@@ -272,7 +285,7 @@ function uncheckedIn(facts: EvidenceFacts): readonly string[] {
   return Object.entries(fields).flatMap(([name, value]) => (isZero(value) ? [] : [name]));
 }
 
-/** What a reader should know beside the verdict. */
+/** Further facts that a reader should know, apart from the verdict. */
 function notesOf(
   { facts, endorsedAt, tcb }: Verification,
   { context, references, now }: AppraisalOptions,

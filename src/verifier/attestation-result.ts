@@ -2,28 +2,34 @@ import type { AppraisalPolicy } from "./appraisal-policy.ts";
 import type { Reason, Shortfall } from "./reasons.ts";
 import type { Verification } from "./verification.ts";
 
-/** What is known beside the evidence; all of it may be missing. */
+/** What is known in addition to the evidence. Any part may be missing. */
 export interface Context {
-  /** What the compute service says. It never helps; only its no is repeated. */
+  /**
+   * What the compute service says about the report. A positive verdict of it counts for nothing; a
+   * negative one counts.
+   */
   service?: { verified?: boolean | undefined; measurement?: string | undefined };
-  /** Hex of what was to be put into the report, where a nonce was given. */
+  /** The report data (hex) that the report should contain, if a nonce was given. */
   expectedReportData?: string | undefined;
-  /** What the register of earlier reports knows of these signed bytes or this report ID. */
+  /** What the register of earlier reports knows about these signed bytes or this report ID. */
   seen?: "before the change" | "under another VM" | undefined;
-  /** What else speaks against relying on the evidence; nothing here can speak for it. */
+  /** Further findings against relying on the evidence. None of them can count in its favor. */
   against?: readonly Weighed<"fails" | "lacks">[];
 }
 
 export interface AppraisalOptions {
   policy: AppraisalPolicy;
-  /** The pins of this very VM (`pinOf`); empty when nothing is pinned. */
+  /** The pins of this VM (`pinOf`). Empty when nothing is pinned. */
   references: readonly string[];
   context?: Context;
-  /** Our clock, the same as for the verification. */
+  /** Our own clock, the same as for the verification (ms). */
   now: number;
 }
 
-/** Values of AR4SI (draft-ietf-rats-ar4si): 2 and 3 affirm, 32 to 36 warn, 96 and 99 contradict, 0 says nothing. */
+/**
+ * Values of AR4SI (draft-ietf-rats-ar4si): 2 and 3 affirm, 32 to 36 warn, 96 and 99 contradict, 0
+ * says nothing.
+ */
 export interface Claims {
   hardware: 0 | 2 | 32 | 96 | 99;
   executables: 0 | 3 | 33 | 96;
@@ -37,16 +43,22 @@ export interface AppraisalReason {
   says: string;
 }
 
-/** RFC 9334: what a verifier makes of evidence, for whom relies on it. */
+/**
+ * The attestation result in the sense of RFC 9334: what a verifier concludes from evidence, for a
+ * relying party.
+ */
 export interface AttestationResult {
   verdict: "verified" | "failed" | "could not verify";
   claims: Claims;
-  /** Why; what contradicts where it failed, what is missing where it could not be verified. Each once, and never empty. */
+  /**
+   * The reasons for the verdict: what contradicts when it failed, what is missing when it could not
+   * be verified. No reason appears twice, and there is at least one.
+   */
   reasons: readonly AppraisalReason[];
   notes: readonly string[];
-  /** The parts of the platform that are too old, where that is why it failed. */
+  /** The parts of the platform whose age made the appraisal fail. */
   short: readonly Shortfall[];
-  /** Somebody changed what a vendor had signed. */
+  /** True when something that a vendor had signed was changed. */
   isAlarm: boolean;
   verification: Verification;
 }
@@ -73,18 +85,20 @@ export type PolicyReason =
   | "another-vm"
   | "before-change"
   | "supported"
-  // Of what is known beside the evidence
+  // These are about facts that are known in addition to the evidence.
   | "no-report"
   | "no-endorsements"
   | "pin-doubt"
   | "record"
   | "age";
 
-/** One thing that speaks against a claim, or that a reader should know. */
+/** A finding against a claim, or a note for the reader. */
 export interface Weighed<Effect = "fails" | "lacks" | "note"> extends AppraisalReason {
   effect: Effect;
   claim?: keyof Claims | undefined;
   short?: readonly Shortfall[] | undefined;
-  /** Of the claim, where it isn't 96 for what fails, 0 for what lacks, and 2 for a note. */
+  /**
+   * The claim's value, unless it is the usual one: 96 for `fails`, 0 for `lacks`, and 2 for `note`.
+   */
   value?: number | undefined;
 }

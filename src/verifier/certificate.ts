@@ -16,16 +16,19 @@ import type { Examination } from "./examination.ts";
 import { readPem } from "./pem.ts";
 import { isSignedByPss, isSignedInDer } from "./signature.ts";
 
-/** What is read of an X.509 certificate of version 3. Names are their bytes: equal bytes are equal names. */
+/** The parts of an X.509 version 3 certificate that are used here. Names are compared as bytes. */
 export type Certificate = NonNullable<ReturnType<typeof parseCertificate>>;
 
 const basicConstraints = "2.5.29.19";
 const keyUsage = "2.5.29.15";
 
-/** Vendors' have 2 KiB at most. */
+/** Certificates of the vendors have 2 KiB at most. */
 const mostBytes = 16 * 1024;
 
-/** Undefined for what is not strict DER of that form, or has a critical extension that nobody here understands. */
+/**
+ * Parses strict DER. Undefined for anything else, and for a certificate with a critical extension
+ * that isn't understood here.
+ */
 export function parseCertificate(der: Buffer) {
   if (der.length > mostBytes) return undefined;
   const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
@@ -47,37 +50,37 @@ export function parseCertificate(der: Buffer) {
   return {
     der,
     tbs: tbs.whole,
-    // The AlgorithmIdentifier, the same inside and outside
+    // The AlgorithmIdentifier, which must be the same inside and outside of the signed part.
     algorithm: algorithm.whole,
     signature: bits,
     serial: serialBytes,
     issuer: issuer.whole,
     subject: subject.whole,
     commonName,
-    // Milliseconds since the epoch, both ends included
+    // Milliseconds since the epoch. Both ends are included.
     notBefore,
     notAfter,
-    // SubjectPublicKeyInfo
+    // The SubjectPublicKeyInfo.
     publicKey: publicKey.whole,
     ...read,
   };
 }
 
-/** The certificates of a PEM text, in their order; undefined where one of them can't be read. */
+/** The certificates of a PEM text, in order. Undefined when any of them can't be parsed. */
 export function parseCertificates(pem: string): readonly Certificate[] | undefined {
   const all = readPem(pem)?.map((der) => parseCertificate(der));
   const known = all?.filter((one) => one !== undefined);
   return known?.length === all?.length ? known : undefined;
 }
 
-/** The one commonName of a name. */
+/** The commonName of a name. Undefined unless there is exactly one. */
 function commonNameOf(name: Der | undefined): string | undefined {
   const found: string[] = [];
   for (const set of partsOf(name) ?? []) {
     for (const attribute of partsOf(set, tags.set) ?? []) {
       const [type, value, ...more] = partsOf(attribute) ?? [];
       if (!type || !value || more.length > 0) return undefined;
-      // UTF8String or PrintableString
+      // The type must be UTF8String or PrintableString.
       if (oidOf(type) === "2.5.4.3" && (value.tag === 0x0c || value.tag === 0x13))
         found.push(value.content.toString("latin1"));
     }
@@ -85,7 +88,7 @@ function commonNameOf(name: Der | undefined): string | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** By OID, the bytes in the OCTET STRING, and what two of them say. */
+/** The content of each extension by its OID, and the parsed form of two of them. */
 function readExtensions(field: Der | undefined) {
   const [list, ...more] = partsOf(field, tagged(3)) ?? [];
   const all = partsOf(list);
@@ -108,7 +111,7 @@ function readExtensions(field: Der | undefined) {
   return { extensions, basic, usage };
 }
 
-/** Undefined without basicConstraints; `pathLength` is how many CAs may follow. */
+/** Undefined without basicConstraints. `pathLength` is how many further CAs may follow below. */
 function readBasic(value: Buffer | undefined) {
   if (value === undefined) return undefined;
   const parts = partsOf(readValue(value, tags.sequence));
@@ -135,25 +138,31 @@ export interface Scheme {
 
 const ecdsaWithSha256 = Buffer.from("300a06082a8648ce3d040302", "hex");
 
-/** Intel: ecdsa-with-SHA256 on P-256. */
+/** Intel signs with ecdsa-with-SHA256 on P-256. */
 export const intelScheme: Scheme = {
   isAlgorithm: (algorithm) => algorithm.equals(ecdsaWithSha256),
   isSigned: isSignedInDer,
 };
 
-/** RSASSA-PSS, SHA-384, MGF1 with SHA-384, salt 48; trailer field 1, which AMD sometimes writes and sometimes omits. */
+/**
+ * The AlgorithmIdentifiers of RSASSA-PSS with SHA-384, MGF1 with SHA-384, and salt 48. There are
+ * two, because AMD sometimes writes trailer field 1 and sometimes omits it.
+ */
 const pss = [
   "304106092a864886f70d01010a3034a00f300d06096086480165030402020500a11c301a06092a864886f70d010108300d06096086480165030402020500a203020130",
   "304606092a864886f70d01010a3039a00f300d06096086480165030402020500a11c301a06092a864886f70d010108300d06096086480165030402020500a203020130a303020101",
 ].map((hex) => Buffer.from(hex, "hex"));
 
-/** AMD: PSS by an RSA key of 4,096 bits. */
+/** AMD signs with PSS and RSA keys of 4,096 bits. */
 export const amdScheme: Scheme = {
   isAlgorithm: (algorithm) => pss.some((one) => one.equals(algorithm)),
   isSigned: isSignedByPss,
 };
 
-/** What is wrong between a certificate and the one above it, dates aside. `below`: how many CAs stand below the issuer. */
+/**
+ * The problem between a certificate and its issuer, except for dates. Undefined when there is none.
+ * `below` is how many CAs stand below the issuer.
+ */
 export function linkProblem(
   certificate: Certificate,
   issuer: Certificate,
@@ -169,7 +178,10 @@ export function linkProblem(
     : "chain-signature";
 }
 
-/** Root, CA, and leaf: each is whom its vendor names so, is signed by the one above, and in its time. */
+/**
+ * Checks root, CA, and leaf: each must have the name that its vendor gives it (`areNamed`), be
+ * signed by the one above, and be within its validity.
+ */
 export function examineChain(
   [leaf, ca, root]: readonly [Certificate, Certificate, Certificate],
   scheme: Scheme,

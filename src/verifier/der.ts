@@ -1,4 +1,4 @@
-/** One value of DER: its tag, what is in it, and both together with the length. */
+/** One DER value: its tag, its content, and all its bytes including tag and length. */
 export interface Der {
   tag: number;
   content: Buffer;
@@ -16,17 +16,21 @@ export const tags = {
   set: 0x31,
 } as const;
 
-/** Context-specific, constructed: `[0]` to `[30]`. */
+/** The tag of a context-specific, constructed value: `[0]` to `[30]`. */
 export const tagged = (number: number): number => 0xa0 | number;
 
-/** More than stand in any one sequence but a list of revoked certificates, which is read once its signature holds. */
+/**
+ * No sequence needs more values, except a list of revoked certificates, which is read only once its
+ * signature holds.
+ */
 const mostValues = 64;
 
 /**
- * The values that stand in these bytes one after the other, or undefined. Strict (X.690, section 10): tags of one byte,
- * definite lengths in their shortest form, nothing cut and nothing left over. Every reader below keeps to that, so that
- * no two spellings of a certificate or list are taken for the same. One level at a time, of few values: bytes that nobody
- * signed take no more work than what they could be.
+ * The values in these bytes, one after the other. Undefined unless they are strict DER (X.690,
+ * section 10): tags of one byte, definite lengths in their shortest form, nothing cut, and nothing
+ * left over. Every reader below follows these rules, so that no certificate or list has two
+ * encodings. Only one level and a limited number of values are read at a time, so unsigned bytes
+ * cause no more work than a genuine value would.
  */
 export function readValues(bytes: Buffer, most = mostValues): readonly Der[] | undefined {
   const values: Der[] = [];
@@ -53,13 +57,13 @@ function valueAt(bytes: Buffer, at: number): Der | undefined {
   return { tag, content: bytes.subarray(begin, end), whole: bytes.subarray(at, end) };
 }
 
-/** The one value that fills the bytes, when it has this tag. */
+/** The value that fills the bytes, if there is exactly one and it has this tag. */
 export function readValue(bytes: Buffer | undefined, tag: number): Der | undefined {
   const values = bytes && readValues(bytes);
   return values?.length === 1 && values[0]?.tag === tag ? values[0] : undefined;
 }
 
-/** What stands in a sequence (or what else is named). */
+/** The values inside a sequence, or inside a value with another given tag. */
 export function partsOf(
   value: Der | undefined,
   tag: number = tags.sequence,
@@ -68,7 +72,7 @@ export function partsOf(
   return value?.tag === tag ? readValues(value.content, most) : undefined;
 }
 
-/** The bytes of a whole number, two's complement, shortest form. */
+/** The bytes of an integer: two's complement in its shortest form. */
 export function integerOf(value: Der | undefined): Buffer | undefined {
   if (value?.tag !== tags.integer && value?.tag !== tags.enumerated) return undefined;
   const [first, second = 0] = value.content;
@@ -79,14 +83,17 @@ export function integerOf(value: Der | undefined): Buffer | undefined {
   return isPadded ? undefined : value.content;
 }
 
-/** A whole number from 0 to 2^32. */
+/** A non-negative integer of at most five bytes: less than 2^39. */
 export function numberOf(value: Der | undefined): number | undefined {
   const bytes = integerOf(value);
   if (bytes === undefined || bytes.length > 5 || (bytes[0] ?? 0) >= 0x80) return undefined;
   return bytes.readUIntBE(0, bytes.length);
 }
 
-/** Only `true` is written in DER where `false` is the default. */
+/**
+ * Whether a value is `true`. DER omits a value that equals its default, so `false` is never written
+ * where it is the default.
+ */
 export function isTrue(value: Der | undefined): boolean {
   return value?.tag === tags.boolean && value.content.length === 1 && value.content[0] === 0xff;
 }
@@ -95,12 +102,12 @@ export function octetsOf(value: Der | undefined): Buffer | undefined {
   return value?.tag === tags.octets ? value.content : undefined;
 }
 
-/** Of whole bytes, as keys and signatures are. */
+/** The content of a bit string of whole bytes, as keys and signatures are. */
 export function bitsOf(value: Der | undefined): Buffer | undefined {
   return value?.tag === tags.bits && value.content[0] === 0 ? value.content.subarray(1) : undefined;
 }
 
-/** With dots: `1.2.840.113741.1.13.1`. */
+/** The OID with dots: `1.2.840.113741.1.13.1`. */
 export function oidOf(value: Der | undefined): string | undefined {
   if (value?.tag !== tags.oid || value.content.length === 0 || value.content.length > 32)
     return undefined;
@@ -122,7 +129,10 @@ export function oidOf(value: Der | undefined): string | undefined {
   return isInside ? undefined : [root, head - root * 40, ...rest].join(".");
 }
 
-/** UTCTime or GeneralizedTime as certificates write them (RFC 5280, 4.1.2.5), in milliseconds since the epoch. */
+/**
+ * A UTCTime or GeneralizedTime as certificates write it (RFC 5280, 4.1.2.5), in milliseconds since
+ * the epoch.
+ */
 export function timeOf(value: Der | undefined): number | undefined {
   const text = value?.content.toString("latin1") ?? "";
   const short = value?.tag === 0x17 && /^\d{12}Z$/.test(text);
@@ -131,7 +141,7 @@ export function timeOf(value: Der | undefined): number | undefined {
   return exactTime(digits.replace(/(....)(..)(..)(..)(..)(..)/, "$1-$2-$3T$4:$5:$6"));
 }
 
-/** `2025-07-19T10:00:35Z` and nothing else; the 31st of a month of 30 days is no time. */
+/** Parses exactly the form `2025-07-19T10:00:35Z`. A day that its month doesn't have is refused. */
 export function exactTime(text: unknown): number | undefined {
   if (typeof text !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;
   const at = Date.parse(text);

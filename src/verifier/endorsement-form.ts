@@ -4,13 +4,14 @@ import { parseJson } from "../text/parse-json.ts";
 import { parseCertificate } from "./certificate.ts";
 
 /**
- * What vendors sign, in the forms in which people and tools save it: PEM, base64, hex, percent-encoded as in a header, with a byte
- * order mark or in UTF-16. Decoding believes nothing: what comes out is checked up to the roots like any other.
+ * Decodes what vendors sign, in the forms in which people and tools save it: PEM, base64, hex,
+ * percent-encoded as in a header, with a byte order mark, or in UTF-16. Decoding doesn't make
+ * anything trusted; the result is checked up to the roots.
  */
 
 type Label = "CERTIFICATE" | "X509 CRL";
 
-/** The DER in it; the bytes as they are where they hold none in a form that is known. */
+/** The DER inside. When the bytes contain none in a known form, they are returned unchanged. */
 export function decodeDer(given: Buffer, label: Label): Buffer {
   const bytes = unpacked(given);
   const text = textIn(bytes);
@@ -23,7 +24,9 @@ export function decodeDer(given: Buffer, label: Label): Buffer {
   return der?.[0] === sequence ? der : bytes;
 }
 
-/** A chain as `readPem` takes it; the text as it is where it holds no certificate. */
+/**
+ * The chain in the form that `readPem` accepts. A text without a certificate is returned unchanged.
+ */
 export function decodeChain(given: Buffer): string {
   const bytes = unpacked(given);
   const text = textIn(bytes) ?? bytes.toString("latin1");
@@ -35,13 +38,16 @@ export function decodeChain(given: Buffer): string {
   return blocks.length > 0 ? blocks.join("") : text;
 }
 
-/** In the order in which vendors send them: some tools begin with the root. */
+/** Puts a chain into the order in which vendors send it, because some tools start with the root. */
 function rootLast(chain: Buffer[]): Buffer[] {
   const first = chain[0] && parseCertificate(chain[0]);
   return first?.issuer.equals(first.subject) ? chain.toReversed() : chain;
 }
 
-/** An answer in JSON. What is between its braces stays as it came, since that is signed. */
+/**
+ * The text of a JSON answer. What is between its braces stays exactly as it was received, because
+ * it is signed.
+ */
 export function decodeAnswer(given: Buffer): string {
   const bytes = unpacked(given);
   const text = textIn(bytes) ?? bytes.toString("utf8");
@@ -49,14 +55,17 @@ export function decodeAnswer(given: Buffer): string {
   return packed?.startsWith("{") ? packed : text;
 }
 
-/** What stands there instead of DER, as in "which is an HTML page"; undefined for one whole value of DER. */
+/**
+ * What the bytes are instead of DER, as in "which is an HTML page". Undefined for exactly one DER
+ * value.
+ */
 export function formOf(bytes: Buffer): string | undefined {
   if (isGzip(bytes)) return "a gzip archive";
   const text = textIn(bytes);
   return text === undefined ? formOfBinary(bytes) : formOfText(text);
 }
 
-/** The same of what should be text. */
+/** The same for bytes that should be text. */
 export function formOfText(given: string): string {
   const text = given.trim();
   if (text === "") return "empty";
@@ -84,7 +93,7 @@ function formOfBinary(bytes: Buffer): string | undefined {
   return bytes.length > end ? "longer than it says" : undefined;
 }
 
-/** Undefined for bytes that are no text. */
+/** Undefined for bytes that aren't text. */
 function textIn(bytes: Buffer): string | undefined {
   const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
   const text = bytes.toString(isUtf16 ? "utf16le" : "utf8").replace(/^\uFEFF/, "");
@@ -98,7 +107,7 @@ const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8
 /** Far more than any list or statement has. */
 const mostBytes = 1024 * 1024;
 
-/** What was saved as it came over the wire, packed. */
+/** Unpacks a file that was saved while still compressed for transfer. */
 function unpacked(bytes: Buffer): Buffer {
   if (!isGzip(bytes)) return bytes;
   try {
@@ -108,7 +117,7 @@ function unpacked(bytes: Buffer): Buffer {
   }
 }
 
-/** A header's value: where spaces are written as `+`, each `+` of base64 is `%2B`. */
+/** Decodes the value of a header. When spaces are written as `+`, each `+` of base64 is `%2B`. */
 function withoutPercents(text: string): string {
   if (!/-----BEGIN(%20|\+)/i.test(text)) return text;
   return unescape(/-----BEGIN\+/i.test(text) ? text.replaceAll("+", " ") : text);
@@ -124,7 +133,7 @@ function blocksIn(text: string, label: Label): Buffer[] {
   );
 }
 
-/** `Buffer.from` would skip what it doesn't know. */
+/** Decodes canonical base64 only; `Buffer.from` would skip unknown characters. */
 function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return text !== "" && bytes.toString("base64") === text ? bytes : undefined;

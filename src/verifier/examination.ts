@@ -1,20 +1,23 @@
 import type { Problem, Reason } from "./reasons.ts";
 
-/** Both ends included, milliseconds since the epoch. */
+/** Milliseconds since the epoch. Both ends are included. */
 export interface TimeSpan {
   from: number;
   until: number;
 }
 
-/** Where a list or a statement stands among its issuer's of that kind. */
+/** The position of a list or a statement in its issuer's series. */
 export interface Edition {
-  /** A list's CRL number, a statement's evaluation number; not every list has one. */
+  /** The CRL number of a list, or the evaluation number of a statement. Not every list has one. */
   number?: bigint | undefined;
   /** Milliseconds since the epoch. */
   from: number;
 }
 
-/** The higher number is the newer; without two numbers, or with equal ones, what was issued later. */
+/**
+ * Whether `one` is older than `other`. The higher number is newer. Without two numbers, or with
+ * equal ones, the one that was issued later is newer.
+ */
 export function isOlder(one: Edition, other: Edition): boolean {
   if (one.number === undefined || other.number === undefined || one.number === other.number)
     return one.from < other.from;
@@ -22,13 +25,14 @@ export function isOlder(one: Edition, other: Edition): boolean {
 }
 
 /**
- * The newest of each kind that a process has seen: an older one may not be over yet, and would bring back what was revoked
- * since. Holds only what a vendor has signed, so that it stays small.
+ * The newest edition of each series that a process has seen. An older one may still be within its
+ * validity, but accepting it would bring back what was revoked since. Only what a vendor has signed
+ * is recorded, so this stays small.
  */
 export class Newest {
   readonly #seen = new Map<string, Edition>();
 
-  /** Whether none that was seen before is newer; remembers it then. */
+  /** Whether no newer edition was seen before. If so, this edition is recorded. */
   admits(of: string, edition: Edition): boolean {
     const before = this.#seen.get(of);
     if (before && isOlder(edition, before)) return false;
@@ -37,14 +41,17 @@ export class Newest {
   }
 }
 
-/** What was checked so far: every problem in the order of the checks, and the time in which everything used is valid. */
+/**
+ * Collects the results of the checks: every problem in the order of the checks, and the time in
+ * which everything that was used is valid.
+ */
 export class Examination {
   readonly now: number;
   readonly problems: Problem[] = [];
   readonly #newest: Newest | undefined;
-  /** The time in which everything used is valid, and what ends it. */
+  /** The time in which everything that was used is valid, and what ends it. */
   span: TimeSpan & { endsWith: string } = { from: -Infinity, until: Infinity, endsWith: "" };
-  /** When the oldest of the lists and other renewed endorsements was made. */
+  /** When the oldest of the lists and other renewed endorsements was issued (ms). */
   endorsedAt: number | undefined;
 
   constructor(now: number, newest?: Newest) {
@@ -52,13 +59,16 @@ export class Examination {
     this.#newest = newest;
   }
 
-  /** Returns nothing, for who has nothing else to return either. */
+  /** Returns undefined, so that callers can return the result. */
   add(reason: Reason, about = "", short?: Problem["short"]): undefined {
     this.problems.push({ reason, about, short });
     return undefined;
   }
 
-  /** Narrows the time; being outside of it is a problem. What is renewed says by its begin how old the view of it is. */
+  /**
+   * Narrows the common validity. Being outside of it is a problem. For an endorsement that is
+   * renewed regularly, its issue date also counts as the age of what is known.
+   */
   lasts(
     kind: "cert" | "crl" | "collateral",
     about: string,
@@ -72,12 +82,16 @@ export class Examination {
       endsWith: until < span.until ? about : span.endsWith,
     };
     if (isRenewed) this.endorsedAt = Math.min(this.endorsedAt ?? Infinity, from);
-    // Not "now < from": a clock that is no number is in no span
+    // This isn't written as "now < from", because a clock that is NaN must be outside of every
+    // span.
     if (!(this.now >= from)) this.add(`${kind}-not-yet-valid`, about);
     else if (!(this.now <= until)) this.add(`${kind}-expired`, about);
   }
 
-  /** One that is older than another that was seen is a problem. Only of what is signed, under a root that is trusted. */
+  /**
+   * Records a problem when a newer edition was seen before. Call it only for something signed under
+   * a trusted root.
+   */
   isNewest(kind: "crl" | "collateral", about: string, of: string, edition: Edition): void {
     if (this.#newest?.admits(of, edition) === false) this.add(`${kind}-superseded`, about);
   }
@@ -85,7 +99,10 @@ export class Examination {
 
 const earliestClock = Date.parse("2025-01-01T00:00:00Z");
 
-/** A clock that could be right. Everything with an end would hold for ever on a clock that stands before it. */
+/**
+ * Whether a clock could be right. On a clock that is before the start of everything, nothing would
+ * ever expire.
+ */
 export function isClock(now: unknown): now is number {
   return typeof now === "number" && Number.isFinite(now) && now >= earliestClock;
 }

@@ -17,7 +17,7 @@ import { issuersOf, readVek } from "./snp/verify-report.ts";
 import { aboutChain, checkCollateral } from "./tdx/collateral.ts";
 import { type PckCa, pckCaOf } from "./tdx/verify-quote.ts";
 
-/** What a folder of endorsements holds, by what it is of. */
+/** The kinds of files in a folder of endorsements, each with what it is about. */
 export type EndorsementKind =
   | { is: "intel-root-list" }
   | { is: "intel-pck-list"; ca: PckCa }
@@ -25,29 +25,32 @@ export type EndorsementKind =
   | {
       is: "intel-tcb-info";
       fmspc: string;
-      /** There for what Intel will ask for next: `update=early`. */
+      /** Present for the TCB info that Intel will require next: `update=early`. */
       early?: string | undefined;
     }
   | { is: "amd-list"; product: Product; signer: "vcek" | "vlek" }
   | { is: "amd-vcek"; product: Product; hwid: string; tcb: string };
 
-/** One endorsement, and the chain of whoever signed it where it isn't signed by a root. */
+/** One endorsement, with the chain of its signer unless a root signed it. */
 export interface EndorsementFiles {
   content: Buffer;
   /** PEM. */
   chain?: string | undefined;
 }
 
-/** Signed by whom it must be, and from when until when it holds (ms); or why it is worth nothing. */
+/**
+ * The edition and the end of validity (ms) of an endorsement whose signatures hold, or why it can't
+ * be used.
+ */
 export type Inspected = (Edition & { until: number }) | { problem: string };
 
-/** Whose signatures count, and our clock. */
+/** The roots that are trusted, and our clock (ms). */
 export interface By {
   roots: TrustedRoots;
   now: number;
 }
 
-/** Checks one endorsement alone, up to the roots; its dates are for the caller to judge. */
+/** Checks one endorsement by itself, up to the roots. The caller must judge its dates. */
 export function inspectEndorsement(
   kind: EndorsementKind,
   files: EndorsementFiles,
@@ -69,7 +72,10 @@ function inspectList(list: Buffer, issuer: Certificate | undefined, scheme: Sche
   return { number: read.number, from: read.thisUpdate, until: read.nextUpdate };
 }
 
-/** The CA stands in each quote; alone, the list needs it beside itself. */
+/**
+ * Each quote contains the CA. Here the list is checked without a quote, so the CA comes from the
+ * chain file.
+ */
 function inspectPckList(
   ca: PckCa,
   { content, chain }: EndorsementFiles,
@@ -138,7 +144,7 @@ function inspectVcek(
 const problemOf = (reason: Reason, about: string) => ({ problem: sentenceOf({ reason, about }) });
 
 const ofProduct = `(?<product>${products.join("|")})`;
-/** Kinds by their names in a folder; what is named inside is what the kind says. */
+/** The file names in a folder, by kind. The named groups become fields of the kind. */
 const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
   "intel-root-list": /^intel\/root\.crl$/,
   "intel-pck-list": /^intel\/pck-(?<ca>platform|processor)\.crl$/,
@@ -150,7 +156,9 @@ const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
   ),
 };
 
-/** What a file of the folder is by its name, relative to the folder; undefined for any other file. */
+/**
+ * The kind of a file by its name, which is relative to the folder. Undefined for any other file.
+ */
 export function endorsementNamed(name: string): EndorsementKind | undefined {
   for (const [is, pattern] of Object.entries(names)) {
     const found = pattern.exec(name);
@@ -159,7 +167,9 @@ export function endorsementNamed(name: string): EndorsementKind | undefined {
   return undefined;
 }
 
-/** The chain stands beside it under this name; undefined where a root signed it. */
+/**
+ * The name of the file with the chain of this file's signer. Undefined when a root signed the file.
+ */
 export function chainNameOf(name: string): string | undefined {
   return /^intel\/(pck-|tdx-qe|tcb\/)/.test(name) ? name.replace(/\.\w+$/, ".pem") : undefined;
 }

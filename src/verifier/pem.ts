@@ -2,8 +2,9 @@ const block =
   /^-----BEGIN CERTIFICATE-----\r?\n([A-Za-z0-9+/=\r\n]+?)\r?\n-----END CERTIFICATE-----(?:\r?\n)?/;
 
 /**
- * The certificates of a PEM text, in their order: nothing before, between, or behind them, but line ends and the zero byte
- * that Intel's library puts at the end. Undefined for anything else. `Buffer.from` would skip what it doesn't know.
+ * The certificates of a PEM text, in order. Nothing else may be in the text, except for line ends
+ * and the zero byte that Intel's library adds at the end; otherwise the result is undefined. Base64
+ * is compared after decoding, because `Buffer.from` skips unknown characters.
  */
 export function readPem(text: string, most = 4): readonly Buffer[] | undefined {
   const found: Buffer[] = [];

@@ -1,7 +1,8 @@
 /**
- * Why evidence is not authentic. `contradicts`: something in it is not so, it fails. `missing`: something needed isn't
- * there, can't be read, or is out of its time; nothing is proven either way. `tampered`: like missing, but it can be read and
- * its vendor's signature doesn't hold, so somebody should look.
+ * What a problem means for evidence. `contradicts`: something in it is wrong, so it fails.
+ * `missing`: something needed is absent, can't be read, or is outside of its validity, so nothing
+ * is proven either way. `tampered`: it counts like missing, but the file can be read and its
+ * vendor's signature doesn't hold, so somebody should investigate.
  */
 export type Standing = "contradicts" | "missing" | "tampered";
 
@@ -85,20 +86,20 @@ const reasons = {
 
 /** A part of the platform that is older than it should be. */
 export interface Shortfall {
-  /** As its vendor names it: `SGX Late Microcode Update`. */
+  /** The vendor's name for it: `SGX Late Microcode Update`. */
   part: string;
   has: number;
   needs: number;
-  /** When the vendor set that bar; a minimum of the policy has no date. */
+  /** When the vendor set that level. A minimum in the policy has no date. */
   since?: string;
-  /** What brings it: `TDX module`, `BIOS`. */
+  /** What updates it: `TDX module`, `BIOS`. */
   by: string;
 }
 
 const level = ({ needs, since }: Shortfall) =>
   `${needs}${since === undefined ? "" : ` as of ${since.slice(0, 10)}`}`;
 
-/** `TDX Module 6 as of 2024-11-13`: equal for all that wait for the same. */
+/** `TDX Module 6 as of 2024-11-13`. The text is equal for all VMs that need the same update. */
 export const neededWords = (one: Shortfall): string => `${one.part} ${level(one)}`;
 
 /** What to update, and why: `update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)`. */
@@ -114,9 +115,9 @@ export type Reason = keyof typeof reasons;
 
 export interface Problem {
   reason: Reason;
-  /** What it is about, as it stands in the sentence. */
+  /** The subject of the problem, as it appears in the sentence. */
   about: string;
-  /** Of a level that is refused: what an update of would mend it. */
+  /** For a level that is refused: the parts whose update would fix it. */
   short?: readonly Shortfall[] | undefined;
 }
 

@@ -15,12 +15,13 @@ import {
   timeOf,
 } from "./der.ts";
 
-/** 50,000 certificates; Intel's list of 2026 has 57. */
+/** Enough for 50,000 certificates. Intel's list of 2026 has 57. */
 const mostBytes = 1024 * 1024;
 
 /**
- * A list of revoked certificates (RFC 5280, section 5) that its issuer has signed, or why it is none of that issuer's. Its dates
- * are for the caller to judge. `number` grows with each list, where the list names it.
+ * Parses a list of revoked certificates (RFC 5280, section 5) and checks its issuer's signature.
+ * Returns a reason when it isn't a list of that issuer. The caller must judge its dates. `number`
+ * grows with each list, if the list has one.
  */
 export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Scheme) {
   if (der.length > mostBytes) return "crl-malformed";
@@ -28,7 +29,7 @@ export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Sch
   const bits = bitsOf(signature);
   const fields = [...(partsOf(tbs) ?? [])];
   if (!tbs || !algorithm || !bits || more.length > 0) return "crl-malformed";
-  // Version 2 is written as 1; version 1 has no such field
+  // Version 2 is encoded as 1; version 1 has no such field.
   if (fields[0]?.tag === tags.integer && numberOf(fields.shift()) !== 1) return "crl-malformed";
   const [inner, name, from, until, ...rest] = fields;
   if (!inner?.whole.equals(algorithm.whole) || !name) return "crl-malformed";
@@ -37,7 +38,7 @@ export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Sch
   if (!name.whole.equals(issuer.subject) || !issuer.usage?.maySignLists) return "crl-issuer";
   if (!scheme.isAlgorithm(algorithm.whole) || !scheme.isSigned(tbs.whole, issuer.publicKey, bits))
     return "crl-signature";
-  // Only now, since there may be many
+  // Entries are read only now, after the signature was checked, because there may be many.
   const entries = rest[0]?.tag === tags.sequence ? readEntries(rest.shift()) : new Set<string>();
   const number = readListExtensions(rest.shift());
   if (!entries || number === false || rest.length > 0) return "crl-malformed";
@@ -45,8 +46,9 @@ export function readRevocationList(der: Buffer, issuer: Certificate, scheme: Sch
 }
 
 /**
- * Hex of the serial numbers on a list that its issuer has signed; none where there is no such list, which is noted. `of`: what
- * the list is the newest of, where it hangs on a root that is trusted.
+ * The serial numbers (hex) on a list that its issuer has signed. Empty when there is no such list;
+ * the problem is then recorded. `of` names the series in which this list must be the newest; it is
+ * undefined when the issuer isn't trusted.
  */
 export function examineList(
   name: string,
@@ -65,7 +67,7 @@ export function examineList(
   return revoked;
 }
 
-/** Its name, with what stands there where that is no DER at all. */
+/** The name of a list, with what the file contains instead when it isn't DER. */
 export function aboutList(name: string, der: Buffer | undefined): string {
   const form = der && formOf(der);
   return form === undefined ? name : `${name}, which is ${form},`;
@@ -78,7 +80,7 @@ function readEntries(list: Der | undefined): Set<string> | undefined {
   for (const entry of entries) {
     const parts = partsOf(entry) ?? [];
     const serial = integerOf(parts[0]);
-    // Since when doesn't matter
+    // When a certificate was revoked doesn't matter.
     if (!serial || parts.length < 2 || parts.length > 3) return undefined;
     if (parts.length === 3 && !areHarmless(partsOf(parts[2]))) return undefined;
     revoked.add(serial.toString("hex"));
@@ -86,12 +88,18 @@ function readEntries(list: Der | undefined): Set<string> | undefined {
   return revoked;
 }
 
-/** A critical extension may say that the list covers only some certificates, or only what changed. */
+/**
+ * Whether no extension is critical. A critical one may say that the list covers only some
+ * certificates, or only changes.
+ */
 function areHarmless(extensions: readonly Der[] | undefined): boolean {
   return extensions?.every((each) => !isTrue(partsOf(each)?.[1])) ?? false;
 }
 
-/** The list's number, where it has one; false for what can't be read or may not be passed over. */
+/**
+ * The list's number, if it has one. False when the extensions can't be read or one of them may not
+ * be ignored.
+ */
 function readListExtensions(field: Der | undefined): bigint | undefined | false {
   if (field === undefined) return undefined;
   const [list, ...more] = partsOf(field, tagged(0)) ?? [];

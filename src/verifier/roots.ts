@@ -4,23 +4,27 @@ import { join } from "node:path";
 import { readPem } from "./pem.ts";
 
 export const products = ["Milan", "Genoa", "Turin"] as const;
-/** Whose roots a processor of AMD's hangs on. Bergamo and Siena are Genoa's. */
+/** AMD's products by their root certificates. Bergamo and Siena use Genoa's. */
 export type Product = (typeof products)[number];
 
-/** The ASK signs VCEKs, the ASVK VLEKs. */
+/** The ASK signs VCEKs; the ASVK signs VLEKs. */
 export type AmdRoots = Record<"ark" | "ask" | "asvk", Buffer>;
 
-/** Whom a verification trusts, as DER. Nothing else is: what evidence or endorsements bring along must be byte for byte these. */
+/**
+ * The root certificates that a verification trusts, as DER. Nothing else is trusted: a root that
+ * evidence or endorsements bring along must be byte for byte one of these.
+ */
 export interface TrustedRoots {
   intel: Buffer;
   amd: Readonly<Record<Product, AmdRoots>>;
 }
 
 /**
- * SHA-256 of each root: these lines decide who is trusted, the files only bring the bytes.
+ * SHA-256 of each root. These lines decide who is trusted; the files only provide the bytes.
  * Intel SGX Root CA, 2018-05-21 to 2049-12-31:
  * https://certificates.trustedservices.intel.com/Intel_SGX_Provisioning_Certification_RootCA.cer
- * ARK, ASK, and ASVK: https://kdsintf.amd.com/vcek/v1/<product>/cert_chain, and vlek/v1 for the ASVK.
+ * ARK, ASK, and ASVK: https://kdsintf.amd.com/vcek/v1/<product>/cert_chain, and vlek/v1 for the
+ * ASVK.
  */
 const fingerprints = {
   intel: { root: "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3" },
@@ -42,8 +46,9 @@ const fingerprints = {
 } as const;
 
 /**
- * The vendors' roots from the PEM files in a folder, each found by its fingerprint alone: whatever else stands in a file counts for
- * nothing. Throws where one is missing or damaged, which is when the program starts, not when evidence is judged.
+ * Reads the vendors' roots from the PEM files in a folder. Each is found by its fingerprint alone,
+ * so anything else in a file is ignored. Throws when a root is missing or damaged, which shows at
+ * the start of the program and not when evidence is judged.
  */
 export function readRoots(folder: string): TrustedRoots {
   function pinned<Name extends string>(file: string, its: Readonly<Record<Name, string>>) {
@@ -64,5 +69,5 @@ export function readRoots(folder: string): TrustedRoots {
   return { intel: pinned("intel.pem", fingerprints.intel).root, amd };
 }
 
-/** Production trusts the vendors and no one else. */
+/** The trusted roots in production: the vendors' only. */
 export const vendorRoots: TrustedRoots = readRoots(join(import.meta.dirname, "roots"));

@@ -8,22 +8,26 @@ import type { TcbStanding } from "./tdx/tcb.ts";
 
 export type EvidenceFacts = TdxFacts | SnpFacts;
 
-/** What the evidence says, and what was found out about it beside. */
+/** What the evidence says, and what its checks found out. */
 interface Seen {
   facts: EvidenceFacts;
-  /** SHA-256 of the signed bytes: what a report goes by. Its signature is no name for it, since there are two of each. */
+  /**
+   * SHA-256 of the signed bytes, which identifies the report. The signature can't, because each
+   * signature has a second valid form.
+   */
   digest: string;
-  /** Intel's word on firmware, module, and quoting enclave. */
+  /** What Intel states about the firmware, the TDX module, and the quoting enclave. */
   tcb?: TcbStanding | undefined;
   product?: Product | undefined;
-  /** When the oldest endorsement was made that is renewed from time to time. */
+  /** When the oldest of the endorsements that are renewed regularly was issued (ms). */
   endorsedAt?: number | undefined;
 }
 
 /**
- * What comes of checking evidence, whatever anybody's policy says. `authentic`: it is a genuine machine's, all signatures
- * hold, nothing is revoked, everything is in its time. `rejected`: something contradicts. `unverifiable`: something is
- * missing. Problems stand in the order of the checks.
+ * The result of checking evidence, independent of any policy. `authentic`: it comes from a genuine
+ * machine, all signatures hold, nothing is revoked, and everything is within its validity.
+ * `rejected`: something contradicts. `unverifiable`: something is missing. Problems are in the
+ * order of the checks.
  */
 export type Verification =
   | (Seen & { is: "authentic"; problems: readonly []; validity: TimeSpan & { endsWith: string } })
@@ -32,7 +36,7 @@ export type Verification =
       problems: readonly [Problem, ...Problem[]];
     });
 
-/** Evidence that says nothing that could be checked. */
+/** The result for evidence that contains nothing that could be checked. */
 export function notReadable(problem: Problem): Verification {
   return { is: "unverifiable", problems: [problem] };
 }
@@ -45,7 +49,7 @@ export function verificationOf(
   const seen: Seen = { ...its, digest, endorsedAt: exam.endorsedAt };
   const [first, ...more] = exam.problems;
   if (first === undefined) return { ...seen, is: "authentic", problems: [], validity: exam.span };
-  // A contradiction outweighs what is missing
+  // A contradiction outweighs something that is missing.
   const isContradicted = exam.problems.some((one) => standingOf(one) === "contradicts");
   return { ...seen, is: isContradicted ? "rejected" : "unverifiable", problems: [first, ...more] };
 }

@@ -19,7 +19,10 @@ export { Newest };
 
 const mostBytes = 64 * 1024;
 
-/** A quote names its key type where a report has the zeros of its version. */
+/**
+ * Tells quotes and reports apart: a quote has its key type where a report has the zero bytes of its
+ * version.
+ */
 function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
   if (bytes.length > mostBytes) return problem("evidence-too-long", `${bytes.length} bytes`);
   if (bytes.length < 4) return problem("evidence-unknown");
@@ -27,14 +30,17 @@ function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
 }
 
 interface By {
-  /** Our clock in milliseconds since the epoch, never a time that the report names. */
+  /** Our own clock in milliseconds since the epoch; never a time from the report. */
   now: number;
   roots?: TrustedRoots;
-  /** What was seen before of the vendors' lists; without it, each is judged by itself. */
+  /** The newest lists seen so far from the vendors. Without it, each list is judged by itself. */
   newest?: Newest | undefined;
 }
 
-/** Checks the raw report of a VM: pure, offline, and never by exceptions. Undefined: it could not be decoded. */
+/**
+ * Verifies the raw report of a VM, without network access or side effects other than `newest`, and
+ * never throws. `bytes` is undefined when the report couldn't be decoded.
+ */
 export function verifyEvidence(
   bytes: Buffer | undefined,
   endorsements: Endorsements,
@@ -50,7 +56,7 @@ export function verifyEvidence(
     : verifyQuote(bytes, endorsements.intel ?? {}, roots, exam);
 }
 
-/** The same for a report as the compute service gives it: base64, or nothing at all. */
+/** Verifies a report as the compute service returns it: base64, or nothing at all. */
 export function verifyEncoded(
   report: string | undefined,
   endorsements: Endorsements,
@@ -60,13 +66,16 @@ export function verifyEncoded(
   return verifyEvidence(decodeEvidence(report), endorsements, options);
 }
 
-/** Which endorsements a piece of evidence needs: names to look them up by, believed for nothing else. */
+/**
+ * The endorsements that some evidence needs. These are only names to look endorsements up by;
+ * nothing is proven by them.
+ */
 export type Needed =
   | {
       tee: "tdx";
       fmspc: string;
       ca: PckCa;
-      /** Who says so, to be checked before anything is fetched. */
+      /** The certificates from the quote, to be checked before anything is fetched. */
       chain: readonly Certificate[];
     }
   | { tee: "snp"; product?: Product; signer: "VCEK" | "VLEK"; chipId: string; reportedTcb: string };
@@ -89,7 +98,10 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   return pck && !("reason" in pck) && ca ? { tee, fmspc: pck.fmspc, ca, chain } : undefined;
 }
 
-/** Base64 as the compute service gives it (also with the two letters of URLs, spaces, and no padding), or undefined. */
+/**
+ * Decodes base64 as the compute service returns it, including the URL alphabet, spaces, and missing
+ * padding. Undefined for anything else.
+ */
 export function decodeEvidence(text: string): Buffer | undefined {
   const bare = text.replaceAll(/\s/g, "").replace(/={0,2}$/, "");
   if (bare === "" || bare.length % 4 === 1) return undefined;

@@ -8,15 +8,16 @@ interface Series {
   points: readonly { at: number; value: number }[];
 }
 
-/** Slack's: https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
+/** Slack's limits: https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
 const limits = { points: 20, label: 20, title: 50 } as const;
 
-/** Lines whose highest values differ by a larger factor would be flat on a shared axis. */
+/** Lines whose highest values differ by a larger factor would look flat on a shared axis. */
 const mostApart = 8;
 
 /**
- * CPU and memory over time, in one chart, or in one each where they can't share an axis: Slack also wants a value of every
- * line at every point, and one may have no samples for some of the time. None without samples.
+ * Charts of CPU and memory over time: one chart, or one each when they can't share an axis. Slack
+ * also requires a value of every line at every point, and a line may have no samples for some of
+ * the time. Empty without samples.
  */
 export function usageCharts(usage: Metrics, title: string): ChartBlock[] {
   const series = seriesOf(usage).filter(({ points }) => points.length > 0);
@@ -56,7 +57,7 @@ const titled = (title: string, chart: ChartBlock["chart"]): ChartBlock => ({
 });
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
-/** Round times. Labels can't tell apart what is less than a second apart. */
+/** Round intervals. Labels can't distinguish times less than a second apart. */
 const steps = [
   ...[1, 2, 5, 10, 15, 30].map((n) => n * second),
   ...[1, 2, 5, 10, 15, 30].map((n) => n * minute),
@@ -64,13 +65,16 @@ const steps = [
   ...[1, 2, 7, 30, 90, 365, 3650, 36_500].map((n) => n * day),
 ];
 
-/** The time in at most 20 equal buckets, and the peak of each series in each that has samples: spikes stay visible. */
+/**
+ * Divides the time into at most 20 equal buckets. For each series, it finds the peak of each bucket
+ * with samples, so that spikes stay visible.
+ */
 function peaksOf(series: readonly Series[]) {
   const first = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
   const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
   const longest = Math.max(...series.map(({ points }) => points.length));
   const most = Math.min(limits.points, longest + 1);
-  // No time is before that
+  // JavaScript has no earlier time.
   const startOf = (step: number) => Math.max(-8.64e15, Math.floor(first / step) * step);
   const fits = (step: number) => (until - startOf(step)) / step < most;
   const bucketMs = steps.find(fits) ?? Math.ceil((until - first + 1) / (most - 1));
@@ -86,7 +90,7 @@ function peaksOf(series: readonly Series[]) {
   return { from, bucketMs, peaks };
 }
 
-/** `14:30`, over days `11-20 14:30`, over months `2026-11-20`, within a minute `14:30:05`. */
+/** `14:30`; over days `11-20 14:30`; over months `2026-11-20`; within a minute `14:30:05`. */
 function timeLabel(at: number, bucketMs: number): string {
   const [date = "", time = ""] = new Date(at).toISOString().split("T");
   if (bucketMs >= 24 * 3_600_000) return date;
@@ -94,7 +98,7 @@ function timeLabel(at: number, bucketMs: number): string {
   return time.slice(0, bucketMs >= 60_000 ? 5 : 8);
 }
 
-/** How often each label occurs, the most frequent 20 first. None without labels. */
+/** A chart of how often each label occurs, the 20 most frequent first. Empty without labels. */
 export function countChart(title: string, name: string, labels: readonly string[]): ChartBlock[] {
   if (labels.length === 0) return [];
   const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
@@ -112,7 +116,7 @@ function seriesOf({ cpuUsage, memoryUsage }: Metrics): Series[] {
   ];
 }
 
-/** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
+/** Samples in order of time, without invalid ones. Beyond 1e300, rounding overflows. */
 export function pointsOf(samples: Metrics["cpuUsage"]): Series["points"] {
   return samples
     .map(({ timestamp, value }) => ({ at: parseTime(timestamp) ?? Number.NaN, value }))
@@ -120,7 +124,7 @@ export function pointsOf(samples: Metrics["cpuUsage"]): Series["points"] {
     .toSorted((a, b) => a.at - b.at);
 }
 
-/** The last of each that has any. */
+/** The last value of each series that has samples. */
 export function valuesNow(usage: Metrics): [name: string, value: number][] {
   const all = seriesOf(usage).map(({ name, points }) => [name, points.at(-1)?.value] as const);
   return [...all, ["Disk", usage.diskUsage] as const].flatMap(([name, value]) =>
@@ -141,7 +145,10 @@ export function usageWords(usage: Metrics): string {
   return [...lines, `Disk: ${disk}.`].join(" ");
 }
 
-/** Three significant digits: `12.3`, `0.042`, `1,234`, `8.19M`, `3e-7`. The letters are powers of 1,000, not units. */
+/**
+ * Three significant digits: `12.3`, `0.042`, `1,234`, `8.19M`, `3e-7`. The letters are powers of
+ * 1,000, not units.
+ */
 export function shortNumber(value: number): string {
   const size = Math.abs(value);
   if (value === 0) return "0";

@@ -15,13 +15,13 @@ import {
 } from "../../messages/message.ts";
 import { shortNumber } from "./chart.ts";
 
-/** A message with its charts and tables as text, whole. Undefined when it has none. */
+/** The message with all its charts and tables as text. Undefined when it has none. */
 export function inWords({ text, blocks }: Message): Message | undefined {
   const said = blocksInWords(blocks);
   return said && { text, blocks: said };
 }
 
-/** Replaces charts and tables among these blocks by words. Undefined where there are none. */
+/** Replaces charts and tables among these blocks with text. Undefined when there are none. */
 export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
   if (!blocks.some(isDrawn)) return undefined;
   return blocks.flatMap((block) => {
@@ -30,7 +30,10 @@ export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
   });
 }
 
-/** Replaces charts and tables by words after Slack refused them. It cuts long tables and counts the rows left out. */
+/**
+ * Replaces charts and tables with text after Slack refused them. Long tables are cut, and the
+ * omitted rows are counted.
+ */
 export function inFewWords({ text, blocks }: Message): Message | undefined {
   if (!blocks.some(isDrawn)) return undefined;
   const parts = blocks.map((block) => {
@@ -42,7 +45,7 @@ export function inFewWords({ text, blocks }: Message): Message | undefined {
 
 const isDrawn = ({ type }: Block) => type === "data_visualization" || type === "data_table";
 
-/** All of a message as plain text, without its buttons: for programs. */
+/** A whole message as plain text, without its buttons, for programs. */
 export const plainTextOf = (shown: Message): string =>
   markdownOf(shown)
     .map((text) => plainWords(text))
@@ -62,13 +65,16 @@ function markdownOf(shown: Message): Markdown[] {
   });
 }
 
-/** Slack's documentation names 4,000 characters for an edit; it was measured in bytes. */
+/**
+ * Slack's documentation names 4,000 characters for an edit. Measurements showed that bytes are
+ * counted.
+ */
 const mostBytes = 3_900;
 const bytesIn = (text: string) => Buffer.byteLength(text);
 
 /**
- * A message as text alone, for where Slack refuses its blocks: it says what they say, as far as there is room, and what to do
- * without its buttons.
+ * A message as text alone, for a place where Slack refuses its blocks. It contains what they say,
+ * as far as it fits, and how to do without its buttons.
  */
 export function asText(shown: Message): Message {
   const hasButtons = shown.blocks.some((block) => block.type === "actions" || "accessory" in block);

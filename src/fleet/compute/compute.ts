@@ -2,7 +2,10 @@ import { UserError } from "../../errors.ts";
 import * as z from "zod";
 import { withZone } from "../../text/parse-time.ts";
 
-/** A 2xx answer to a change, with what its body told. Accepted is not done. */
+/**
+ * A 2xx answer to a change, with what its body says. The change was accepted, which doesn't mean
+ * that it is done.
+ */
 export interface Accepted {
   status: number;
   vm?: Vm;
@@ -10,7 +13,7 @@ export interface Accepted {
   snapshotId?: string;
 }
 
-/** What is undefined isn't sent. */
+/** Fields that are undefined aren't sent. */
 type Given<T> = { [K in keyof T]?: T[K] | undefined };
 
 export type WantedSpecs = Given<Specs>;
@@ -24,45 +27,59 @@ export interface NewProject {
 }
 
 export interface CallOptions {
-  /** Cancels the call. A change that was already on the wire ends as `unclear`, anything else as `unreachable`. */
+  /**
+   * Cancels the call. A change of which bytes may have been sent ends as `unclear`, anything else
+   * as `unreachable`.
+   */
   signal?: AbortSignal | undefined;
   /**
-   * Called before a list is returned, where anything in it is missing or can't be read. One record alone is read in part only
-   * for who gives this, and without it is `unexpected`.
+   * Called before a list is returned when anything in it is missing or can't be read. With this
+   * option, a single record is also accepted in part; without it, such a record is `unexpected`.
    */
   onGaps?: ((gaps: ListGaps) => void) | undefined;
 }
 
-/** A record without an ID of its own, or with that of another project: nothing can be said or done by it. */
+/**
+ * A record without an ID of its own, or with the ID of another project. It can't be used for
+ * anything.
+ */
 export interface LeftOut {
-  /** Its name, where the record says one. */
+  /** The record's name, if it has one. */
   name: string | undefined;
   /** Which field is wrong, never its value: `id is missing`. */
   problem: string;
 }
 
-/** How an answer falls short of what the service has. Nothing may be taken as gone because it is not in such a list. */
+/**
+ * How an answer falls short of what the service has. With gaps, a record that isn't in the list may
+ * still exist.
+ */
 export interface ListGaps {
   leftOut: readonly LeftOut[];
-  /** IDs of records whose status, type, or name can't be read: it is `unreadable`, the name is the ID. */
+  /**
+   * IDs of records whose status, type, or name can't be read. The status or type is then
+   * `unreadable`, and the name is the ID.
+   */
   marked: readonly string[];
-  /** The service has more than it gave. */
+  /** The service has more records than it returned. */
   isCut: boolean;
 }
 
-/** What the status or type of a record counts as, where the service says none that can be read. Nothing follows from it. */
+/** Stands for a status or type that can't be read. Nothing may be concluded from it. */
 export const unreadable = "UNREADABLE";
 
-/** A project whose type can't be read may have VMs: they must not be lost sight of. */
+/**
+ * Whether a project may have VMs. One whose type can't be read may, and its VMs must not get lost.
+ */
 export const mayHaveVms = ({ type }: { type: string }) => type === "TEE_VM" || type === unreadable;
 
-/** Whether something of this name may exist that the list doesn't show. */
+/** Whether something with this name may exist although the list doesn't have it. */
 export function mayHide(gaps: ListGaps | undefined, name: string): boolean {
   if (!gaps) return false;
   return gaps.isCut || gaps.leftOut.some((one) => one.name === undefined || one.name === name);
 }
 
-/** `1 record can't be read (web-2: id is missing)`; undefined for a list without gaps. */
+/** `1 record can't be read (web-2: id is missing)`. Undefined for a list without gaps. */
 export function gapsWords({ leftOut, isCut }: ListGaps): string | undefined {
   const shown = leftOut
     .slice(0, 3)
@@ -77,15 +94,19 @@ export function gapsWords({ leftOut, isCut }: ListGaps): string | undefined {
 }
 
 /**
- * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible ID (nothing was sent
- * then). Reads are retried within a budget (4 tries, full jitter, 10% of calls); changes are sent at most once.
+ * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible
+ * ID; nothing was sent then. Reads are retried within a budget (4 attempts, full jitter, 10% of
+ * calls); changes are sent at most once.
  */
 export interface Compute {
   projects: {
-    /** All pages, whatever per_page the service allows; at most `most` projects (default 10,000). */
+    /**
+     * Reads all pages, whatever per_page the service allows; at most `most` projects (default
+     * 10,000).
+     */
     listAll(most?: number, options?: CallOptions): Promise<Project[]>;
     get(projectId: string, options?: CallOptions): Promise<Project>;
-    /** Follows pages where the service has them. */
+    /** Reads all pages, if the service has pages here. */
     vms(projectId: string, options?: CallOptions): Promise<Vm[]>;
     create(input: NewProject, options?: CallOptions): Promise<Accepted>;
     update(
@@ -108,14 +129,18 @@ export interface Compute {
     console(vmId: string, options?: CallOptions): Promise<ConsoleSession>;
   };
   /**
-   * Changes are not sent (`unreachable`) unless `mayGoOn` resolves to true, asked once connected and before the first byte:
-   * the caller may have been frozen.
+   * The same client, except that a change is sent only if `mayGoOn` resolves to true; otherwise it
+   * is `unreachable`. It is asked once connected and before the first byte, because the process may
+   * have been frozen since the call began.
    */
   onlyWhile(mayGoOn: () => Promise<boolean>): Compute;
   close(): Promise<void>;
 }
 
-/** The sixteen endpoints, as method and path template: the name of a call in errors, logs and metrics. */
+/**
+ * The sixteen endpoints as method and path template. This is the name of a call in errors, logs,
+ * and metrics.
+ */
 export const endpoints = {
   listProjects: "GET /v1/projects",
   createProject: "POST /v1/projects",
@@ -143,10 +168,13 @@ export function methodOf(endpoint: Endpoint): Method {
   return endpoint.slice(0, endpoint.indexOf(" ")) as Method;
 }
 
-/** Letters, digits and `._:~-`, beginning with a letter, digit or `_`: nothing that means something in a path. */
+/**
+ * Letters, digits, and `._:~-`, beginning with a letter, a digit, or `_`. None of them has a
+ * meaning in a path.
+ */
 const idPattern = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,199}$/;
 
-/** A snapshot's id travels in a body, so any visible ASCII will do. */
+/** Accepts any visible ASCII, because a snapshot's ID is sent in a body and not in a path. */
 export function checkSnapshotId(value: string): string {
   if (/^[\x21-\x7e]{1,200}$/.test(value)) return value;
   throw new UserError(
@@ -155,7 +183,9 @@ export function checkSnapshotId(value: string): string {
   );
 }
 
-/** The endpoint's path with the ID in its place. Throws UserError for one that can't be an ID. */
+/**
+ * The endpoint's path with the ID in its place. Throws UserError for a text that can't be an ID.
+ */
 export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   const template = endpoint.slice(endpoint.indexOf(" ") + 1);
   return template.replace(/\{(\w+)_id\}/, (_, what: string) => {
@@ -167,12 +197,12 @@ export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   });
 }
 
-/** What a status says of a VM or a project. */
+/** What a status means for a VM or a project. */
 interface StatusFacts {
   sign: string;
-  /** In lists trouble comes first, then what is changing, stopped, running. */
+  /** The position in lists: trouble comes first, then what is changing, stopped, and running. */
   rank: number;
-  /** What stays in it until someone changes it. */
+  /** Whether a VM or a project stays in this status until someone changes it. */
   settledOf: readonly ("vm" | "project")[];
   isAlarming: boolean;
   isRunning: boolean;
@@ -183,7 +213,10 @@ const never = { isAlarming: false, isRunning: false, isStopped: false };
 const changing: StatusFacts = { sign: "🟡", rank: 1, settledOf: [], ...never };
 const running: StatusFacts = { sign: "🟢", rank: 3, settledOf: [], ...never, isRunning: true };
 
-/** The documented ones. In which of them a command is offered, and what it leads to, it says itself. */
+/**
+ * The documented statuses. Each command itself says in which of them it is offered, and which one
+ * it leads to.
+ */
 const statuses = new Map<string, StatusFacts>([
   ["ERROR", { sign: "🔴", rank: 0, settledOf: ["vm", "project"], ...never, isAlarming: true }],
   ["CREATING", changing],
@@ -196,7 +229,10 @@ const statuses = new Map<string, StatusFacts>([
 
 export const isKnownStatus = (status: string): boolean => statuses.has(status);
 
-/** An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it or sent on top of it. */
+/**
+ * An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it, and no
+ * change is sent during it.
+ */
 export function statusFacts(status: string): StatusFacts {
   return statuses.get(status) ?? { ...changing, sign: "❔" };
 }
@@ -207,14 +243,15 @@ export function isSettledProjectStatus(status: string): boolean {
   return statusFacts(status).settledOf.includes("project");
 }
 
-/** CREATING, REBOOTING, DELETING, and anything unknown. */
+/** True for CREATING, REBOOTING, DELETING, and any unknown status. */
 export function isTransitional(status: string): boolean {
   return statusFacts(status).settledOf.length === 0;
 }
 
 /**
- * Milliseconds until the next poll: a quarter of the time waited so far, at least `firstMs` and at most
- * `maxMs`: a result is seen at most a quarter late, and polls grow with the logarithm of the wait.
+ * Milliseconds until the next poll: a quarter of the time waited so far, at least `firstMs` and at
+ * most `maxMs`. So a result is seen at most a quarter late, and the number of polls grows with the
+ * logarithm of the wait.
  */
 export function nextPollDelay(times: Record<"firstMs" | "maxMs" | "sinceStartMs", number>): number {
   return Math.round(Math.min(times.maxMs, Math.max(times.firstMs, times.sinceStartMs / 4)));
@@ -222,15 +259,15 @@ export function nextPollDelay(times: Record<"firstMs" | "maxMs" | "sinceStartMs"
 
 /** What a failed call means for its caller. */
 export type ComputeErrorKind =
-  | "refused" // the service said no (400, 401, 403, 405, 422): nothing happened
-  | "not-found" // 404
-  | "conflict" // 409: its state doesn't allow it, or it exists already
-  | "busy" // 429: nothing happened, retry after `retryAfterMs`
-  // no byte of the request left (DNS, connection refused, TLS, connect timeout); of a read also: no usable answer within
-  // the retry budget
+  | "refused" // The service refused (400, 401, 403, 405, 422): nothing happened.
+  | "not-found" // 404.
+  | "conflict" // 409: the current state doesn't allow it, or it exists already.
+  | "busy" // 429: nothing happened; retry after `retryAfterMs`.
+  // No byte of the request was sent (DNS, connection refused, TLS, connect timeout). For a read
+  // also: there was no usable answer within the retry budget.
   | "unreachable"
-  | "unclear" // of changes only: it may or may not have happened
-  | "unexpected"; // of reads: something required is missing, or it isn't JSON
+  | "unclear" // Only for changes: it may or may not have happened.
+  | "unexpected"; // Only for reads: something required is missing, or the answer isn't JSON.
 
 const sights = {
   status: "it answered",
@@ -250,23 +287,26 @@ const sights = {
   answer: "the answer is not what the service documents",
 } as const;
 
-/** What was seen, for alarms and metrics. A redirect is never followed. */
+/** What was observed, for alarms and metrics. A redirect is never followed. */
 export type ComputeErrorReason = keyof typeof sights;
 
-/** A failed call. The message names the endpoint and never holds a credential, an address or a body. */
+/**
+ * A failed call. The message names the endpoint and never contains a credential, an address, or a
+ * body.
+ */
 export class ComputeError extends Error {
   override readonly name = "ComputeError";
   readonly kind: ComputeErrorKind;
-  /** Method and path template, e.g. `POST /v1/vms/{vm_id}/restart`. */
+  /** Method and path template, like `POST /v1/vms/{vm_id}/restart`. */
   readonly endpoint: string;
-  /** HTTP status, when there was an answer. */
+  /** The HTTP status, if there was an answer. */
   readonly status: number | undefined;
-  /** The service's own words: plain, at most 300 characters, untrusted. */
+  /** The service's own words: plain text, at most 300 characters, untrusted. */
   readonly serviceMessage: string | undefined;
   /** From `Retry-After` (429 and 503). */
   readonly retryAfterMs: number | undefined;
   readonly reason: ComputeErrorReason | undefined;
-  /** The key was refused (401), and meanwhile there is another one. */
+  /** The key was refused (401), and there is a newer key by now. */
   readonly hasNewKey: boolean;
 
   constructor(kind: ComputeErrorKind, endpoint: string, message: string, detail: Detail = {}) {
@@ -284,12 +324,16 @@ export class ComputeError extends Error {
 type DetailName = "status" | "serviceMessage" | "retryAfterMs" | "reason" | "hasNewKey";
 type Detail = Partial<Pick<ComputeError, DetailName>> & { cause?: unknown };
 
-/** Read all the time, and no single broken record makes it fail. */
+/**
+ * The read that shows whether the service is available. It is sent regularly, and a single broken
+ * record doesn't make it fail.
+ */
 const controlRead = endpoints.listProjects;
 
 /**
- * Whether a call shows that the service is available. Silence is only no answer at all, or a 5xx of the control read: a 500
- * for one record shows nothing of the rest. A canceled or unclear call shows neither.
+ * What a call shows about the service's availability. `silence` is only no answer at all, or a 5xx
+ * of the control read, because a 500 for one record says nothing about the rest. Undefined for a
+ * canceled or unclear call, which shows neither.
  */
 export function signOfService(
   endpoint: string,
@@ -312,13 +356,19 @@ const meanings: Record<ComputeErrorKind, string> = {
   unexpected: "the answer can't be used",
 };
 
-/** What an `unreachable` service does, in words for people. A read is `aborted` when its caller has waited long enough. */
+/**
+ * What an `unreachable` service does, in words for people. A read is `aborted` when its caller has
+ * waited long enough.
+ */
 export const unreachableWords = ({ reason }: ComputeError): string =>
   reason === "timeout" || reason === "aborted"
     ? "answers too slowly or not at all"
     : "can't be reached";
 
-/** The text of a ComputeError: endpoint, meaning, what was seen. Nothing in it comes from the answer's body. */
+/**
+ * The text of a ComputeError: the endpoint, the meaning, and what was observed. Nothing in it comes
+ * from the answer's body.
+ */
 export function describeFailure(
   endpoint: string,
   kind: ComputeErrorKind,
@@ -333,18 +383,21 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An own property: `__proto__` and `constructor` from the wire are names like any other. */
+/** An own property. `__proto__` and `constructor` in an answer are names like any other. */
 export function own(value: unknown, key: string): unknown {
   return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** The service's name of a field: `created_at` for `createdAt`. Its names have one underscore at most. */
+/**
+ * The service's name of a field: `created_at` for `createdAt`. Its names have at most one
+ * underscore.
+ */
 export const wireName = (name: string) =>
   name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * A record of the service under our names. Of what may be missing, null or the wrong type counts as missing, and is left out:
- * "missing" has one form. Unknown enum values stay.
+ * A record of the service under our field names. An optional field that is null or has the wrong
+ * type is left out, so that a missing field has only one form. Unknown enum values are kept.
  */
 function record<Shape extends z.ZodRawShape>(shape: Shape) {
   const fields = Object.entries(shape).map(([name, schema]) => {
@@ -366,12 +419,12 @@ function record<Shape extends z.ZodRawShape>(shape: Shape) {
 
 const text = z.string().exactOptional();
 const number = z.number().exactOptional();
-/** The service's times are UTC, and need not say so. */
+/** The service's times are UTC, and may omit the zone. */
 const instant = z.string().overwrite(withZone);
 const time = instant.describe("ISO 8601").exactOptional();
 const id = z.union([z.string().min(1), z.number().transform(String)]);
 
-/** One without a name goes by its ID. */
+/** A record without a name gets its ID as its name. */
 function named<T extends { id: string; name?: string }>(fields: T): T & { name: string } {
   return { ...fields, name: fields.name ?? fields.id };
 }
@@ -386,7 +439,7 @@ const common = {
   status: z.string().min(1),
   region: text,
   createdAt: time,
-  /** Of VMs not documented; a mark of change where present. */
+  /** Not documented for VMs. Where present, it shows that something changed. */
   updatedAt: time,
   specs: specs.exactOptional(),
 };
@@ -427,7 +480,10 @@ export const attestationSchema = record({
 });
 export type AttestationReport = z.infer<typeof attestationSchema>;
 
-/** A secret, never stored or logged: the address carries its own token. Secure WebSocket only. */
+/**
+ * The address of a console is a secret that is never stored or logged, because it carries its own
+ * token. Only secure WebSocket addresses are accepted.
+ */
 export const consoleSchema = record({
   url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
   expiresAt: time,

@@ -64,7 +64,8 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
         );
       let size: Query = { per_page: String(perPageWanted) };
       const first = await readPage({ page: "1", ...size }).catch((error: unknown) => {
-        // The bounds of per_page aren't documented: if ours is refused, the service's default is used
+        // The limits of per_page aren't documented. If this size is refused, the service's default
+        // is used.
         if (!(error instanceof ComputeError) || (error.status !== 400 && error.status !== 422))
           throw error;
         size = {};
@@ -90,7 +91,7 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
         parseVms(await http.readWithRetries({ ...call, query }), projectId);
       const first = await readPage({});
       const { total, page, perPage, more } = first;
-      // Whether this list has pages isn't documented: it does when it says so.
+      // Whether this list has pages isn't documented. It has if the answer mentions paging.
       const hasPages = [total, page, perPage, more].some((said) => said !== undefined);
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
       const most = maxVmsOfProject;
@@ -166,19 +167,22 @@ function createVms(http: Http): Compute["vms"] {
   };
 }
 
-/** An answer that lacks what it must have. `field` is a path like `vms[3].status`. */
+/** The error for an answer that lacks a required part. `field` is a path like `vms[3].status`. */
 function unexpected({ endpoint, status }: Good, field: string, problem: string): ComputeError {
   const message = `${describeFailure(endpoint, "unexpected", "answer", status)}: ${field} ${problem}`;
   return new ComputeError("unexpected", endpoint, message, { reason: "answer", status });
 }
 
-/** The JSON of a whole answer, or ComputeError `unexpected` when it is none. */
+/** The JSON of an answer. Throws ComputeError `unexpected` when it isn't JSON. */
 function jsonOf(good: Good): unknown {
   if (typeof good.body !== "string") return good.body.json;
   throw unexpected(good, "the body", good.body === "empty" ? "is empty" : "is not JSON");
 }
 
-/** The first problem is named by its field, never by its value. */
+/**
+ * Parses a value by its schema. Throws ComputeError `unexpected`, which names the first wrong field
+ * but never its value.
+ */
 function check<T>(good: Good, schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -199,7 +203,10 @@ function flawOf(
 
 const wrappers = "vm project console session metrics attestation data result".split(" ");
 
-/** The record inside `{vm: …}`, `{data: {project: …}}` and the like; a value that has one of `marks` is the record. */
+/**
+ * The record inside `{vm: …}`, `{data: {project: …}}`, and the like. A value with one of the fields
+ * in `marks` is the record itself.
+ */
 function unwrap(value: unknown, marks: readonly string[]): unknown {
   let inner = value;
   for (let depth = 0; depth < 3; depth += 1) {
@@ -213,8 +220,9 @@ function unwrap(value: unknown, marks: readonly string[]): unknown {
 }
 
 /**
- * A record, which the fields `marks` tell from its wrapper. One that names another VM or project than was asked for, by the
- * field `idName`, says nothing of that one, however whole it is. What names none passes.
+ * Parses an answer with one record. `marks` are fields that tell the record from its wrapper. A
+ * record that names another VM or project in the field `idName` than the one in the request is
+ * refused, however complete it is. A record without that field is accepted.
  */
 function recordOf<T>(
   good: Good,
@@ -240,9 +248,10 @@ function isOfAnother(record: unknown, idName: string, id: string): boolean {
 }
 
 /**
- * Where an accepted change's answer may hold a record: `{vm: …}`, `{data: {vm: …}}`, `{data: …}`, or the body itself.
- * The form isn't documented and the service accepted, so nothing here fails; a task looks much like a record, so only the
- * record that the call was about counts.
+ * The places where the answer to an accepted change may have a record: `{vm: …}`, `{data: {vm:
+ * …}}`, `{data: …}`, or the body itself. The form isn't documented and the service has accepted, so
+ * nothing here fails. A task looks much like a record, so callers must check that the record is the
+ * one that the call was about.
  */
 function candidates(good: Good, key: string): unknown[] {
   const json = typeof good.body === "string" ? undefined : good.body.json;
@@ -257,7 +266,10 @@ function acceptedVm(good: Good, vmId: string): Accepted {
   return { status: good.status, ...(vm ? { vm } : {}) };
 }
 
-/** A new project has no ID yet: it is recognized by the requested type and name. */
+/**
+ * The record in the answer to a change of a project. A new project has no ID yet, so it is
+ * recognized by the requested type and name.
+ */
 function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accepted {
   const project = candidates(good, "project")
     .map((each) => projectSchema.safeParse(each).data)
@@ -266,8 +278,9 @@ function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accep
 }
 
 /**
- * An ID in the answer is the only proof of a snapshot. A bare `{id}` may be a task's, the VM's, or that of a call: it counts
- * when the record has the snapshot's name, or was created (200, 201) and holds only what a snapshot has.
+ * Finds the ID of a new snapshot, which is the only proof that it exists. A bare `{id}` may be the
+ * ID of a task, of the VM, or of the call. It counts when the record has the snapshot's name, or
+ * when the status is 200 or 201 and the record has only fields that a snapshot has.
  */
 function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
   const snapshotId = candidates(good, "snapshot")
@@ -277,7 +290,7 @@ function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
   return { ...acceptedVm(good, vmId), ...(told === undefined ? {} : { snapshotId: told }) };
 }
 
-/** A record with anything else is not surely a snapshot. */
+/** The fields of a snapshot. A record with any other field may be something else. */
 const snapshotKeys = new Set(
   "id name vm_id status region size size_gb description created_at updated_at".split(" "),
 );
@@ -299,7 +312,7 @@ function snapshotIdIn(
   return isOther || status === 202 ? undefined : id;
 }
 
-/** `{snapshot: "snap-1"}`. */
+/** Reads `{snapshot: "snap-1"}`. */
 function snapshotText(good: Good): string | undefined {
   const json = typeof good.body === "string" ? undefined : good.body.json;
   return idText(own(json, "snapshot")) ?? idText(own(own(json, "data"), "snapshot"));
@@ -311,24 +324,24 @@ function idText(value: unknown): string | undefined {
 }
 
 interface Page<T> {
-  /** Those that can be used, in part at least. */
+  /** The records that can be used, at least in part. */
   items: T[];
   /** How many records the answer has, usable or not. */
   length: number;
   leftOut: LeftOut[];
-  /** Why the first of those that are left out is. */
+  /** The error of the first record that was left out. */
   error?: ComputeError | undefined;
   marked: string[];
   total: number | undefined;
   page: number | undefined;
   perPage: number | undefined;
-  /** Whether the service says that there are more. */
+  /** Whether the service says that there are more records. */
   more: boolean | undefined;
 }
 
 /**
- * A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. One broken
- * record doesn't hide the others: it is marked or left out.
+ * Parses a list in any of its forms: an array, or an object with the array under `key`, `data`,
+ * `items`, or `results`. A broken record doesn't hide the others; it is marked or left out.
  */
 function parsePage<T extends { id: string }>(
   good: Good,
@@ -367,7 +380,7 @@ function parsePage<T extends { id: string }>(
   return page;
 }
 
-/** The record with a word that nothing follows from in the place of a status or type that can't be read. */
+/** The record with `unreadable` in place of a status or type that can't be read. */
 function readableFields(value: unknown, schema: z.ZodType): unknown {
   if (!isRecord(value)) return value;
   const fields = schema === projectSchema ? ["status", "type"] : ["status"];
@@ -376,7 +389,7 @@ function readableFields(value: unknown, schema: z.ZodType): unknown {
   return { ...value, ...Object.fromEntries(broken.map((field) => [field, unreadable])) };
 }
 
-/** A page of the VMs of one project, which they may omit. */
+/** Parses a page of the VMs of one project. Its records may omit the project. */
 function parseVms(good: Good, projectId: string): Page<Vm> {
   const page = parsePage(good, "vms", listedVmSchema, projectId);
   return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
@@ -387,7 +400,7 @@ function findList(json: unknown, key: string): unknown[] | undefined {
   for (const name of [key, "data", "items", "results"]) {
     const value = own(json, name);
     if (Array.isArray(value)) return value;
-    // An empty list is null in some languages' JSON.
+    // In some languages, the JSON of an empty list is null.
     if (value === null && name === key) return [];
   }
   const inner = own(own(json, "data"), key);
@@ -412,7 +425,7 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }
 
-/** A page that isn't there, which ends a list as an empty one does. */
+/** Stands for a page that doesn't exist, and ends a list as an empty page does. */
 const pastTheLast: Page<never> = {
   items: [],
   length: 0,
@@ -424,31 +437,35 @@ const pastTheLast: Page<never> = {
   more: undefined,
 };
 
-/** Whether a page after the first is refused because there is none: services have several answers to that. */
+/** Whether a page was refused because the list has ended. Services answer that in several ways. */
 const isNoSuchPage = ({ kind, status }: ComputeError): boolean =>
   kind === "not-found" ||
   (kind === "refused" && (status === 400 || status === 416 || status === 422));
 
-/** Pages read concurrently once their number is known. */
+/** How many pages are read at once, once their number is known. */
 const atOnce = 8;
-/** No service is known that gives fewer records on a page than this, whatever it is asked for. */
+/**
+ * No service is known that has fewer records on a full page than this, whatever size is requested.
+ */
 const smallestPage = 10;
 
 interface Listing extends Pick<CallOptions, "onGaps"> {
   endpoint: Endpoint;
   size: Query;
-  /** The page size that was asked for. */
+  /** The page size that was requested. */
   asked?: number | undefined;
-  /** False: the answer says nothing of pages, and is the whole list. */
+  /** False when the answer doesn't mention paging and so is the whole list. */
   hasPages?: boolean;
   most: number;
   log: Log;
 }
 
 /**
- * Reads all pages, at most `most` records, each once. The service may cap per_page and say so or not, omit `total`, count only
- * the page in it, or ignore `page` and give the first one again. So a `total` that is no more than the page ends nothing: a page that
- * isn't full does, or one with nothing new. Fewer records than there are, as far as can be told, are a gap.
+ * Reads all pages, at most `most` records, each once. The service may limit per_page with or
+ * without saying so, omit `total`, count only the current page in `total`, or ignore `page` and
+ * return the first page again. Therefore a `total` that isn't larger than the page doesn't end the
+ * list. What ends it is a page that isn't full, or one with nothing new. When there seem to be more
+ * records than were read, that is reported as a gap.
  */
 async function allPages<T extends { id: string }>(
   readPage: (query: Query) => Promise<Page<T>>,
@@ -458,9 +475,12 @@ async function allPages<T extends { id: string }>(
   const seen = new Map<string, T>();
   const leftOut: LeftOut[] = [];
   const marked = new Set<string>();
-  /** What was read of pages without one usable record, which have no IDs to tell them apart. */
+  /**
+   * The contents of pages without a usable record. They have no IDs by which a repeated page could
+   * be recognized.
+   */
   const brokenPages = new Set<string>();
-  /** Whether the page has anything that no page before it had. */
+  /** Adds a page. Returns whether it has anything that no earlier page had. */
   function take(page: Page<T>): boolean {
     const before = seen.size;
     for (const item of page.items) seen.set(item.id, item);
@@ -474,11 +494,12 @@ async function allPages<T extends { id: string }>(
     return true;
   }
   const counted = () => seen.size + leftOut.length;
-  // One that counts no more than the page, or stops at a round number as search engines do, may mean anything
+  // A total that isn't larger than the page may count only the page. A round number may be a search
+  // engine's limit. Neither is taken for the real total.
   const total = first.total ?? 0;
   const isTotal = total > first.length && total % 1_000 !== 0;
   const missing = () => Math.min(total, most) - counted();
-  /** Whether another page may follow: what the service says of it, else what its size says. */
+  /** Whether another page may follow, by what the service says, or else by the page's size. */
   function mayGoOn(page: Page<T>): boolean {
     if (!hasPages || page.length === 0) return false;
     if (page.more !== undefined) return page.more;
@@ -486,7 +507,7 @@ async function allPages<T extends { id: string }>(
     if (isTotal && counted() === total) return false;
     if (page.perPage === undefined || (first.total !== undefined && total < first.length))
       return !(isTotal && page.length < first.length);
-    // A service may repeat the size that was asked for, and give less
+    // A service may repeat the requested size although its pages are smaller.
     const isRepeatedSize = page.perPage === asked && page.length >= smallestPage;
     return page.length >= (isRepeatedSize ? first.length : page.perPage);
   }
@@ -503,10 +524,11 @@ async function allPages<T extends { id: string }>(
   let last = first;
   let next = 2;
   let isNew = take(first);
-  // Each page has something new; a service that counts on for ever is left at some point
+  // Every page has something new, so a service that never ends its list is left after this many
+  // pages.
   const mostPages = 2 * Math.ceil(most / Math.max(1, first.length)) + atOnce;
   while (isNew && seen.size < most && next <= mostPages && mayGoOn(last)) {
-    // The first page's real length is the page size, whatever was requested
+    // The first page's real length is the page size, whatever was requested.
     const pages = Math.max(1, Math.ceil(missing() / first.length));
     const wave = Array.from({ length: Math.min(pages, atOnce) }, (_, offset) => next + offset);
     const answers = await Promise.all(wave.map((page) => readNext(page)));

@@ -17,19 +17,19 @@ export interface Request {
   method: Method;
   headers: Record<string, string>;
   body: string | null;
-  /** For connecting, sending and reading the answer together. */
+  /** The limit for connecting, sending, and reading the answer together. */
   timeoutMs: number;
-  /** Most bytes of an answer's body. */
+  /** The most bytes of an answer's body. */
   maxBytes: number;
   signal: AbortSignal | undefined;
 }
 
-/** What came of one request and one answer. Never throws for what the network does. */
+/** The result of one request: an answer or a failure. It never throws because of the network. */
 export type Exchange = ServiceAnswer | { failure: ComputeErrorReason };
 
 export async function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
   const { timeoutMs, maxBytes, signal, ...rest } = request;
-  // undici would connect first
+  // undici would connect first.
   if (signal?.aborted) return { failure: "aborted" };
   const timer = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any(signal ? [signal, timer] : [timer]);
@@ -55,7 +55,10 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
   }
 }
 
-/** Undefined when there is more; the connection is then given up. */
+/**
+ * Reads a body of at most `most` bytes. Undefined when it is longer; the connection is then
+ * abandoned.
+ */
 export async function readAnswerBody(
   body: AsyncIterable<Buffer>,
   most: number,
@@ -75,7 +78,7 @@ type Decode = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<B
 const decoders: Readonly<Record<string, Decode>> = {
   gzip: promisify(gunzip),
   "x-gzip": promisify(gunzip),
-  // Some servers send it without the header that RFC 9110 asks for
+  // Some servers omit the zlib header that RFC 9110 requires.
   deflate: (bytes, options) =>
     ((bytes[0] ?? 0) & 0x0f) === 8
       ? promisify(inflate)(bytes, options)
@@ -85,8 +88,8 @@ const decoders: Readonly<Record<string, Decode>> = {
 const mostEncodings = 3;
 
 /**
- * A body as it was before it was encoded, at most `most` bytes long; or why it can't be had. None was asked for, and what stands
- * between may encode all the same (RFC 9110, section 12.5.3).
+ * Decodes a body, to at most `most` bytes, or returns why it can't. No encoding was requested, but
+ * something between may encode nevertheless (RFC 9110, section 12.5.3).
  */
 export async function decodeBody(
   bytes: Buffer,
@@ -99,7 +102,7 @@ export async function decodeBody(
     .filter((each) => each !== "" && each !== "identity");
   if (encodings.length > mostEncodings) return "encoding";
   let plainBytes = bytes;
-  // They were applied in this order
+  // The encodings were applied in this order, so they are removed in reverse.
   for (const encoding of encodings.toReversed()) {
     const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
     if (!decode) return "encoding";
@@ -116,7 +119,10 @@ export async function decodeBody(
   return plainBytes;
 }
 
-/** What an error of undici, net, tls or dns means: the first that fits its code. Codes only, never message text. */
+/**
+ * The meaning of an error of undici, net, tls, or dns. The first pattern that matches its code
+ * counts. Message texts are never used.
+ */
 const reasonsByCode: readonly (readonly [RegExp, ComputeErrorReason])[] = [
   [/^FORBIDDEN_ADDRESS$/, "forbidden-address"],
   [/^PROXY_REFUSED$/, "proxy"],
@@ -136,7 +142,7 @@ function reasonOf(error: unknown): ComputeErrorReason {
 function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";
   if ("code" in error && typeof error.code === "string") return error.code;
-  // Several addresses were tried (happy eyeballs): the first failure counts.
+  // When several addresses were tried (happy eyeballs), the first failure counts.
   if ("errors" in error && Array.isArray(error.errors) && error.errors.length > 0)
     return codeOf(error.errors[0]);
   return "cause" in error ? codeOf(error.cause) : "";
@@ -151,14 +157,15 @@ export interface Bad {
 /** An answer to use, or a failure. */
 export type CallVerdict = { answer: ServiceAnswer; body: Body } | Bad;
 
-/** Given before anything is done. A status outside these sets proves nothing. */
+/** Statuses that are sent before anything is done. Any other status proves nothing. */
 const refusals = new Set([
   400, 401, 402, 403, 405, 411, 412, 413, 414, 415, 417, 421, 422, 426, 428, 431, 451,
 ]);
 
 /**
- * Without a connection nothing was sent. With one, only an answer's status proves that nothing happened; a cut 2xx is
- * unclear, a whole one is accepted whatever it holds. A foreign page proves nothing.
+ * Judges what became of a change. Without a connection nothing was sent. With one, only the status
+ * of an answer proves that nothing happened. A 2xx answer that was cut off is unclear; a complete
+ * one is accepted whatever it contains. A page of something in between proves nothing.
  */
 export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
   if ("failure" in seen)
@@ -166,7 +173,8 @@ export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
   if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen };
   if (!isGood(seen))
     return { kind: kindOf(seen.status) ?? "unclear", reason: reasonFor(seen.status), answer: seen };
-  // A whole answer in an encoding that can't be read tells by its status alone, as one without a body does
+  // The status of a complete answer counts even if its encoding can't be decoded, as for an answer
+  // without a body.
   if (seen.flaw === "encoding") return { answer: seen, body: "empty" };
   const body = parseBody(seen);
   const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
@@ -180,7 +188,7 @@ export function judgeRead(seen: Exchange): CallVerdict {
     const body = parseBody(seen);
     const reason = flaw ?? (body === "broken-off" ? "truncated" : undefined);
     if (!reason) return { answer: seen, body };
-    // Sent again it would be the same
+    // Another attempt would get the same answer.
     const isForGood = reason === "too-large" || reason === "encoding";
     return { kind: isForGood ? "unexpected" : "unreachable", reason, answer: seen };
   }
@@ -193,14 +201,14 @@ export function judgeRead(seen: Exchange): CallVerdict {
   return { kind: isPassing ? "unreachable" : "refused", reason: "status", answer: seen };
 }
 
-/** Whether a read that ended so may end otherwise when it is sent again. */
+/** Whether a failed read may succeed when it is sent again. */
 export function mayPass({ kind, reason, answer }: Bad): boolean {
-  if (kind === "busy") return true; // told to slow down
-  if (kind !== "unreachable") return false; // a clear answer
-  if (reason === "aborted") return false; // nobody waits for it
-  if (reason === "tls" || reason === "forbidden-address") return false; // a person must look
-  if (reason === "answer") return false; // something else answers in the service's place
-  return answer?.status !== 501 && answer?.status !== 505; // it can't do that
+  if (kind === "busy") return true; // The service asked to slow down.
+  if (kind !== "unreachable") return false; // The answer was clear.
+  if (reason === "aborted") return false; // Nobody waits for it any more.
+  if (reason === "tls" || reason === "forbidden-address") return false; // A person must look at it.
+  if (reason === "answer") return false; // Something else answers in the service's place.
+  return answer?.status !== 501 && answer?.status !== 505; // The service can't do that.
 }
 
 function isGood({ status }: Pick<ServiceAnswer, "status">): boolean {
@@ -221,15 +229,15 @@ function reasonFor(status: number): ComputeErrorReason {
 
 export interface ServiceAnswer {
   status: number;
-  /** Lower case, without parameters; empty when there is none. */
+  /** Lower case, without parameters. Empty when there is none. */
   contentType: string;
   retryAfter: string | undefined;
   text: string;
-  /** The status arrived, the body did not arrive whole. */
+  /** The status was received, but the body wasn't received completely. */
   flaw?: ComputeErrorReason | undefined;
 }
 
-/** `broken-off`: JSON that was cut off in transit. */
+/** `broken-off` means JSON that was cut off in transit. */
 export type Body = { json: unknown } | "empty" | "broken-off" | "not-json";
 
 export function parseBody(answer: ServiceAnswer): Body {
@@ -241,14 +249,17 @@ export function parseBody(answer: ServiceAnswer): Body {
   return saysJson && endsInside(text) ? "broken-off" : "not-json";
 }
 
-/** A page is of something in between, a proxy or a sign-in: whatever its status, the service didn't answer. */
+/**
+ * Whether an answer is a web page of something in between, like a proxy or a sign-in. Whatever its
+ * status, the service didn't answer then.
+ */
 export function isForeign({ contentType, text, flaw }: ServiceAnswer): boolean {
   if (/^\s*</.test(text)) return true;
   if (!/^(text\/html|application\/xhtml\+xml)$/.test(contentType)) return false;
   return flaw !== undefined || (text.trim() !== "" && parseJson(text) === undefined);
 }
 
-/** The text starts a JSON object, array or string that is never closed. */
+/** Whether the text starts a JSON object, array, or string that is never closed. */
 function endsInside(text: string): boolean {
   let depth = 0;
   let inString = false;
@@ -266,8 +277,9 @@ function endsInside(text: string): boolean {
 }
 
 /**
- * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`, `{errors: […]}`,
- * problem+json (RFC 9457), or plain text; never HTML. One line, at most 300 characters, without `secret`. Untrusted.
+ * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`,
+ * `{errors: […]}`, problem+json (RFC 9457), or plain text, but never HTML. One line, at most 300
+ * characters, without `secret`. Untrusted.
  */
 export function serviceMessage(answer: ServiceAnswer, secret: string): string | undefined {
   const body = parseBody(answer);
@@ -293,7 +305,7 @@ const keys = "message error_description detail error title msg reason descriptio
   " ",
 );
 
-/** The depth bounds the work that a hostile answer can cause. */
+/** Finds words at a limited depth, which bounds the work that a hostile answer can cause. */
 function wordsIn(value: unknown, depth: number): string | undefined {
   if (typeof value === "string") return value.trim() === "" ? undefined : value;
   if (depth > 3) return undefined;
@@ -316,7 +328,7 @@ function withField(entry: unknown, depth: number): string | undefined {
   return words !== undefined && typeof field === "string" ? `${field}: ${words}` : words;
 }
 
-/** `{cpu: ["must be positive"]}`, the way of several frameworks. */
+/** Reads `{cpu: ["must be positive"]}`, the form of several frameworks. */
 function fieldErrors(value: Record<string, unknown>): string | undefined {
   const words: string[] = [];
   for (const [field, each] of Object.entries(value).slice(0, 5)) {

@@ -35,45 +35,51 @@ export interface ComputeOptions {
   baseUrl: string;
   /** One word of ASCII characters. It may be replaced while the process runs. */
   apiKey: Live;
-  /** Looks for a newer key now: before each change, and after a 401. */
+  /** Looks for a newer key. It is called before each change, and after a 401. */
   refreshKey?: () => void;
-  /** For one try: connecting, sending, and the whole answer. */
+  /** The limit of one attempt: connecting, sending, and reading the whole answer. */
   timeoutMs: number;
   /** Concurrent reads; default 32. Each change has its own connection. */
   connections?: number;
-  /** Of a record; default 1 MiB. Lists may have 16 times as much. */
+  /** The largest answer with one record; default 1 MiB. A list may be 16 times as large. */
   maxResponseBytes?: number;
-  /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
+  /**
+   * Lets a public host name resolve to private addresses, or to these ranges, but never to
+   * link-local ones (metadata services).
+   */
   allowPrivate?: boolean | readonly string[];
   /** Read for each connection. */
   tls?: () => ComputeTls;
   /** The address of a proxy that tunnels (CONNECT). */
   proxy?: string | undefined;
   log?: Log;
-  /** Called after each try. */
+  /** Called after each attempt. */
   onCall?: (call: CallReport) => void;
   retryDelays?: Partial<RetryDelays>;
-  /** Stands in for DNS. */
+  /** Replaces DNS. */
   lookup?: LookupFunction;
 }
 
 interface Call {
   endpoint: Endpoint;
-  /** Of the VM or project that its path names. */
+  /** The ID of the VM or project in the path. */
   id?: string;
   query?: Readonly<Record<string, string>>;
   body?: object | undefined;
-  /** Lists may be larger than records. */
+  /** True for a list, which may be larger than a record. */
   list?: boolean;
   signal?: AbortSignal | undefined;
-  /** Of a change: asked once connected; when false, nothing is sent (`unreachable`). */
+  /**
+   * For a change: asked once the connection is open. If it resolves to false, nothing is sent
+   * (`unreachable`).
+   */
   mayGoOn?: (() => Promise<boolean>) | undefined;
 }
 
-/** One try, for metrics. `kind` only when it failed. */
+/** One attempt, for metrics. `kind` is set only when it failed. */
 export interface CallReport {
   endpoint: Endpoint;
-  /** 1 for the first; only reads have more. */
+  /** 1 for the first attempt. Only reads are attempted again. */
   attempt: number;
   status?: number;
   durationMs: number;
@@ -81,7 +87,7 @@ export interface CallReport {
   reason?: ComputeErrorReason;
 }
 
-/** A 2xx answer that came whole. */
+/** A 2xx answer that was received completely. */
 export interface Good {
   endpoint: Endpoint;
   status: number;
@@ -90,27 +96,32 @@ export interface Good {
 
 export type Http = ReturnType<typeof createHttp>;
 
-/** Lists may be this many times larger than a record. */
+/** A list may be this many times larger than a record. */
 const listFactor = 16;
 
 /** Throws UserError for a base URL or key that can't be used. */
 export function createHttp(options: ComputeOptions) {
   const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
   const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
-  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
+  // These are the characters that HTTP allows in a header value, except spaces (RFC 6750 allows
+  // fewer).
   if (!/^[\x21-\x7e]+$/.test(currentValue(apiKey)))
     throw new UserError("The compute service's key is empty or contains invalid characters");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const connect = createConnector({ ...options, base });
   const delays = { ...defaultDelays, ...options.retryDelays };
-  // Headers and body share the call's own timer (exchange.ts), which is exact; undici's are not.
+  // Headers and body share the call's own timer (exchange.ts), which is exact; undici's timers are
+  // not.
   const shared = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 };
   const agent = new Agent({ ...shared, connect, connections });
   const inSlot = createSlots(connections);
-  /** Each call earns a tenth of one: retries must not multiply the load on a failing service. */
+  /**
+   * The number of retries that may be used now. Each call adds a tenth, so that retries can't
+   * multiply the load on a failing service.
+   */
   let retries = 10;
 
-  /** Retried within the budget. Rejects with ComputeError or UserError. */
+  /** Sends a read, and retries it within the budget. Rejects with ComputeError or UserError. */
   async function readWithRetries(call: Call): Promise<Good> {
     let request = prepare(call);
     retries = Math.min(mostRetries, retries + 0.1);
@@ -129,14 +140,17 @@ export function createHttp(options: ComputeOptions) {
       retries -= 1;
       const { endpoint } = call;
       log.info("compute.retry", { endpoint, attempt, reason: verdict.reason, waitMs });
-      // Given up between tries: the last one is what is known
+      // The caller gave up between two attempts, so the result of the last one is reported.
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
         throw toError(call, verdict);
       });
     }
   }
 
-  /** Sent at most once, on a connection of its own. Rejects with ComputeError or UserError. */
+  /**
+   * Sends a change at most once, on a connection of its own. Rejects with ComputeError or
+   * UserError.
+   */
   async function change(call: Call): Promise<Good> {
     refreshKey?.();
     const request = prepare(call);
@@ -148,10 +162,11 @@ export function createHttp(options: ComputeOptions) {
         judgeChange(came, wire.connected),
       );
       if ("body" in verdict) return goodOf(call, verdict);
-      // Not sent again, though a 401 says that nothing happened: one attempt is one send
+      // The change isn't sent again, even though a 401 proves that nothing happened: one attempt is
+      // one send.
       throw toError(call, verdict, verdict.answer?.status === 401 && hasNewerKey(request));
     } finally {
-      // Not awaited: that would wait for a connection that is still being opened.
+      // This isn't awaited, because it would wait for a connection that is still being opened.
       client.destroy().catch(() => {});
     }
   }
@@ -179,7 +194,10 @@ export function createHttp(options: ComputeOptions) {
 
   const authorization = () => `Bearer ${currentValue(apiKey)}`;
 
-  /** Than the one that was refused. Another call may have found it, so what the look brings doesn't tell. */
+  /**
+   * Whether there is a newer key than the one that was refused. The keys are compared because
+   * another call may have loaded the new one already.
+   */
   function hasNewerKey({ headers }: Request): boolean {
     refreshKey?.();
     return headers["authorization"] !== authorization();
@@ -227,8 +245,8 @@ function goodOf({ endpoint }: Call, { answer, body }: Exclude<CallVerdict, Bad>)
 }
 
 /**
- * Limits concurrency before the request, so that a call's timeout begins when it may be sent. Undefined when given up before
- * it began.
+ * Limits how many calls run at once, before they start, so that the timeout of a call begins when
+ * it may be sent. Resolves with undefined when the caller gave up before its turn.
  */
 function createSlots(count: number) {
   let free = count;
@@ -263,18 +281,21 @@ function createSlots(count: number) {
 export type RetryDelays = typeof defaultDelays;
 
 const defaultDelays = {
-  /** Upper bound of the first wait; doubles each time. */
+  /** Upper bound of the first wait. It doubles each time. */
   baseMs: 250,
-  /** The longest wait; a longer `Retry-After` means no retry. */
+  /** The longest wait. A longer `Retry-After` means that there is no retry. */
   maxMs: 5000,
-  /** 0 ≤ random < 1. */
+  /** Returns a number with 0 ≤ number < 1. */
   random: Math.random,
 };
 const maxTries = 4;
-/** Saved up, of all calls together. */
+/** The most retries that all calls together can save up. */
 const mostRetries = 100;
 
-/** How long to wait before retrying a read; undefined: give up. Full jitter on top of `Retry-After`. */
+/**
+ * How long to wait before a read is retried (ms): full jitter, added to `Retry-After`. Undefined
+ * means that it is given up.
+ */
 export function retryWaitMs(
   tries: number,
   retryAfterMs: number | undefined,
@@ -289,7 +310,10 @@ export function retryWaitMs(
 
 const maxRetryAfterMs = 3_600_000;
 
-/** `Retry-After` in seconds or as a date (RFC 9110), as milliseconds from now, at most an hour; undefined if neither. */
+/**
+ * Parses `Retry-After` in seconds or as a date (RFC 9110) to milliseconds from now, at most an
+ * hour. Undefined for anything else.
+ */
 export function parseRetryAfter(
   value: string | undefined,
   now: number = Date.now(),

@@ -13,8 +13,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [net: Address, bits: number];
 
 /**
- * Link-local (the clouds' metadata services), and what is no destination at all. Teredo and a network's own NAT64 prefix
- * (RFC 8215) hide an IPv4 address in ways that can't be told from outside, so they are none either.
+ * Addresses that are never allowed: link-local ones (the clouds' metadata services), and those that
+ * are no destination. Teredo and a network's own NAT64 prefix (RFC 8215) are among them, because
+ * they hide an IPv4 address in a way that can't be decoded here.
  */
 const never = parseRanges(
   ["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"],
@@ -26,7 +27,10 @@ const inner = parseRanges(
   ["100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15"],
   ["fc00::/7", "fec0::/10"],
 );
-/** IPv6 addresses that lead to the IPv4 address in their last four bytes: compatible, mapped, translated, NAT64. */
+/**
+ * IPv6 ranges that lead to the IPv4 address in their last four bytes: compatible, mapped,
+ * translated, NAT64.
+ */
 const around4 = parseRanges(["::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"]);
 /** 6to4: the IPv4 address follows the prefix. */
 const sixToFour = parseRanges(["2002::/16"]);
@@ -35,9 +39,12 @@ function parseRanges(...texts: readonly (readonly string[])[]): readonly Range[]
   return texts.flat().map((text) => ipaddr.parseCIDR(text.replace(/%[^/]*/, "")));
 }
 
-/** The address, and the IPv4 address that it leads to; nothing for what is none. */
+/**
+ * The address, and the IPv4 address that it leads to, if any. Empty for a text that isn't an
+ * address.
+ */
 function addressesIn(text: string): readonly Address[] {
-  // The library alone would also read what no resolver says: 0x7f.1, 2130706433
+  // The library alone would also accept forms that no resolver returns: 0x7f.1, 2130706433.
   if (isIP(text) === 0) return [];
   const address = ipaddr.parse(text.replace(/%.*/, ""));
   const held = heldBy(address);
@@ -45,7 +52,7 @@ function addressesIn(text: string): readonly Address[] {
 }
 
 function heldBy(address: Address): Address | undefined {
-  // ::1 and :: are in ::/96, but lead nowhere else
+  // ::1 and :: are in ::/96, but lead to no IPv4 address.
   if (isAmong([address], [...loopback, ...never])) return undefined;
   const bytes = address.toByteArray();
   if (isAmong([address], around4)) return ipaddr.fromByteArray(bytes.slice(12));
@@ -58,7 +65,7 @@ function isAmong(addresses: readonly Address[], ranges: readonly Range[]): boole
   return addresses.some((one) => ipaddr.subnetMatch(one, list, "not") === "among");
 }
 
-/** Whether it, or the IPv4 address that it leads to, is in one of the ranges. */
+/** Whether the address, or the IPv4 address that it leads to, is in one of the ranges. */
 function isIn(ranges: readonly Range[], address: string): boolean {
   return isAmong(addressesIn(address), ranges);
 }
@@ -67,7 +74,10 @@ function isLoopbackHost(host: string): boolean {
   return isIn(loopback, host) || host === "localhost" || host.endsWith(".localhost");
 }
 
-/** A private address, a name without a dot (a container, a neighbor), or a name in a zone that is never public. */
+/**
+ * A private address, a name without a dot (a container or a neighboring host), or a name in a zone
+ * that is never public.
+ */
 function isPrivateHost(host: string): boolean {
   if (isIP(host) !== 0) return isIn(inner, host);
   return (
@@ -77,15 +87,21 @@ function isPrivateHost(host: string): boolean {
 
 export interface BaseAddress {
   origin: string;
-  /** Path of the base URL without a trailing slash; `/v1/…` is appended to it. */
+  /** The path of the base URL without a trailing slash. `/v1/…` is appended to it. */
   prefix: string;
-  /** By the host's own name. A public name that resolves into the inner network is SSRF: checked before connecting. */
+  /**
+   * Derived from the host name alone. A public name that resolves into the internal network would
+   * be SSRF, so its addresses are checked before connecting.
+   */
   reach: "public" | "private" | "loopback";
-  /** Private addresses that a public name may lead to all the same. */
+  /** Private addresses that a public name may resolve to nevertheless. */
   allowed: readonly Range[];
 }
 
-/** Of an address that `COMPUTE_API_URL` may have. Throws UserError for one that no connection may lead to. */
+/**
+ * Parses an address that `COMPUTE_API_URL` allows. Throws UserError for one to which no connection
+ * is allowed.
+ */
 export function parseBaseUrl(
   baseUrl: string,
   allowPrivate: boolean | readonly string[],
@@ -111,7 +127,7 @@ export function mayReach(
   return reach !== "public" || !isIn(inner, address) || isIn(allowed, address);
 }
 
-/** Nothing was sent: no connection was opened, for this reason. */
+/** The error for a connection that wasn't opened, so that nothing was sent. */
 function unsent(
   code: "FORBIDDEN_ADDRESS" | "PROXY_REFUSED" | "PROXY_LOGIN_REFUSED",
   message: string,
@@ -119,7 +135,7 @@ function unsent(
   return Object.assign(new Error(message), { code });
 }
 
-/** Fails when any of the name's addresses is not allowed. */
+/** A DNS lookup that fails when any address of the name isn't allowed. */
 function createGuardedLookup(
   base: BaseAddress,
   lookup: LookupFunction = systemLookup,
@@ -142,15 +158,16 @@ function createGuardedLookup(
 }
 
 /**
- * Checks addresses, always verifies certificates, TLS 1.2 at least. `tls` is read for each connection: a certificate may be
- * replaced while the process runs. Texts that don't fit together leave the former ones. Through a proxy it is the proxy that
- * looks names up.
+ * A connector that checks addresses, always verifies certificates, and requires TLS 1.2. `tls` is
+ * read for each connection, because a certificate may be replaced while the process runs; texts
+ * that don't fit together are ignored and the former ones kept. Through a proxy, the proxy resolves
+ * names.
  */
 export function createConnector(options: {
   base: BaseAddress;
   timeoutMs: number;
   tls?: (() => ComputeTls) | undefined;
-  /** Its address. */
+  /** The proxy's address. */
   proxy?: string | undefined;
   lookup?: LookupFunction | undefined;
 }): buildConnector.connector {
@@ -183,8 +200,8 @@ export function createConnector(options: {
 }
 
 /**
- * Opens a tunnel (CONNECT) for each connection, and within it the same TLS as without a proxy: the proxy learns host and port,
- * and nothing else.
+ * Opens a tunnel (CONNECT) for each connection, and inside it the same TLS as without a proxy. The
+ * proxy learns the host and port, and nothing else.
  */
 function throughProxy(
   proxy: URL,
@@ -220,9 +237,9 @@ function throughProxy(
 }
 
 /**
- * For changes: a single connection, so that the request can't be written twice whatever the client library does when a
- * connection breaks. From `wire.connected` on, bytes may have been sent. Before that, `mayGoOn` is asked: unless it says
- * true, nothing is sent.
+ * A connector for a change. It allows a single connection, so that the request can't be written
+ * twice, whatever the client library does when a connection breaks. From `wire.connected` on, bytes
+ * may have been sent. Before that, `mayGoOn` is asked; unless it resolves to true, nothing is sent.
  */
 export function connectOnce(
   connect: buildConnector.connector,
@@ -232,7 +249,7 @@ export function connectOnce(
   let used = false;
   async function askFirst(socket: Socket, callback: buildConnector.Callback): Promise<void> {
     const may = await mayGoOn().catch(() => false);
-    // It may have broken meanwhile
+    // The connection may have broken meanwhile.
     wire.connected = may && !socket.destroyed;
     if (wire.connected) return callback(null, socket);
     socket.destroy();

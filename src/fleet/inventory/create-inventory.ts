@@ -17,41 +17,52 @@ import {
 import { readEverything } from "./read-everything.ts";
 import { createReplica } from "./replica.ts";
 
-/** Redis is read at most this often, in the background. */
+/** Redis is read at most this often for questions (ms). */
 const lookEveryMs = 500;
 const lookInBackgroundMs = 2_000;
-/** How long anyone waits for the first names: a slash command's answer is due in three seconds. */
+/**
+ * How long a caller waits for the first names (ms). A slash command must be answered within three
+ * seconds.
+ */
 const firstPatienceMs = 2_000;
-/** How long a person waits for newer knowledge: a dialog must open within three seconds of the command. */
+/**
+ * How long a person waits for newer data (ms). A dialog must open within three seconds of the
+ * command.
+ */
 const patienceMs = 1_500;
-/** Between the starts of two refreshes for people, however many ask: a second, where the usual ones are a minute apart. */
+/**
+ * The time between the starts of two refreshes for people, however many ask: one second, where
+ * regular refreshes are a minute apart.
+ */
 const longestAgainMs = 1_000;
 /**
- * What programs read may be this old: those that ask each second cause one read in the longer time, in all processes together,
- * whether it succeeds or not (ms).
+ * The age that data for programs may have (ms). Programs that ask every second cause one read per
+ * `readForProgramsEveryMs`, in all processes together, whether it succeeds or not.
  */
 const newForProgramsMs = 2_000;
 const readForProgramsEveryMs = 10_000;
-/** A larger fleet isn't read whole for one name: the answer says how old the list is. */
+/**
+ * A larger fleet isn't read completely for one name. The answer says how old the list is instead.
+ */
 const maxProjectsToSeek = 50;
 const didYouMean = 5;
-/** While nobody has read the service yet, one process tries again so soon (ms). */
+/** While nobody has read the service yet, one process tries again after this time (ms). */
 const retryAfterMs = 10_000;
 
 export interface InventoryOptions {
   redis: RedisClient;
-  /** Names a key in Redis; all must be in one hash slot. */
+  /** Builds a key in Redis. All keys must be in one hash slot. */
   key: (...parts: string[]) => string;
   compute: Compute;
   log: Log;
   refreshMs: number;
-  /** Calls to the service at a time. */
+  /** How many calls to the service run at a time. */
   concurrency?: number;
 }
 
 /**
- * One process at a time reads the service and writes what changed to Redis; every process keeps a copy in memory and answers from
- * it without waiting.
+ * One process at a time reads the service and writes what changed to Redis. Every process keeps a
+ * copy in memory and answers from it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
   const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
@@ -76,7 +87,10 @@ export function createInventory(options: InventoryOptions): Inventory {
     }
   }
 
-  /** Where nobody has read the service yet, this process does, so that a gateway knows names before a worker is there. */
+  /**
+   * When nobody has read the service yet, this process does, so that a gateway knows names before a
+   * worker is running.
+   */
   async function lookOrRead(): Promise<void> {
     await look();
     if (isReady() || !replica.isReachable()) return;
@@ -84,7 +98,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     if ((await first) !== null) await refreshOnce();
   }
 
-  /** Looks in the background. Only the first look is waited for, and briefly. */
+  /** Looks at Redis in the background. Only the first look is waited for, and only briefly. */
   async function freshen(): Promise<void> {
     const isOpen = () => !closing.signal.aborted;
     if (isReady()) {
@@ -105,7 +119,10 @@ export function createInventory(options: InventoryOptions): Inventory {
     );
   }
 
-  /** It is tried every ten seconds: one line when it fails, for another reason, or works again. */
+  /**
+   * Logs the state of the list once. It is read every ten seconds while it fails, so a line is
+   * written only when it fails, fails for another reason, or works again.
+   */
   function tellOnce(reason: string | undefined): void {
     if (reason === failing) return;
     failing = reason;
@@ -113,7 +130,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     else log.warn("inventory.list-failed", { reason });
   }
 
-  /** One line when something else can't be read than before, or all can. */
+  /** Logs one line when other things than before can't be read, or when everything can. */
   function logGaps(): void {
     const gaps = [replica.head().gaps, ...known.gaps()].filter((one) => one !== "").join("; ");
     if (gaps === lacking) return;
@@ -137,20 +154,24 @@ export function createInventory(options: InventoryOptions): Inventory {
     return !failed;
   }
 
-  /** One at a time in this process too. */
+  /** Runs one refresh at a time in this process. */
   function refreshOnce(): Promise<boolean> {
     refreshing ??= refresh().finally(() => (refreshing = undefined));
     return refreshing;
   }
 
-  /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
+  /**
+   * Never rejects. When Redis is unavailable, this process knows the change, and the next refresh
+   * tells the others.
+   */
   async function note({ vm, project, goneProjectId }: NotedRead): Promise<void> {
     if (project)
       await replica.change(project.id, (now) => {
         const its = asCalledBefore({ ...now?.project, ...project }, now?.project);
         return contentsOf(its, now?.vms ?? [], now?.gaps);
       });
-    // A VM of an unknown project waits for the next refresh: without the project's name it can't be shown
+    // A VM of an unknown project waits for the next refresh, because it can't be shown without the
+    // project's name.
     if (vm)
       await replica.change(
         vm.projectId,
@@ -159,21 +180,24 @@ export function createInventory(options: InventoryOptions): Inventory {
     if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
   }
 
-  // What isn't known is looked for before it is denied: others create VMs too
+  // Something unknown is looked for before the answer is that it doesn't exist: other people create
+  // VMs, too.
   const againMs = Math.min(longestAgainMs, refreshMs / 20);
   let begunAt = -Infinity;
   let next: Promise<boolean> | undefined;
 
-  /** Shared by all who ask before it begins. */
+  /** Starts a refresh. Everyone who asks before it begins shares it. */
   async function beginRefresh(): Promise<boolean> {
     await pause(begunAt + againMs - performance.now());
     next = undefined;
     begunAt = performance.now();
-    await refreshing?.catch(() => undefined); // began before
-    return refreshOnce().catch(() => false); // logged by the schedule, which meets the same
+    // This refresh began before the question, so it doesn't count.
+    await refreshing?.catch(() => undefined);
+    // The regular refresh meets the same error and logs it.
+    return refreshOnce().catch(() => false);
   }
 
-  /** Waits for a refresh that began after it was asked for. */
+  /** Waits for a refresh that began after the question. */
   async function upToDate(patience?: number, askedAt = performance.now()): Promise<void> {
     if (patience === undefined && known.count().projects > maxProjectsToSeek) return;
     const leftMs = () => askedAt + (patience ?? patienceMs) - performance.now();
@@ -181,10 +205,13 @@ export function createInventory(options: InventoryOptions): Inventory {
       isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
   }
 
-  /** Whether a program's question is a reason to read the service again. False without Redis, where the turn can't be told. */
+  /**
+   * Whether a program's question may cause another read of the service. False without Redis, where
+   * it isn't known whether another process has just read it.
+   */
   async function isDueForPrograms(): Promise<boolean> {
     const { refreshedAt } = replica.head();
-    // One in the future is from before Redis's clock was set back
+    // A time in the future is from before Redis's clock was set back.
     const ageMs = refreshedAt === undefined ? Infinity : Math.abs(Date.now() - refreshedAt);
     if (ageMs < newForProgramsMs) return false;
     const lease = key("inventory", "for-programs");
@@ -201,7 +228,10 @@ export function createInventory(options: InventoryOptions): Inventory {
   const readProject = async (id: string) =>
     note({ project: await compute.projects.get(id, { onGaps: () => undefined }) });
 
-  /** By ID with one read, or with a refresh where that `isDue`; `seen` is what may be named. */
+  /**
+   * Looks for something unknown: by ID with one read, or with a refresh if that `isDue`. `seen` is
+   * what the person may see.
+   */
   async function seek(
     kind: "vm" | "project",
     words: string,
@@ -218,7 +248,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     if (!isKnown() && (await isDue())) await upToDate(undefined, askedAt);
   }
 
-  /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
+  /** For `project/name`, or a glob of that kind: reads the VMs of the one project that it names. */
   async function seekIn(words: string, seen: KnownFleet): Promise<void> {
     const project = seen.findProject(words.split("/")[0] ?? "");
     if (!project || !("found" in project)) return upToDate();
@@ -232,13 +262,13 @@ export function createInventory(options: InventoryOptions): Inventory {
     await quietly(readAndNote());
   }
 
-  /** What is answered, from all that is known or from what a scope sees of it: to people, or to programs. */
+  /** The answers from all that is known or from what a scope sees, for people or for programs. */
   function answersFrom(
     part: () => Promise<KnownFleet>,
     { isForPrograms = false } = {},
   ): Omit<Inventory, "start" | "close"> {
     const isDue = isForPrograms ? isDueForPrograms : async () => true;
-    // A program isn't told of the past by what Gatehouse itself has learned since
+    // A program must not get older data than what Gatehouse itself has learned since.
     const catchUp = async () => {
       if (isForPrograms || !isReady()) await look();
     };
@@ -251,7 +281,7 @@ export function createInventory(options: InventoryOptions): Inventory {
         const name = words.trim();
         await catchUp();
         const seen = await part();
-        // An ID can't become ambiguous by what is not known yet
+        // An ID can't become ambiguous through what isn't known yet.
         if (!seen.vm(name)) await knowing(seen);
         if (!onlyKnown) await seek("vm", name, { seen, isDue });
         return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
@@ -287,10 +317,11 @@ export function createInventory(options: InventoryOptions): Inventory {
         await (isReady() ? freshen() : look());
         const seen = await part();
         const { refreshedAt, version, failed, unread, gaps } = replica.head();
-        // Who sees a part is told no names of what isn't theirs
+        // Somebody who sees only a part isn't told names of other projects.
         const ofList = seen === known ? gaps : "some of it can't be read";
         const all = [...(gaps === "" ? [] : [`the list of projects: ${ofList}`]), ...seen.gaps()];
-        // Three intervals: the normal age, a failed refresh, and the time of a long one. One in the future tells no age
+        // Three intervals are the normal age, plus a failed refresh, plus a long one. A time in the
+        // future doesn't tell an age.
         const isOverdue =
           refreshedAt === undefined || Math.abs(Date.now() - refreshedAt) > 3 * refreshMs;
         return {
@@ -323,7 +354,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     },
     async close() {
       closing.abort();
-      // A call to the service may outlast this; nothing is written after it
+      // A call to the service may outlast this. Nothing is written after it.
       const ended = Promise.allSettled([refreshing, looking?.close()]);
       await within(1_000, ended, () => undefined);
     },
@@ -333,14 +364,17 @@ export function createInventory(options: InventoryOptions): Inventory {
 
 const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
 
-/** What a record omits stays as it was. */
+/** Fields that a record omits stay as they were. */
 function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
   const before = vms.find(({ id }) => id === vm.id);
   const its = asCalledBefore(vm, before);
   return before ? vms.map((old) => (old === before ? { ...old, ...its } : old)) : [...vms, vm];
 }
 
-/** Not there, no possible ID, or the service is unreachable: then it isn't known. */
+/**
+ * Ignores that something doesn't exist, isn't a possible ID, or that the service is unreachable. It
+ * stays unknown then.
+ */
 async function quietly(read: Promise<void>): Promise<void> {
   try {
     await read;

@@ -1,12 +1,12 @@
 import type { Project, Vm } from "../compute/compute.ts";
 
-/** What resolving, lists, and pick-lists need. */
+/** The parts of projects and VMs that name resolution, lists, and pickers need. */
 export type KnownProject = Omit<Project, "updatedAt" | "specs">;
 export type KnownVm = Omit<Vm, "updatedAt" | "ipAddress" | "attestation"> & { projectName: string };
 
 export type NameMatch<T> =
   | { found: T }
-  /** Several have that name: the person picks, there is no default. */
+  /** Several have that name. The person must choose; there is no default. */
   | { ambiguous: readonly T[] }
   /** The nearest names, for "did you mean". */
   | { unknown: readonly T[] };
@@ -18,9 +18,9 @@ export interface NotedRead {
 }
 
 export interface InventoryState {
-  /** When the last complete refresh ended (Redis, ms), undefined before the first. */
+  /** When the last complete refresh ended (Redis time, ms). Undefined before the first. */
   refreshedAt: number | undefined;
-  /** It grows with every change that is written, whatever the clocks say. 0 before the first. */
+  /** Grows with every change that is written, whatever the clocks say. 0 before the first. */
   version: number;
   /** The last refresh failed or is overdue. */
   stale: boolean;
@@ -28,52 +28,64 @@ export interface InventoryState {
   projects: number;
   /** Names of projects that the last refresh could not read. */
   unread: readonly string[];
-  /** Only what a scope sees is told; there may be more. */
+  /** True when only what a scope sees is counted; there may be more. */
   isPart?: true | undefined;
-  /** What the service gave only in part, or in a form that can't be read, for people; absent where it is whole. */
+  /**
+   * What the service returned only in part, or in a form that can't be read, in words for people.
+   * Absent when everything is complete.
+   */
   gaps?: readonly string[] | undefined;
 }
 
-/** What of everything somebody may see. */
+/** The part of the fleet that somebody may see. */
 export interface Scope {
-  /** Equal keys see equally. */
+  /** Scopes with equal keys see the same. */
   key: string;
   sees(project: { id: string; name: string }): boolean;
 }
 
-/** Names of projects and VMs, shared through Redis; answers come from memory. */
+/** Names of projects and VMs, shared through Redis. Answers come from memory. */
 export interface Inventory {
   /**
-   * By id, name or `project/name`. Exact only: suggestions never resolve. What isn't known is looked for in the compute
-   * service first, unless `onlyKnown`.
+   * Finds a VM by ID, name, or `project/name`. The match must be exact; suggestions are never used
+   * as a result. Something unknown is first looked for in the compute service, unless `onlyKnown`
+   * is set.
    */
   findVm(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownVm>>;
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownProject>>;
   /**
-   * Waits until what was there at the call is known, for `patience` (ms). Without it for 1.5 s at most, and not at all for a
-   * large fleet, which isn't read again then.
+   * Waits at most `patience` (ms) until everything that existed at the time of the call is known.
+   * Without `patience` it waits at most 1.5 s, and not at all for a large fleet, which isn't read
+   * again then.
    */
   upToDate(patience?: number): Promise<void>;
-  /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */
+  /**
+   * VMs whose name matches the glob, or whose `project/name` does when the glob has a slash. Only
+   * `*` and `?` are special.
+   */
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;
   suggestProjects(typed: string, most?: number): Promise<readonly KnownProject[]>;
   vms(filter?: { projectId?: string }): Promise<readonly KnownVm[]>;
   projects(): Promise<readonly KnownProject[]>;
-  /** Adds what was just read, before the next refresh. */
+  /** Adds what was just read, without waiting for the next refresh. */
   note(seen: NotedRead): Promise<void>;
   state(): Promise<InventoryState>;
   /**
-   * The same without what the scope doesn't see, which is answered as if it didn't exist, in the same time. Everything for
-   * undefined.
+   * The same inventory restricted to a scope. What the scope doesn't see is answered as if it
+   * didn't exist, and in the same time. Undefined means no restriction.
    */
   seenIn(scope: () => Promise<Scope | undefined>): Inventory;
   /**
-   * The same for programs, which may ask each second: what they ask of it has the service read again every 10 s at most. What
-   * Gatehouse has learned since, from requests that ended and from other processes, is in it at once.
+   * The same inventory for programs, which may ask every second. Their questions cause a read of
+   * the service at most every 10 s. What Gatehouse has learned since then, from ended requests and
+   * from other processes, is included at once.
    */
   forPrograms(): Inventory;
-  /** Reads everything from the service now, unless another process is doing so. True when it completed. */
+  /**
+   * Reads everything from the service now, unless another refresh is running in this process.
+   * Resolves with true when it completed.
+   */
   refresh(): Promise<boolean>;
   /** Refreshes in the background until closed. */
   start(): void;

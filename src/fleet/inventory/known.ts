@@ -12,15 +12,21 @@ import { fold, compileGlob } from "../../text/glob.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import { createNameIndex } from "./names.ts";
 
-/** One project with all its VMs, sorted by name: the unit that is read, stored, and compared. Immutable. */
+/**
+ * One project with all its VMs, sorted by name: the unit that is read, stored, and compared.
+ * Immutable.
+ */
 export interface Contents {
   project: KnownProject;
   vms: readonly KnownVm[];
-  /** How the list of its VMs fell short of what the service has; undefined where it didn't. */
+  /** How the list of its VMs fell short of what the service has. Undefined when it didn't. */
   gaps?: Pick<ListGaps, "leftOut" | "isCut"> | undefined;
 }
 
-/** What lists and answers need of what the service says. What it omits is undefined: objects of one shape take less memory. */
+/**
+ * The part of the service's records that lists and answers need. An omitted value is set to
+ * undefined, because objects of one shape take less memory.
+ */
 export function contentsOf(
   seen: Project | KnownProject,
   vms: readonly (Vm | KnownVm)[],
@@ -35,7 +41,8 @@ export function contentsOf(
 }
 
 /**
- * What is known after its VMs were read. A VM that the list may hide isn't gone: it stays, in a status that nothing follows from.
+ * The contents of a project after its VMs were read. A VM that a gap in the list may hide isn't
+ * gone: it stays, with the status `unreadable`.
  */
 export function contentsRead(
   project: Project | KnownProject,
@@ -51,7 +58,10 @@ export function contentsRead(
   return contentsOf(asCalledBefore(project, before?.project), [...listed, ...kept], gaps);
 }
 
-/** A record without a name or type that can be read keeps those it had: rules and people go by them. */
+/**
+ * A record without a readable name or type keeps those it had, because rules and people refer to
+ * them.
+ */
 export function asCalledBefore<T extends { id: string; name: string; type?: string }>(
   now: T,
   before: { name: string; type?: string } | undefined,
@@ -61,7 +71,7 @@ export function asCalledBefore<T extends { id: string; name: string; type?: stri
   return { ...now, ...called, ...(now.type === unreadable ? { type: before.type } : {}) };
 }
 
-/** What of a project can't be read, for people; undefined where all can. */
+/** What can't be read of a project, in words for people. Undefined when everything can. */
 function unreadableIn({ project, vms, gaps }: Contents): string | undefined {
   const without = vms.filter(({ status }) => status === unreadable).map(({ name }) => name);
   const more = without.length > 3 ? `, and ${without.length - 3} more` : "";
@@ -81,7 +91,7 @@ function knownVm(
   return { id, name, projectId, projectName, status, region, createdAt, specs } as KnownVm;
 }
 
-/** Whether both would be the same JSON, in far less time than it takes to write it. */
+/** Whether both values would have the same JSON, found much faster than by writing it. */
 export function isSame(now: unknown, before: unknown): boolean {
   if (now === before) return true;
   if (!isObject(now) || !isObject(before)) return false;
@@ -96,14 +106,22 @@ export function isSame(now: unknown, before: unknown): boolean {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
-/** What this process knows of one project. A new object at each change, so that changes show by identity. */
+/**
+ * What this process knows of one project. Each change creates a new object, so that a change shows
+ * by identity.
+ */
 export interface KnownEntry {
   contents: Contents;
-  /** In Redis: 0 when it has none of this project, -1 when that must be looked up. */
+  /**
+   * The version in Redis: 0 when Redis has nothing of this project, -1 when it must be looked up.
+   */
   version: number;
 }
 
-/** Everything known, in memory, with its indexes. Nothing here waits for anybody; what takes long makes pauses. */
+/**
+ * Everything that is known, in memory, with indexes. Nothing here waits for another process; long
+ * loops make pauses.
+ */
 export type KnownFleet = ReturnType<typeof createKnownFleet>;
 
 export function createKnownFleet() {
@@ -112,7 +130,7 @@ export function createKnownFleet() {
   const vmsById = new Map<string, KnownVm>();
   const vmNames = createNameIndex();
   const projectNames = createNameIndex();
-  /** By project. */
+  /** What can't be read, by project ID. */
   const gaps = new Map<string, string>();
   let ordered: readonly KnownEntry[] | undefined;
 
@@ -125,7 +143,7 @@ export function createKnownFleet() {
     const short = unreadableIn(entry.contents);
     if (short === undefined) gaps.delete(project.id);
     else gaps.set(project.id, short);
-    // Most changes are of statuses, and leave all names as they are
+    // Most changes are of statuses, and leave all names as they are.
     if (before && before.project.name !== project.name)
       projectNames.remove(before.project.name, project.id);
     if (before?.project.name !== project.name) projectNames.add(project.name, project.id);
@@ -142,7 +160,7 @@ export function createKnownFleet() {
     for (const follower of followers) follower.set(entry);
   }
 
-  /** A VM that another project now lists stays known. */
+  /** Forgets a VM, unless another project lists it now. */
   function leaveOut(vm: KnownVm): void {
     if (vmsById.get(vm.id) !== vm) return;
     vmsById.delete(vm.id);
@@ -161,7 +179,7 @@ export function createKnownFleet() {
     for (const follower of followers) follower.remove(projectId);
   }
 
-  /** By project name. */
+  /** All entries sorted by project name. */
   function inOrder(): readonly KnownEntry[] {
     ordered ??= [...entries.values()].toSorted((a, b) =>
       byName(a.contents.project, b.contents.project),
@@ -173,7 +191,7 @@ export function createKnownFleet() {
   const projectsNamed = (name: string) =>
     projectNames.idsOf(name).flatMap((id) => entries.get(id)?.contents.project ?? []);
 
-  /** All VMs that `words` may mean, ignoring case, as a name or as `project/name`. */
+  /** All VMs that `words` may mean, ignoring case: as a name, or as `project/name`. */
   function vmsMeant(words: string): Meant<KnownVm>[] {
     const meant = vmsNamed(words).map((it) => ({ it, isExact: it.name === words }));
     for (let slash = words.indexOf("/"); slash !== -1; slash = words.indexOf("/", slash + 1)) {
@@ -188,7 +206,10 @@ export function createKnownFleet() {
     return meant;
   }
 
-  /** By ID, by name, and by the name of their project, which stands before a slash or alone. */
+  /**
+   * VMs found by ID, by name, and by the name of their project, which is typed before a slash or
+   * alone.
+   */
   function* likelyVms(typed: string, most: number): Generator<KnownVm> {
     const byId = vmsById.get(typed);
     if (byId) yield byId;
@@ -202,7 +223,10 @@ export function createKnownFleet() {
   return {
     set,
     remove,
-    /** Tells of every change from now on, and of everything there is by the time that this resolves. */
+    /**
+     * Tells the follower of every change from now on. By the time this resolves, it has also been
+     * told of everything that exists.
+     */
     async follow(follower: Follower): Promise<void> {
       followers.add(follower);
       const pause = pauseNowAndThen();
@@ -215,7 +239,7 @@ export function createKnownFleet() {
     entry: (projectId: string): KnownEntry | undefined => entries.get(projectId),
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
-    /** What can't be read, a sentence for each project. */
+    /** What can't be read, as a sentence for each project. */
     gaps: (): string[] => [...gaps.values()].toSorted(),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): NameMatch<KnownVm> | undefined {
@@ -266,7 +290,10 @@ export function createKnownFleet() {
   };
 }
 
-/** An ID beats every name, so that no name can pose as an ID; then case counts, unless nothing matches with it. */
+/**
+ * An ID takes precedence over every name, so that no name can pose as an ID. Then case counts,
+ * unless nothing matches with it.
+ */
 function one<T>(byId: T | undefined, meant: readonly Meant<T>[]): NameMatch<T> | undefined {
   if (byId !== undefined) return { found: byId };
   const exact = meant.filter(({ isExact }) => isExact);
@@ -286,7 +313,10 @@ function distinct<T>(all: Iterable<T>, most: number): T[] {
   return [...found];
 }
 
-/** Teams, and what no team has: more only where a policy has hundreds of teams whose people are all awake. */
+/**
+ * Scopes are teams, and what no team has. There are more only when a policy has hundreds of teams
+ * whose members are all active.
+ */
 const maxScopes = 300;
 
 interface Follower {
@@ -295,8 +325,9 @@ interface Follower {
 }
 
 /**
- * What each scope knows: indexes of its own, so that what is hidden neither answers, nor fills a list of suggestions, nor
- * takes time. They follow what this process knows; the least used goes first.
+ * What each scope may see, with indexes of its own, so that a hidden VM or project neither answers,
+ * nor fills a list of suggestions, nor takes time. Scopes follow what this process knows. The least
+ * recently used scope is dropped first.
  */
 export function createScopes(known: KnownFleet): (scope: Scope) => Promise<KnownFleet> {
   const scopes = new Map<string, { part: Promise<KnownFleet>; leave: () => void }>();
@@ -329,17 +360,20 @@ export function createScopes(known: KnownFleet): (scope: Scope) => Promise<Known
   };
 }
 
-/** For a VM or a project; an unknown status gets a question mark. */
+/** The sign for a VM's or a project's status. An unknown status gets a question mark. */
 export function statusSign(status: string): string {
   return statusFacts(status).sign;
 }
 
-/** Why VMs fail attestation, by ID. */
+/** The reasons why VMs fail attestation, by VM ID. */
 export type Failing = ReadonlyMap<string, string>;
 
 type Shown = { id: string; name: string; status: string };
 
-/** The worst that is known of a VM is its sign: `🔴 RUNNING, measurement matches no pin`. */
+/**
+ * The status with its sign, or with the failed attestation if there is one: `🔴 RUNNING, measurement
+ * matches no pin`.
+ */
 export function signed({ id, status }: Omit<Shown, "name">, failing: Failing = new Map()): string {
   const why = failing.get(id);
   return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
@@ -348,25 +382,25 @@ export function signed({ id, status }: Omit<Shown, "name">, failing: Failing = n
 export const failsWords = (why: string | undefined): string =>
   why === undefined ? "" : `, but fails attestation: ${why}`;
 
-/** Then by status. */
+/** Sorts what is in trouble or fails attestation first, then by status. */
 export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
   const red = ({ id, status }: Shown) => Number(failing.has(id) || statusFacts(status).isAlarming);
   return red(b) - red(a) || byTrouble(a, b);
 };
 
-/** ERROR first, then changing, stopped, running. */
+/** Sorts ERROR first, then changing, stopped, running. */
 export function byTrouble(a: Omit<Shown, "id">, b: Omit<Shown, "id">): number {
   return rankOf(a) - rankOf(b) || byName(a, b);
 }
 
 const rankOf = ({ status }: Pick<Shown, "status">) => statusFacts(status).rank;
 
-/** By code unit. */
+/** Sorts by code unit. */
 export function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-/** The first `most` of a sort, in one pass: sorting 100,000 VMs would block the process. */
+/** The first `most` items of a sort, in one pass. Sorting 100,000 VMs would block the process. */
 export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) => number): T[] {
   let first: T[] = [];
   let bound: T | undefined;
@@ -380,7 +414,7 @@ export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) 
   return first.toSorted(order).slice(0, most);
 }
 
-/** `3 RUNNING, 1 ERROR`, most trouble first. */
+/** `3 RUNNING, 1 ERROR`, with most trouble first. */
 export function countByStatus(
   all: readonly { id?: string; status: string }[],
   failing: Failing = new Map(),

@@ -1,28 +1,37 @@
 import { fold } from "../../text/glob.ts";
 import { editDistance } from "../../text/nearest.ts";
 
-/** Shorter names get no guesses: one typo makes them something else. */
+/** Shorter names get no suggestions, because one typo makes them another name. */
 const shortestToGuess = 3;
-/** Names that a misspelled one is compared with, of each kind: to compare it with 100,000 would take too long. */
+/**
+ * How many names of each kind a misspelled name is compared with. Comparing it with 100,000 would
+ * take too long.
+ */
 const compared = 250;
-/** A block with more names becomes two. */
+/** A block with more names is split in two. */
 const mostInBlock = 512;
 
-/** Names in order, all less than those of the next block. Each change costs only its own block something. */
+/**
+ * A sorted block of names, all less than those of the next block, so that a change affects only one
+ * block.
+ */
 interface Block {
   names: string[];
-  /** Each name with a line break around it, so that one search tells whether any of them is wanted; undefined after a change. */
+  /**
+   * All names with a line break around each, so that one search tells whether any of them matches.
+   * Undefined after a change.
+   */
   text: string | undefined;
 }
 
-/** IDs by name, ignoring case. `containing` and `near` only suggest. */
+/** An index of IDs by name, ignoring case. `containing` and `near` only serve for suggestions. */
 export function createNameIndex() {
   const ids = new Map<string, Set<string>>();
   const blocks: Block[] = [{ names: [], text: undefined }];
 
-  /** Where the name is or belongs. */
+  /** Where the name is, or where it would be inserted. */
   function placeOf(name: string): { at: number; block: Block; index: number } {
-    // The first block begins before any name
+    // The first block begins before any name.
     const at = Math.max(
       0,
       firstIndex(blocks.length, (n) => (blocks[n]?.names[0] ?? "") > name) - 1,
@@ -47,7 +56,7 @@ export function createNameIndex() {
     if (block.names.length === 0 && blocks.length > 1) blocks.splice(at, 1);
   }
 
-  /** In order, those of the blocks whose text contains this. */
+  /** The names, in order, of each block whose text contains `part`. */
   function* namesIn(part: string): Generator<string> {
     for (const block of blocks) {
       block.text ??= `\n${block.names.join("\n")}\n`;
@@ -55,7 +64,7 @@ export function createNameIndex() {
     }
   }
 
-  /** Those around where a name is or belongs, in order. */
+  /** The names in order around the place where a name is or would be. */
   function around(name: string): string[] {
     const { at, block, index } = placeOf(name);
     const before = block.names.slice(0, index);
@@ -84,7 +93,10 @@ export function createNameIndex() {
     },
     idsOf: (name: string): readonly string[] => [...(ids.get(fold(name)) ?? [])],
 
-    /** Folded names that begin with what was typed, then those with a word that does, then the others that contain it. */
+    /**
+     * Folded names that begin with what was typed, then those with a word that begins with it, then
+     * others that contain it.
+     */
     containing(typed: string, most: number): string[] {
       const wanted = fold(typed);
       if (wanted === "") return [];
@@ -101,8 +113,8 @@ export function createNameIndex() {
     },
 
     /**
-     * Folded names that are one typo away, or two, the nearest first: of those around it in order, which begin like it, and of
-     * those that end like it, where the typo is at the beginning.
+     * Folded names that are one or two typos away, the nearest first. Candidates are the names
+     * around it in order, which begin alike, and names that end alike, for a typo at the beginning.
      */
     near(typed: string, most: number): string[] {
       const wanted = fold(typed);
@@ -120,7 +132,10 @@ export function createNameIndex() {
   };
 }
 
-/** The first of `count` indexes from which on it holds, `count` where it never does. */
+/**
+ * The first of `count` indexes for which `holds` is true; it must stay true from there on. Returns
+ * `count` when it never is.
+ */
 function firstIndex(count: number, holds: (index: number) => boolean): number {
   let [from, to] = [0, count];
   while (from < to) {

@@ -1,11 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** A person's command is acknowledged in between (ms). */
+/**
+ * The longest time without a pause (ms), so that a person's command can be acknowledged in between.
+ */
 const longestMs = 10;
 
 /**
- * For long loops, and for several that share the work: what it returns is awaited before each step, and lets others have a turn of
- * the event loop once the steps of this one have taken long enough.
+ * Makes pauses in long loops, and in several loops that share work. The result is awaited before
+ * each step. It lets other work run in the event loop once the steps since the last pause have
+ * taken long enough.
  */
 export function pauseNowAndThen(): () => Promise<void> {
   let beganAt = performance.now();

@@ -22,9 +22,12 @@ import type { Replica } from "./replica.ts";
 
 /** A list this long counts as cut, so that it removes nothing. */
 const maxProjects = 100_000;
-/** Reads of a project that changes while it is read. */
+/** How often a project is read that changes while it is read. */
 const maxReads = 3;
-/** Failures in a row, in random order: nothing can be read, not just one region. */
+/**
+ * After this many failures in a row, in random order, nothing can be read at all; it isn't just one
+ * region.
+ */
 const hopeless = 50;
 
 interface RefreshOptions {
@@ -33,15 +36,16 @@ interface RefreshOptions {
   replica: Replica;
   log: Log;
   concurrency: number;
-  /** The process is closing. */
+  /** Aborted when the process is closing. */
   signal: AbortSignal;
 }
 
 /**
- * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
- * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
- * stopped. `failed`: no project could be read, or the list could not, for this `reason`; `unread`: names of projects that keep
- * what was known of them; `gaps`: what the list of projects lacks, in words.
+ * Reads every project and its VMs once, and writes what changed. Known projects are read while the
+ * list is still loading. A project is removed when a complete list omits it and a read of it
+ * returns 404 (decision 007). Resolves with undefined when it was stopped. `failed`: no project
+ * could be read, or the list couldn't be, for this `reason`. `unread`: names of projects that keep
+ * what was known of them. `gaps`: what the list of projects lacks, in words.
  */
 export async function readEverything(options: RefreshOptions) {
   const { compute, known, replica, log, concurrency, signal } = options;
@@ -53,7 +57,7 @@ export async function readEverything(options: RefreshOptions) {
   const pause = pauseNowAndThen();
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
-  /** Writes where nothing changed since `before`; false when it did. */
+  /** Writes a project unless it changed since `before`. Resolves with false when it did. */
   const publish = async (
     id: string,
     contents: Contents | undefined,
@@ -87,7 +91,7 @@ export async function readEverything(options: RefreshOptions) {
       failuresInARow += 1;
       unread.set(project.id, project.name);
       log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
-      // Its VMs stay as they were
+      // The project's VMs stay as they were.
       const before = known.entry(project.id);
       const { project: was, vms = [], gaps: its } = before?.contents ?? {};
       await publish(project.id, contentsOf(asCalledBefore(project, was), vms, its), before);
@@ -100,7 +104,7 @@ export async function readEverything(options: RefreshOptions) {
       const list = await compute.projects.listAll(maxProjects, { signal, onGaps });
       return [...new Map(list.map((project) => [project.id, project])).values()];
     } catch (error) {
-      reason = messageOf(error); // also stops the reads in progress
+      reason = messageOf(error); // This also stops the reads in progress.
       if (!(error instanceof ComputeError)) throw error;
       return [];
     }
@@ -137,7 +141,7 @@ export async function readEverything(options: RefreshOptions) {
   return { failed, reason, gaps, unread: [...unread.values()].toSorted() };
 }
 
-/** At most `width` at a time. */
+/** Works on all items in random order, at most `width` at a time. */
 async function inRandomOrder<T>(
   items: readonly T[],
   width: number,

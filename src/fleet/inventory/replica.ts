@@ -5,21 +5,31 @@ import { defineScript, redisTimeLua, type RedisClient } from "../../redis/redis.
 import { type Contents, contentsOf, isSame, type KnownFleet } from "./known.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 
-/** Edits that keep meeting those of others are given up: the next refresh brings the same. */
+/**
+ * An edit that keeps conflicting with other processes is given up after this many tries. The next
+ * refresh brings the same result.
+ */
 const maxTries = 20;
-/** Read at once: enough to be quick, few enough that neither Redis nor this process stands still. */
+/**
+ * How many projects are read at once: enough to be quick, and few enough that neither Redis nor
+ * this process is blocked.
+ */
 const chunk = 100;
-/** So many writes are remembered; who is further behind compares all there is. */
+/** How many writes are remembered. A process that is further behind compares everything. */
 const writesKept = 1_000;
-/** A removed project is remembered this long: whoever hears of it later learns it from the next refresh. */
+/**
+ * How long a removed project is remembered (ms). A process that hasn't heard of it by then learns
+ * it from the next refresh.
+ */
 const rememberedMs = 3_600_000;
 
 /**
- * Writes one project with a new version, unless its version isn't the one that the writer had read. A version is a time
- * (Redis, ms) and higher than the one before, so none is given twice, not even after Redis was emptied or lost its last
- * writes.
+ * Writes one project with a new version, unless its version in Redis isn't the one that the writer
+ * had read. A version is a time (Redis, ms) and higher than the one before, so none is given twice,
+ * even after Redis was emptied or lost its last writes.
  *
- * KEYS head, versions, projects, writes   ARGV project ID, version that was read (0: not there), contents as JSON (empty: gone)
+ * KEYS head, versions, projects, writes   ARGV project ID, version that was read (0: not there),
+ * contents as JSON (empty: gone)
  * → the new version, 0 when nothing was written
  */
 const writeLua = `${redisTimeLua}
@@ -34,11 +44,12 @@ return tonumber(version)
 `;
 
 /**
- * Says that all there is stands in Redis, and since when (Redis time: a process whose clock is wrong may have read it), unless anything
- * was written or lost since that was so.
+ * Records that everything is in Redis, and since when, unless anything was written or lost
+ * meanwhile. It uses Redis time, because the clock of the process that read may be wrong.
  *
- * KEYS head   ARGV highest version then, names of unread projects as JSON, gaps of the list of projects in words → 1 when it was
- * said
+ * KEYS head   ARGV highest version when it was checked, names of unread projects as JSON, gaps of
+ * the list of projects in words
+ * → 1 when it was recorded
  */
 const completeLua = `${redisTimeLua}
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
@@ -52,12 +63,18 @@ const inOneMoment = z.tuple([
   z.array(z.string()),
 ]);
 
-/** What a project is after what was just seen; undefined when it is gone, or isn't known and can't be made up. */
+/**
+ * What a project becomes after something was seen of it. Undefined when it is gone, or isn't known
+ * and can't be made up.
+ */
 type Edit = (now: Contents | undefined) => Contents | undefined;
 
 type Place = { redis: RedisClient; key: (...parts: string[]) => string };
 
-/** The projects in Redis, undefined for those that are gone; without those that aren't there. */
+/**
+ * Reads projects from Redis. The contents are undefined for a project that is gone; a project that
+ * isn't in Redis is left out.
+ */
 async function* readProjects(
   { redis, key }: Place,
   ids: readonly string[],
@@ -77,12 +94,13 @@ async function* readProjects(
 }
 
 /**
- * This process's copy of what Redis holds. `sync` reads each project whose version isn't the known one; `write` writes
- * where the version is still the known one, so that no news are lost to somebody slower. What rejects, rejects because
- * Redis is away.
+ * This process's copy of what Redis has. `sync` reads each project whose version isn't the known
+ * one; `write` writes only if the version is still the known one, so that a slower process can't
+ * overwrite newer data. They reject only because Redis is unavailable.
  *
- * A project is forgotten when Redis says that it is gone. When Redis has nothing of it, because it was emptied or lost its
- * last writes, it stays known until a refresh has run to its end: what is missing before may well exist.
+ * A project is forgotten when Redis says that it is gone. When Redis has nothing of it, because it
+ * was emptied or lost its last writes, the project stays known until a refresh has completed,
+ * because it may well exist.
  */
 export type Replica = ReturnType<typeof createReplica>;
 
@@ -96,12 +114,18 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
   const runComplete = defineScript(redis, "inventoryComplete", completeLua);
   let head = headOf({});
   let isReachable = false;
-  /** What this process knows may differ from Redis in what was written before `head`. */
+  /**
+   * True when what this process knows may differ from Redis, even in what was written before
+   * `head`.
+   */
   let isInDoubt = true;
   let running: Promise<void> | undefined;
   let lastChange: Promise<void> = Promise.resolve();
 
-  /** In one moment: the head, which projects were written after this version, and whether Redis still knows of its write. */
+  /**
+   * Reads in one transaction: the head, which projects were written after this version, and whether
+   * Redis still remembers the write of this version.
+   */
   async function readSince(version: number) {
     const all = redis
       .multi()
@@ -117,7 +141,10 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     return { now: headOf(fields), versions, isUnbroken: writeAt !== null };
   }
 
-  /** Reads what was written since the last time; what there is, when this process is in doubt or Redis has lost a write. */
+  /**
+   * Reads what was written since the last time. Reads everything when this process is in doubt or
+   * Redis has lost a write.
+   */
   async function readNew(): Promise<void> {
     let isWhole = isInDoubt;
     isInDoubt = false;
@@ -134,7 +161,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
         for (const { contents, version } of known.entries())
           if (version === 0) known.remove(contents.project.id);
       }
-      // Until all is read again, when it was last right is what this process remembers
+      // Until everything was read again, this process remembers when the list was last complete.
       head = { ...now, refreshedAt: now.refreshedAt ?? head.refreshedAt };
     } catch (error) {
       isInDoubt ||= isWhole;
@@ -142,7 +169,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     }
   }
 
-  /** Redis has none of these. */
+  /** Marks known projects that Redis doesn't have. */
   function doubtMissing(versions: ReadonlyMap<string, number>): void {
     for (const entry of known.entries())
       if (entry.version !== 0 && !versions.has(entry.contents.project.id))
@@ -160,7 +187,8 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     for await (const [id, contents] of readProjects(place, [...before.keys()])) {
       const version = versions.get(id) ?? 0;
       if (!contents && version < old) forgotten.push(id);
-      // What changed here meanwhile is newer, or about to be written: a write that is refused leaves it in doubt
+      // A project that changed here meanwhile is newer, or about to be written. If that write is
+      // refused, the project is in doubt and read again.
       if (known.entry(id) !== before.get(id)) continue;
       if (contents) known.set({ contents, version });
       else known.remove(id);
@@ -173,7 +201,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
         .exec();
   }
 
-  /** Callers at the same time share one run. */
+  /** Brings this copy up to date. Concurrent callers share one run. */
   async function sync(): Promise<void> {
     running ??= readNew().finally(() => (running = undefined));
     try {
@@ -185,14 +213,19 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     }
   }
 
-  /** What is known of a project may not be what Redis has: the next `sync` finds out. */
+  /**
+   * Records that what is known of a project may not be what Redis has. The next `sync` finds out.
+   */
   function doubt(projectId: string): void {
     isInDoubt = true;
     const entry = known.entry(projectId);
     if (entry) known.set({ ...entry, version: -1 });
   }
 
-  /** False when another process was first; then what it wrote is known. */
+  /**
+   * Writes a project. Resolves with false when another process wrote it first; what that process
+   * wrote is known then.
+   */
   async function write(
     projectId: string,
     contents: Contents | undefined,
@@ -228,8 +261,9 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     sync,
 
     /**
-     * Changes what is known at once, and in Redis as soon as it can, one after the other: they would only meet. An edit is
-     * made again when someone else was first, so it must give the same when it is made twice. Never rejects.
+     * Changes what is known at once, and in Redis as soon as possible. Changes are written one
+     * after the other, because they would otherwise conflict. An edit is repeated when another
+     * process was first, so it must give the same result when it is made twice. Never rejects.
      */
     change(projectId: string, edit: Edit): Promise<void> {
       const { contents, version = 0 } = known.entry(projectId) ?? {};
@@ -240,7 +274,10 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
       return lastChange;
     },
 
-    /** Ends a complete refresh, once all that is known stands in Redis. False when Redis changes too quickly for that. */
+    /**
+     * Ends a complete refresh, once everything that is known is in Redis. Resolves with false when
+     * Redis changes too quickly for that.
+     */
     async complete({
       unread,
       gaps = "",
@@ -258,16 +295,16 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
       }
       return false;
     },
-    /** Ends a refresh that failed. */
+    /** Records that a refresh failed. */
     failed: () => redis.hset(headKey, "failed", "1"),
 
     head: () => head,
-    /** Whether the last try to read Redis worked. */
+    /** Whether the last attempt to read Redis worked. */
     isReachable: () => isReachable,
   };
 }
 
-/** What all processes know of the whole. */
+/** The state of the whole inventory, which all processes share. */
 function headOf({
   version,
   refreshedAt,
@@ -276,14 +313,17 @@ function headOf({
   gaps = "",
 }: Record<string, string>) {
   return {
-    /** The highest given so far, 0 when Redis is empty. */
+    /** The highest version given so far; 0 when Redis is empty. */
     version: Number(version ?? 0),
-    /** When the last complete refresh ended (Redis, ms), undefined when none has since Redis was emptied. */
+    /**
+     * When the last complete refresh ended (Redis time, ms). Undefined when there was none since
+     * Redis was emptied.
+     */
     refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
-    /** The last refresh failed. */
+    /** Whether the last refresh failed. */
     failed: failed === "1",
     unread: JSON.parse(unread) as readonly string[],
-    /** What the list of projects lacked then, in words; empty where it lacked nothing. */
+    /** What the list of projects lacked then, in words. Empty when it lacked nothing. */
     gaps,
   };
 }

@@ -2,32 +2,35 @@ import type { Specs } from "../compute/compute.ts";
 import { utc } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
-/** A snapshot as the bot remembers it: the service can't list them. */
+/** A snapshot that Gatehouse remembers, because the service can't list snapshots. */
 export interface KnownSnapshot {
-  /** Empty when the service answered without one: then it can't be restored. */
+  /** Empty when the service's answer had no ID. Then the snapshot can't be restored. */
   id: string;
   name: string;
   vmId: string;
   vmName: string;
   projectId: string;
-  /** User id of whoever asked for it; empty for an id that was typed by hand. */
+  /** The user ID of the requester. Empty for an ID that was typed by hand. */
   by: string;
-  /** Milliseconds. */
+  /** When it was taken (ms). */
   at: number;
   /** The VM's measurement when it was taken. */
   measurement?: string;
-  /** What Gatehouse made of the VM's evidence then, in words. */
+  /** The result of the VM's attestation when it was taken, in words. */
   attestation?: string;
   specs?: Specs;
-  /** Taken by the bot right before a restore. */
+  /** True when Gatehouse took it right before a restore. */
   isSafety?: boolean;
-  /** Without an ID: the one that somebody named, and that nobody who sees every VM has confirmed yet. */
+  /**
+   * For a snapshot without an ID: the ID that somebody gave, which nobody who sees every VM has
+   * confirmed yet.
+   */
   claimed?: { id: string; by: string };
 }
 
 export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utc(at);
 
-/** Its name, with time and ID where another of the VM has it too. */
+/** The snapshot's name, with time and ID when another snapshot of the VM has the same name. */
 export function snapshotName(one: KnownSnapshot, all: readonly KnownSnapshot[]): string {
   const isShared = one.name !== "" && all.filter(({ name }) => name === one.name).length > 1;
   return isShared ? `${one.name} (${takenAt(one)}, ${one.id || "no ID"})` : one.name;
@@ -38,14 +41,14 @@ export type Snapshots = ReturnType<typeof createSnapshots>;
 const readAtOnce = 200;
 
 export function createSnapshots(redis: RedisClient, key: Keys) {
-  /** Newest first. */
+  /** The snapshots of a VM, newest first. */
   async function of(vmId: string): Promise<KnownSnapshot[]> {
     const all = Object.values(await redis.hgetall(key("snapshots", vmId)));
     return all.map((text) => JSON.parse(text) as KnownSnapshot).toSorted((a, b) => b.at - a.at);
   }
   return {
     of,
-    /** By id, or by a name that only one snapshot with an id bears. */
+    /** Finds a snapshot by ID, or by a name that only one snapshot with an ID has. */
     async find(vmId: string, words: string): Promise<KnownSnapshot | undefined> {
       const withId = (await of(vmId)).filter(({ id }) => id !== "");
       const byId = withId.find(({ id }) => id === words);
@@ -53,14 +56,14 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
       const named = withId.filter(({ name }) => name === words);
       return named.length === 1 ? named[0] : undefined;
     },
-    /** Telling of the same one twice is harmless. */
+    /** Stores a snapshot. Storing the same one twice is harmless. */
     async remember(snapshot: KnownSnapshot): Promise<void> {
       const { id, vmId, name, at, claimed } = snapshot;
       const all = key("snapshots", vmId);
-      // Without an ID it is kept under its name and time
+      // Without an ID, it is stored under its name and time.
       const nameless = `named ${name} ${at}`;
       const before = await redis.hget(all, nameless);
-      // What was known when it was taken stands; what is found later is its ID
+      // What was known when it was taken is kept. Only its ID is added later.
       const first = before === null ? snapshot : (JSON.parse(before) as KnownSnapshot);
       const { claimed: _former, ...known } = { ...first, id };
       if (id === "") {
@@ -68,15 +71,18 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
         await redis.hset(all, nameless, JSON.stringify(now));
         return;
       }
-      // The first word stands: what is typed by hand later knows less
+      // The first record is kept, because one that was typed by hand later knows less.
       await redis.hsetnx(all, id, JSON.stringify(known));
       if (before !== null) await redis.hdel(all, nameless);
       await redis.hsetnx(key("snapshot-owners"), id, vmId);
     },
-    /** Names the VM that a snapshot id belongs to, as far as we know. */
+    /** The VM that a snapshot ID belongs to, if Gatehouse knows it. */
     ownerOf: async (snapshotId: string): Promise<string | undefined> =>
       (await redis.hget(key("snapshot-owners"), snapshotId)) ?? undefined,
-    /** By VM, when the newest one that can be restored was taken (ms). A VM without one isn't in it. */
+    /**
+     * When the newest snapshot that can be restored was taken, by VM (ms). VMs without one are left
+     * out.
+     */
     async newest(): Promise<ReadonlyMap<string, number>> {
       const vmIds = [...new Set(await redis.hvals(key("snapshot-owners")))];
       const newest = new Map<string, number>();

@@ -1,7 +1,10 @@
 import { type Problem, problem, type Shortfall } from "../reasons.ts";
 import type { Product } from "../roots.ts";
 
-/** ATTESTATION_REPORT, https://docs.amd.com/v/u/en-US/56860: what it says, numbers little-endian, the rest hex. */
+/**
+ * The content of an ATTESTATION_REPORT (https://docs.amd.com/v/u/en-US/56860). Numbers are
+ * little-endian; the rest is hex.
+ */
 export type SnpFacts = ReturnType<typeof factsOf>;
 
 export type SnpReport = Exclude<ReturnType<typeof readReport>, Problem>;
@@ -19,11 +22,12 @@ export function readReport(bytes: Buffer) {
   const key = (bytes.readUInt32LE(0x48) >> 2) & 7;
   if (key > 1 && key !== maskedSigner) return problem("report-signer", String(key));
   const policy = bytes.readBigUInt64LE(0x08);
-  /** What speaks against it although it can be read. */
+  /** Problems of a report that can be read nevertheless. */
   const problems: Problem[] = [];
   if ((policy & (1n << 17n)) === 0n) problems.push(problem("report-policy"));
   if (key === maskedSigner) problems.push(problem("report-unsigned"));
-  // Not under the signature: what could stand here would let one report have many forms
+  // The signature doesn't cover these bytes. They must be zero, because otherwise one report could
+  // have many forms.
   for (const [from, to] of [
     [0x2a0 + 48, 0x2e8],
     [0x2e8 + 48, 0x330],
@@ -35,13 +39,13 @@ export function readReport(bytes: Buffer) {
   return {
     facts: factsOf(bytes, version, policy, key === 1 ? "VLEK" : "VCEK"),
     signed: bytes.subarray(0, signedBytes),
-    // r and s, big-endian
+    // r and s, big-endian.
     signature: Buffer.concat([
       bytes.subarray(0x2a0, 0x2a0 + 48).toReversed(),
       bytes.subarray(0x2e8, 0x2e8 + 48).toReversed(),
     ]),
     problems,
-    // Padding, or a table of certificates
+    // Padding, or a table of certificates.
     rest: bytes.subarray(reportBytes),
   };
 }
@@ -58,7 +62,7 @@ function factsOf(bytes: Buffer, version: number, policy: bigint, signer: "VCEK" 
     vmpl: bytes.readUInt32LE(0x30),
     signer,
     platformInfo: bytes.readBigUInt64LE(0x40),
-    // Eight bytes each; which byte is what depends on the product (`tcbParts`)
+    // Eight bytes each. The meaning of each byte depends on the product (`tcbParts`).
     currentTcb: hex(0x38, 8),
     reportedTcb: hex(0x180, 8),
     committedTcb: hex(0x1e0, 8),
@@ -66,7 +70,7 @@ function factsOf(bytes: Buffer, version: number, policy: bigint, signer: "VCEK" 
     ...(version >= 3 ? { cpuid: { family, model, stepping } } : {}),
     firmware: build(0x1e8),
     committedFirmware: build(0x1ec),
-    // All zero where it is masked
+    // All zero when the host masks it.
     chipId: hex(0x1a0, 64),
     reportId: hex(0x140, 32),
     measurement: hex(0x90, 48),
@@ -80,7 +84,7 @@ function factsOf(bytes: Buffer, version: number, policy: bigint, signer: "VCEK" 
 /** Undefined for a processor that this code doesn't know. */
 export function productOf({ family, model }: NonNullable<SnpFacts["cpuid"]>): Product | undefined {
   if (family === 0x19 && model <= 0x0f) return "Milan";
-  // The second range is Bergamo's and Siena's
+  // The second range is Bergamo and Siena.
   if (family === 0x19 && ((model >= 0x10 && model <= 0x1f) || (model >= 0xa0 && model <= 0xaf)))
     return "Genoa";
   return family === 0x1a && model <= 0x11 ? "Turin" : undefined;
@@ -95,20 +99,20 @@ const places: Record<Product, TcbParts> = {
   Turin: { fmc: 0, bootloader: 1, tee: 2, snp: 3, microcode: 7 },
 };
 
-/** What the eight bytes of a TCB version mean on that product. */
+/** The parts of a TCB version, which are eight bytes whose order depends on the product. */
 export function tcbParts(hex: string, product: Product): TcbParts {
   const bytes = Buffer.from(hex, "hex");
   const entries = Object.entries(places[product]).map(([part, at]) => [part, bytes[at] ?? 0]);
   return Object.fromEntries(entries);
 }
 
-/** The rest comes with the BIOS. */
+/** What updates a part. The parts that aren't listed come with the BIOS. */
 const bringers: Partial<Record<keyof TcbParts, string>> = {
   snp: "SNP firmware or BIOS",
   microcode: "microcode or BIOS",
 };
 
-/** The parts that are lower in `low` than in `high`, and what brings them. */
+/** The parts that are lower in `low` than in `high`, with what updates them. */
 export function partsBelow(low: TcbParts, high: TcbParts): readonly Shortfall[] {
   return tcbPartNames.flatMap((part) => {
     const [has, needs] = [low[part] ?? 0, high[part] ?? 0];

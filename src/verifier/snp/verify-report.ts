@@ -17,17 +17,18 @@ import {
   tcbParts,
 } from "./report.ts";
 
-/** What AMD has signed beside its roots, as it came from AMD. */
+/** What AMD signs besides its roots, as AMD delivers it. */
 export interface AmdEndorsements {
-  /** The VCEK or VLEK, DER; without it, the one in the table behind the report. */
+  /** The VCEK or VLEK, DER. Without it, the certificate in the table behind the report is used. */
   vek?: Buffer | undefined;
   /** The product's list of revoked certificates, DER. */
   crl?: Buffer | undefined;
 }
 
 /**
- * Whether a report is a genuine processor's (SEV-SNP), and that no one has revoked what vouches for it. AMD signs no
- * status of firmware: whether it is new enough is for the appraisal policy.
+ * Checks whether a report comes from a genuine processor (SEV-SNP), and whether anything that
+ * vouches for it is revoked. AMD signs no statement about firmware versions, so the appraisal
+ * policy decides whether they are new enough.
  */
 export function verifyReport(
   bytes: Buffer,
@@ -84,17 +85,18 @@ function checkChain(
     issuer.commonName === issuerName,
     ark.commonName === `ARK-${product}`,
   ]);
-  // AMD's leaves have neither: one that may sign certificates is none of them
+  // AMD's leaf certificates have neither extension. A certificate that may sign others isn't a
+  // leaf.
   if (leaf.basic || leaf.usage) exam.add("chain-leaf", name);
 }
 
-/** Every VCEK has the serial number 0, so that lists can only name what stands above. */
+/** Every VCEK has the serial number 0, so AMD's lists can only name the certificates above it. */
 function checkLists(
   { product, kind, issuer, ark }: VekIssuers,
   crl: Buffer | undefined,
   exam: Examination,
 ): void {
-  // One ARK may number its two lists apart
+  // Both lists of a product are signed by its ARK, which may number each list separately.
   const of = `list of ${product}, ${kind}`;
   const by = { issuer: ark, scheme: amdScheme, of };
   const revoked = examineList(`AMD's revocation list of ${product}`, crl, by, exam);
@@ -102,7 +104,10 @@ function checkLists(
     if (revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
 }
 
-/** That the certificate is of this chip, with this firmware, and of the kind that the report names. */
+/**
+ * Checks that the certificate is for this chip, with this firmware, and of the kind that the report
+ * names.
+ */
 function checkBinding(
   facts: SnpFacts,
   vek: Vek,
@@ -129,16 +134,16 @@ export const isMasked = ({ chipId }: SnpFacts): boolean => /^0*$/.test(chipId);
 type Vek = Exclude<ReturnType<typeof readVek>, Problem>;
 
 const base = "1.3.6.1.4.1.3704.1";
-/** IA5String. */
+/** The tag of an IA5String. */
 const ia5 = 0x16;
 const partOids = { bootloader: 1, tee: 2, snp: 3, microcode: 8, fmc: 9 } as const;
 
-/** What AMD's extensions say (57230), or which of them is missing. */
+/** Reads AMD's certificate extensions (57230), or names the one that is missing. */
 export function readVek(certificate: Certificate) {
   const at = (oid: string) => certificate.extensions.get(`${base}.${oid}`);
   const name = readValue(at("2"), ia5)?.content.toString("latin1");
   if (name === undefined) return problem("vek-extension", "product");
-  // From `Milan-B0`: `Milan`
+  // `Milan-B0` becomes `Milan`.
   const [productName = ""] = name.split("-");
   const structVersion = numberOf(readValue(at("1"), tags.integer));
   if (structVersion !== (productName === "Turin" ? 1 : 0))
@@ -151,10 +156,10 @@ export function readVek(certificate: Certificate) {
     tcb[part] = number;
   }
   const kind: SnpFacts["signer"] = certificate.commonName === "SEV-VLEK" ? "VLEK" : "VCEK";
-  // Whom it is leased to
+  // This extension names the cloud that the VLEK is leased to.
   if (kind === "VLEK" && !readValue(at("5"), ia5)) return problem("vek-extension", "cloud");
   if (kind === "VLEK") return { kind, productName, tcb, hwid: undefined };
-  // The bytes themselves, in no OCTET STRING of their own
+  // The value is the bytes themselves, not wrapped in another OCTET STRING.
   const hwid = at("4");
   if (hwid?.length !== (productName === "Turin" ? 8 : 64))
     return problem("vek-extension", "chip ID");
@@ -163,7 +168,7 @@ export function readVek(certificate: Certificate) {
 
 type VekIssuers = NonNullable<ReturnType<typeof issuersOf>>;
 
-/** The pinned ASK or ASVK that has the name of the certificate's issuer, and the ARK above it. */
+/** The pinned ASK or ASVK whose name is the certificate's issuer, and the ARK above it. */
 export function issuersOf(certificate: Certificate, roots: TrustedRoots) {
   for (const product of products) {
     const { ark, ask, asvk } = roots.amd[product];
@@ -185,8 +190,9 @@ const entryBytes = 24;
 const mostEntries = 16;
 
 /**
- * The VCEK or VLEK in the table that may follow a report (GHCB specification, 56421: GUID, offset, length; a GUID of zeros
- * ends it). A hint: whatever is found is checked like any other certificate.
+ * Finds the VCEK or VLEK in the table that may follow a report (GHCB specification, 56421: GUID,
+ * offset, length; a GUID of zeros ends it). It is only a hint: what is found is checked like any
+ * other certificate.
  */
 function vekInTable(rest: Buffer): Buffer | undefined {
   for (let n = 0; n < mostEntries; n += 1) {

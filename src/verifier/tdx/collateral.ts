@@ -7,19 +7,19 @@ import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
 import { parseJson } from "../../text/parse-json.ts";
 
-/** An answer of Intel's service as it came, and the chain of its header, as PEM. */
+/** An answer of Intel's service as it was received, and the chain from its header, as PEM. */
 export interface SignedAnswer {
   body: string;
   chain: string;
 }
 
-/** What Intel has signed about a platform beside its root, as it came from Intel or from a cache of it. */
+/** What Intel signs about a platform besides its root, as it came from Intel or from a cache. */
 export interface IntelEndorsements {
   tcbInfo?: SignedAnswer | undefined;
   qeIdentity?: SignedAnswer | undefined;
-  /** The PCK certificates that are revoked, by the CA that is in the quote; DER. */
+  /** The revoked PCK certificates of the CA that is in the quote; DER. */
   pckCrl?: Buffer | undefined;
-  /** The CAs and TCB signers that are revoked; DER. */
+  /** The revoked CAs and TCB signers; DER. */
   rootCrl?: Buffer | undefined;
 }
 
@@ -33,7 +33,10 @@ const kinds = {
   },
 } as const;
 
-/** What Intel says about the platform's level, each part only when its signature holds and it is in its time. */
+/**
+ * Checks what Intel states about the platform's TCB level. A part is returned only when its
+ * signature holds and it is within its validity.
+ */
 export function checkCollateral(
   { tcbInfo, qeIdentity }: IntelEndorsements,
   roots: TrustedRoots,
@@ -48,7 +51,10 @@ export function checkCollateral(
   };
 }
 
-/** The value whose exact text Intel's TCB signer has signed. It is parsed only after that. */
+/**
+ * Checks that Intel's TCB signer signed the exact text of the value. The text is parsed only after
+ * that.
+ */
 function authenticate(
   kind: keyof typeof kinds,
   answer: SignedAnswer | undefined,
@@ -67,12 +73,13 @@ function authenticate(
   const chain = parseCertificates(answer.chain);
   if (!chain)
     return exam.add("collateral-malformed", aboutChain(`the chain of ${what}`, answer.chain));
-  // Its signer's and the root's. A file that was cut or holds more says nothing of who signed
+  // The chain must be the signer's certificate and the root. A file that was cut, or contains more,
+  // says nothing about who signed.
   if (chain.length !== 2)
     return exam.add("collateral-malformed", `the chain of ${what}, ${howMany(chain.length)},`);
   const signer = signerOf(answer.chain, roots);
   if (!signer) return exam.add("collateral-chain", what);
-  // A signer whom Intel took back may have signed anything
+  // A revoked signer may have signed anything.
   if (revoked.has(signer.serial.toString("hex"))) return exam.add("collateral-chain", what);
   const key = readKey(signer.publicKey, "P-256");
   const bytes = Buffer.from(signature, "hex");
@@ -93,14 +100,14 @@ function aboutAnswer(what: string, body: string): string {
 const howMany = (certificates: number) =>
   `which has ${certificates} ${certificates === 1 ? "certificate" : "certificates"} and not 2`;
 
-/** With what stands there instead of certificates in PEM. */
+/** Names a chain, with what the file contains instead of certificates in PEM. */
 export function aboutChain(what: string, chain: string): string {
   return `${what}, which is ${formOfText(chain)},`;
 }
 
 /**
- * The certificate of Intel's TCB signer, right under the pinned root. Any other leaf there, a PCK first of all, could
- * otherwise set the levels that it is judged by.
+ * The certificate of Intel's TCB signer, directly below the pinned root. Any other leaf, a PCK
+ * certificate above all, could otherwise set the levels by which it is judged.
  */
 function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
   const all = parseCertificates(chain);
@@ -110,7 +117,10 @@ function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
   return linkProblem(signer, root, intelScheme, 0) === undefined ? signer : undefined;
 }
 
-/** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */
+/**
+ * Parses collateral of the kind and version that this code understands. Undefined when that fails
+ * or it isn't within its validity; the problem is then recorded.
+ */
 function readCollateral<T extends { issueDate: number; nextUpdate: number; evaluation: number }>(
   kind: keyof typeof kinds,
   json: object,
@@ -133,7 +143,7 @@ function readCollateral<T extends { issueDate: number; nextUpdate: number; evalu
 
 const time = z.string().transform(exactTime).pipe(z.number());
 const count = z.int().nonnegative();
-/** Becomes lower case. */
+/** Hex, converted to lower case. */
 const hex = (bytes: number) =>
   z
     .string()
@@ -147,7 +157,7 @@ const level = z.object({
   advisoryIDs: z.array(z.string()).default([]),
 });
 
-/** `date` is when Intel set this bar. */
+/** `date` is when Intel set this level. */
 const levelOf = ({ tcbStatus, tcbDate, advisoryIDs }: z.output<typeof level>) => ({
   status: tcbStatus,
   date: tcbDate,
@@ -159,7 +169,7 @@ const svnLevel = level
   .extend({ tcb: z.object({ isvsvn: count }) })
   .transform(({ tcb, ...its }) => ({ ...levelOf(its), svn: tcb.isvsvn }));
 
-/** What the vendor calls each, where it does: nothing depends on it. */
+/** The vendor's name for a component, if it has one. It decides nothing. */
 const called = z.string().catch("");
 const components = z.array(z.object({ svn: count, type: called, category: called })).length(16);
 
@@ -179,8 +189,9 @@ const tdxModule = z.object({ mrsigner: hex(48), attributes: hex(8) });
 const signed = { issueDate: time, nextUpdate: time, tcbEvaluationDataNumber: count };
 
 /**
- * What stands in Intel's JSON (TCB info of version 3, enclave identity of version 2): what is signed may still be of a form
- * that this code doesn't know. A level that can't be read must not be skipped, the one below it would count.
+ * The forms of Intel's JSON (TCB info of version 3, enclave identity of version 2). Something
+ * signed may still have a form that this code doesn't know. A level that can't be read must not be
+ * skipped, because the next lower one would then count.
  * https://api.portal.trustedservices.intel.com/content/documentation.html
  */
 const tcbInfoForm = z
@@ -189,7 +200,7 @@ const tcbInfoForm = z
     fmspc: hex(6),
     pceId: hex(2),
     tdxModule,
-    // Not there for platforms with the first module alone
+    // Absent for platforms with the first module only.
     tdxModuleIdentities: z
       .array(tdxModule.extend({ id: z.string().toUpperCase(), tcbLevels: z.array(svnLevel) }))
       .default([]),

@@ -1,8 +1,9 @@
 import { type Problem, problem } from "../reasons.ts";
 
 /**
- * What a TDX quote says: numbers little-endian, the rest hex.
- * https://download.01.org/intel-sgx/latest/dcap-latest/linux/docs/Intel_TDX_DCAP_Quoting_Library_API.pdf (appendix 3)
+ * The content of a TDX quote. Numbers are little-endian; the rest is hex.
+ * https://download.01.org/intel-sgx/latest/dcap-latest/linux/docs/Intel_TDX_DCAP_Quoting_Library_API.pdf
+ * (appendix 3)
  */
 export type TdxFacts = ReturnType<typeof factsOf>;
 export type QuotingEnclaveReport = ReturnType<typeof enclaveOf>;
@@ -13,7 +14,7 @@ const headerBytes = 48;
 const bodyBytes = { "TD 1.0": 584, "TD 1.5": 648 } as const;
 const intelVendor = "939a7233f79c4ca9940a0db3957f0607";
 
-/** Reads a quote of version 4 or 5. Bytes behind its end are padding. */
+/** Reads a quote of version 4 or 5. Bytes after its end are padding. */
 export function readQuote(bytes: Buffer) {
   if (bytes.length < headerBytes + 6) return truncated(bytes, headerBytes + 6);
   const [version, keyType] = [bytes.readUInt16LE(0), bytes.readUInt16LE(2)];
@@ -33,7 +34,7 @@ export function readQuote(bytes: Buffer) {
   if ("reason" in parts) return parts;
   return {
     facts: factsOf(bytes.subarray(from, end), version, kind),
-    // Header and body
+    // The header and the body.
     signed: bytes.subarray(0, end),
     ...parts,
   };
@@ -53,7 +54,10 @@ function bodyOf(bytes: Buffer, version: number) {
   return { kind, from: headerBytes + 6, end: headerBytes + 6 + size } as const;
 }
 
-/** Signature, attestation key, and what vouches for the key; the lengths inside must add up to the whole. */
+/**
+ * Reads the signature, the attestation key, and what vouches for the key. The lengths inside must
+ * add up to the whole.
+ */
 function readParts(data: Buffer) {
   const certification = data.subarray(134);
   if (data.length < 134 + 450) return misfit(`${data.length} bytes of signature`);
@@ -65,19 +69,19 @@ function readParts(data: Buffer) {
   if (chain.readUInt32LE(2) !== chain.length - 6) return misfit("the certificates' size");
   return {
     signature: data.subarray(0, 64),
-    // The attestation key's x and y
+    // x and y of the attestation key.
     point: data.subarray(64, 128),
     enclave: enclaveOf(certification.subarray(0, 384)),
     enclaveSignature: certification.subarray(384, 448),
     authData: certification.subarray(450, 450 + authSize),
-    // PCK, its CA, root
+    // The PCK certificate, its CA, and the root.
     pem: chain.toString("latin1", 6),
   };
 }
 
 function enclaveOf(report: Buffer) {
   return {
-    // The 384 bytes that the PCK key signs
+    // The 384 bytes that the PCK key signs.
     signed: report,
     miscSelect: report.subarray(16, 20),
     attributes: report.subarray(48, 64),
@@ -94,7 +98,7 @@ function factsOf(body: Buffer, version: number, kind: keyof typeof bodyBytes) {
     tee: "tdx" as const,
     version,
     body: kind,
-    // As it was when the VM started
+    // The TCB version when the VM was started.
     teeTcbSvn: hex(0, 16),
     mrSeam: hex(16, 48),
     mrSignerSeam: hex(64, 48),
@@ -107,7 +111,7 @@ function factsOf(body: Buffer, version: number, kind: keyof typeof bodyBytes) {
     mrOwnerConfig: hex(280, 48),
     rtmr: [hex(328, 48), hex(376, 48), hex(424, 48), hex(472, 48)] as const,
     reportData: hex(520, 64),
-    // As it is now, after updates of the module while the VM ran
+    // The TCB version now, after updates of the module while the VM ran.
     ...(kind === "TD 1.5" ? { teeTcbSvn2: hex(584, 16), mrServiceTd: hex(600, 48) } : {}),
   };
 }

@@ -4,7 +4,7 @@ import { type Problem, problem, type Shortfall } from "../reasons.ts";
 import type { Level, QeIdentity, TcbInfo } from "./collateral.ts";
 import type { TdxFacts } from "./quote.ts";
 
-/** Intel's words, from the best to the worst of those that are not plainly refused. */
+/** Intel's status words, from the best to the worst of those that can be accepted. */
 export const tcbStatuses = [
   "UpToDate",
   "SWHardeningNeeded",
@@ -17,28 +17,34 @@ export const tcbStatuses = [
 ] as const;
 export type TcbStatus = (typeof tcbStatuses)[number];
 
-/** Where platform, TDX module, and quoting enclave stand together. */
+/** The combined TCB status of platform, TDX module, and quoting enclave. */
 export interface TcbStanding {
   status: TcbStatus;
-  /** Every advisory of the levels that were met, each once. */
+  /** Every advisory of the levels that were matched, without duplicates. */
   advisories: readonly string[];
-  /** The date of the platform's level: older is worse. */
+  /** The date of the platform's level. An older one is worse. */
   date: string;
-  /** Which of Intel's TCB recoveries this is measured by. */
+  /** The number of Intel's TCB recovery by which this is measured. */
   evaluation: number;
-  /** What is older than Intel's newest level: it explains, and decides nothing. */
+  /**
+   * The parts that are older than Intel's newest level. They explain the status and decide nothing.
+   */
   short?: readonly Shortfall[];
 }
 
 type Levels = { tcbInfo: TcbInfo; qeIdentity: QeIdentity };
 
-/** Of a platform. The two of a relaunch follow from two levels, they stand in no level. */
+/**
+ * The words that a platform's own level can have. The two words about a relaunch are derived from
+ * two levels and never appear in a level.
+ */
 const platformStatuses: readonly string[] = tcbStatuses.filter((word) => !word.startsWith("TD"));
 
 /**
- * The level of Intel's TCB info that the platform meets, merged with those of the TDX module and of the quoting enclave.
- * A TD 1.5 has two: as it was when the VM started, and as it is now. Where only the start is out of date the host is
- * patched, and the VM should be started again.
+ * The level of Intel's TCB info that the platform matches, merged with those of the TDX module and
+ * the quoting enclave. A TD 1.5 has two versions: the one at the VM's start and the current one.
+ * When only the one at the start is out of date, the host is patched, and the VM should be started
+ * again.
  */
 export function standing(
   facts: TdxFacts,
@@ -74,7 +80,7 @@ const union = (...levels: readonly { advisories: readonly string[] }[]) => [
 const worse = (a: TcbStanding, b: TcbStanding) =>
   tcbStatuses.indexOf(b.status) > tcbStatuses.indexOf(a.status) ? b : a;
 
-/** Levels stand from the best to the worst; the first one that is met counts. */
+/** The first level that matches counts, because levels are sorted from the best to the worst. */
 function firstOf<T extends Level>(
   levels: readonly T[],
   isMet: (level: T) => boolean,
@@ -101,7 +107,8 @@ function levelAt(
     ({ sgx, pceSvn, tdx }) =>
       sgx.every(({ svn }, at) => (pck.svns[at] ?? -1) >= svn) &&
       pck.pceSvn >= pceSvn &&
-      // The first two are the module's, which has levels of its own since there are several versions of it
+      // The first two components are the TDX module's. When there are several versions of the
+      // module, it has levels of its own.
       tdx.every(({ svn }, at) => (version > 0 && at < 2) || (svns[at] ?? -1) >= svn),
     "the platform",
   );
@@ -119,11 +126,11 @@ function levelAt(
   };
 }
 
-/** The newest level that needs nothing. */
+/** The newest level without a problem. */
 const newestOf = <T extends Level>(levels: readonly T[]): T | undefined =>
   levels.find(({ status }) => status === "UpToDate") ?? levels[0];
 
-/** What of a platform, as it runs now, is older than Intel's newest levels. */
+/** The parts of a platform, as it runs now, that are older than Intel's newest levels. */
 export function shortOf(
   { teeTcbSvn, teeTcbSvn2 = teeTcbSvn }: TdxFacts,
   pck: PckFacts,
@@ -152,7 +159,7 @@ export function shortOf(
   return short;
 }
 
-/** By Intel's type and category of a component, which older TCB info lacks. */
+/** What updates a component, by Intel's type and category for it, which older TCB info lacks. */
 function bringerOf(type: string, category: string): string {
   if (category === "BIOS") return "BIOS";
   if (/module/i.test(type)) return "TDX module";
@@ -163,7 +170,10 @@ const idOf = (version: number) => `TDX_${version.toString(16).padStart(2, "0").t
 
 const noBits = "0".repeat(16);
 
-/** The module must be signed by Intel, whichever version of it is loaded. Version 0 has no levels of its own. */
+/**
+ * The level of the TDX module. Whichever version is loaded, Intel must have signed it. Version 0
+ * has no levels of its own.
+ */
 function moduleLevel(
   { mrSignerSeam, seamAttributes }: TdxFacts,
   svns: Buffer,
@@ -181,7 +191,7 @@ function moduleLevel(
   return firstOf(found.tcbLevels, (level) => level.svn <= svn, "the TDX module");
 }
 
-/** Undefined where one of the words is unknown. */
+/** Undefined when one of the words is unknown. */
 function merged(platform: string, others: readonly string[]): TcbStatus | undefined {
   const status = tcbStatuses.find((word) => word === platform);
   const areKnown = others.every((word) => word === "UpToDate" || word === "OutOfDate");
@@ -190,12 +200,14 @@ function merged(platform: string, others: readonly string[]): TcbStatus | undefi
   return status.startsWith("Configuration") ? "OutOfDateConfigurationNeeded" : "OutOfDate";
 }
 
-/** What Intel certifies of a platform beside its key (SGX extension of the PCK certificate). */
+/**
+ * What Intel certifies about a platform besides its key (the SGX extension of the PCK certificate).
+ */
 export type PckFacts = Exclude<ReturnType<typeof readPck>, Problem>;
 
 const extension = "1.2.840.113741.1.13.1";
 
-/** The facts, the names in hex, or which of them is missing. */
+/** The facts of the extension in hex, or the name of the one that is missing. */
 export function readPck({ extensions }: Certificate) {
   const all = pairsOf(readValue(extensions.get(extension), tags.sequence));
   if (!all) return problem("pck-extension", "platform");
@@ -212,7 +224,7 @@ export function readPck({ extensions }: Certificate) {
   return { fmspc: fmspc.toString("hex"), pceId: pceId.toString("hex"), svns: known, pceSvn };
 }
 
-/** A sequence of pairs of OID and value, by the OID; each OID once. */
+/** Parses a sequence of pairs of OID and value. Undefined when an OID occurs twice. */
 function pairsOf(sequence: Der | undefined): ReadonlyMap<string, Der> | undefined {
   const pairs = new Map<string, Der>();
   const parts = partsOf(sequence);

@@ -14,7 +14,10 @@ import { checkCollateral, type IntelEndorsements, type QeIdentity } from "./coll
 import { type QuotingEnclaveReport, readQuote, type TdxQuote } from "./quote.ts";
 import { type PckFacts, readPck, shortOf, standing, type TcbStanding } from "./tcb.ts";
 
-/** Whether a quote is a genuine TDX machine's, that nobody has revoked what vouches for it, and where its firmware stands. */
+/**
+ * Checks whether a quote comes from a genuine TDX machine, whether anything that vouches for it is
+ * revoked, and which TCB level its firmware has.
+ */
 export function verifyQuote(
   bytes: Buffer,
   endorsements: IntelEndorsements,
@@ -26,7 +29,8 @@ export function verifyQuote(
   const chain = readChain(quote.pem, roots, exam);
   checkSignatures(quote, chain?.leaf, exam);
   const tcb = chain && checkPlatform(quote, chain, endorsements, roots, exam);
-  // Each way to no level is a problem already; should one ever not be, it still is no level
+  // Every path that ends without a level should have recorded a problem. If one ever doesn't, the
+  // result must still not be authentic.
   if (!tcb && exam.problems.length === 0) exam.add("collateral-missing", "Intel's word on it");
   return verificationOf(exam, { facts: quote.facts, signed: quote.signed, tcb });
 }
@@ -39,17 +43,17 @@ const cas = new Map<string, PckCa>([
   ["Intel SGX PCK Processor CA", "processor"],
 ]);
 
-/** Which of Intel's two CAs for platforms it is, by name. */
+/** Which of Intel's two CAs for platforms this is, by its name. */
 export const pckCaOf = ({ commonName }: Certificate): PckCa | undefined => cas.get(commonName);
 
-/** Signed by the pinned root, and may itself sign. */
+/** Whether the pinned root signed this CA, and the CA may sign certificates. */
 function isVouchedFor(ca: Certificate, root: Certificate, roots: TrustedRoots): boolean {
   return root.der.equals(roots.intel) && linkProblem(ca, root, intelScheme, 1) === undefined;
 }
 
 /**
- * Whether the PCK certificate stands under Intel's root, by signatures alone: what a quote without one asks for is nothing to
- * fetch.
+ * Whether the PCK certificate is below Intel's root, judged by signatures alone. Nothing is fetched
+ * for a quote whose certificate isn't.
  */
 export function isOfIntel(chain: readonly Certificate[], roots: TrustedRoots): boolean {
   const [leaf, ca, root] = chain;
@@ -57,7 +61,7 @@ export function isOfIntel(chain: readonly Certificate[], roots: TrustedRoots): b
   return linkProblem(leaf, ca, intelScheme, 0) === undefined;
 }
 
-/** PCK under its CA under the pinned root; undefined where that can't even be read. */
+/** Reads the PCK certificate, its CA, and the root. Undefined when they can't be parsed at all. */
 function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain | undefined {
   const all = parseCertificates(pem);
   const [leaf, ca, root] = all ?? [];
@@ -75,7 +79,10 @@ function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain |
   return { leaf, ca, root };
 }
 
-/** The PCK key vouches for the quoting enclave, the enclave for the attestation key, and that for the quote. */
+/**
+ * The PCK key vouches for the quoting enclave, the enclave for the attestation key, and that key
+ * for the quote.
+ */
 function checkSignatures(
   { signed, signature, point, enclave, enclaveSignature, authData }: TdxQuote,
   leaf: Certificate | undefined,
@@ -90,7 +97,10 @@ function checkSignatures(
   if (!key || !isSignedRaw("sha256", signed, key, signature)) exam.add("quote-signature");
 }
 
-/** What needs more than the quote itself: revocation, Intel's word on the platform, the quoting enclave's identity. */
+/**
+ * The checks that need more than the quote: revocation, Intel's statement about the platform, and
+ * the identity of the quoting enclave.
+ */
 function checkPlatform(
   { facts, enclave }: TdxQuote,
   { leaf, ca, root }: Chain,
