@@ -18,7 +18,8 @@ import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
-import { runWords, targetChosen } from "./run.ts";
+import { runWords } from "./run.ts";
+import { submitPicker } from "./submit-picker.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { suggest } from "./suggestions.ts";
 import { seenBy } from "./visible-to.ts";
@@ -32,7 +33,7 @@ import { showOrSay } from "../slack/refused-message.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
-  [pickCallback, { submit: targetChosen }],
+  [pickCallback, { submit: submitPicker }],
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],
 ];

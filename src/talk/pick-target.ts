@@ -1,10 +1,16 @@
 import * as z from "zod";
-import { lines, md, plainText, section } from "../messages/message.ts";
-import { type Argument, isChange, targetArgument } from "../registry/define.ts";
-import { type NamedCommand } from "../registry/parse.ts";
-import { frozenLine } from "./authorize.ts";
+import { buttons, lines, md, plainText, section, sentence } from "../messages/message.ts";
+import {
+  type Argument,
+  dottedName,
+  isChange,
+  runButton,
+  targetArgument,
+} from "../registry/define.ts";
+import type { LacksTarget, NamedCommand } from "../registry/parse.ts";
+import { authorize, frozenLine } from "./authorize.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
-import { type Act } from "./gateway-context.ts";
+import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf } from "./submit-change.ts";
 
 export const pickCallback = "pick-target";
@@ -16,6 +22,18 @@ export const pickMeta = formMeta.pick({
   channelId: true,
   threadTs: true,
 });
+
+/** Opens a picker for those who may run the command; where no modal can open, a button does. */
+export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: Act) {
+  const { command, input } = lacks.named;
+  const { interaction, reply, gateway } = act;
+  const person = await personOf(act);
+  await authorize({ command, person, channelId: interaction.channelId }, gateway);
+  if ((await openPicker(lacks.named, act)) !== undefined) return;
+  const label = `Choose a ${kindOf(targetArgument(command)).label}`;
+  const choose = runButton(label, dottedName(command), input);
+  await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
+}
 
 /** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
 export async function openPicker(

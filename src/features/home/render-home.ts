@@ -35,7 +35,7 @@ import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomePart, HomeSection } from "../home-part.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
-import { targetButton } from "../../talk/run.ts";
+import { targetButton } from "../../talk/run-buttons.ts";
 import { isChange } from "../../registry/define.ts";
 
 const maxOfEach = 8;
