@@ -15,7 +15,7 @@ import { placeOf } from "./submit-change.ts";
 
 export const pickCallback = "pick-target";
 
-/** What a picker carries to its submission. */
+/** Private metadata that a picker carries to its submission. */
 export const pickMeta = formMeta.pick({
   command: true,
   values: true,
@@ -23,7 +23,10 @@ export const pickMeta = formMeta.pick({
   threadTs: true,
 });
 
-/** Opens a picker for those who may run the command; where no modal can open, a button does. */
+/**
+ * Opens a target picker for a person who may run the command. If no modal can open, the answer has
+ * a button that opens it. Throws Refused.
+ */
 export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: Act) {
   const { command, input } = lacks.named;
   const { interaction, reply, gateway } = act;
@@ -35,7 +38,10 @@ export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">
   await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
 }
 
-/** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
+/**
+ * Opens the target picker. It also asks for a channel if it wasn't opened in one. Undefined when
+ * Slack's trigger has expired.
+ */
 export async function openPicker(
   { command, input }: NamedCommand,
   { interaction, reply, gateway }: Act,

@@ -26,7 +26,10 @@ import type { NamedCommand, WordsRefusal } from "../registry/parse.ts";
 import type { PickOne } from "../core/submit/resolve-targets.ts";
 import type { Act } from "./gateway-context.ts";
 
-/** Runs what was probably meant. What interrupts and has no form asks once more, and is below. */
+/**
+ * A button that runs what was probably meant. A command that interrupts and has no form asks first.
+ * Empty when the value is too long for Slack.
+ */
 export function guessButton(
   { command, input, words }: WordsRefusal["near"][number],
   index: number,
@@ -40,7 +43,10 @@ export function guessButton(
   return [{ ...base, action: `${base.action}${asked}`, confirm }];
 }
 
-/** A button that runs a command on a target: what interrupts asks, even where typed words don't. */
+/**
+ * A button that runs a command on a target. A command that interrupts asks first, even where typed
+ * words don't.
+ */
 export function targetButton(
   command: Command,
   input: Input,
@@ -52,7 +58,10 @@ export function targetButton(
   return askOnce(button, command, target, policy);
 }
 
-/** For mentions, and triggers that were too old. The press is the confirmation. */
+/**
+ * A message with a button that runs the change, for mentions and for forms that Slack didn't open.
+ * The press is the confirmation.
+ */
 export function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Message {
   const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
   const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
@@ -62,14 +71,17 @@ export function pressToGoOn(command: ChangeCommand, input: Input, target: Target
   return sentence(text, buttons([once]));
 }
 
-/** The same, for commands that have no target: thaw, digest now. */
+/**
+ * A message with a button that runs a mentioned command without a target, such as `thaw` or `digest
+ * now`.
+ */
 export function pressToRun(command: Command, input: Input): Message {
   const label = `Run /${command.name}`;
   const text = md`${label}? Press the button: a message alone only reads.`;
   return sentence(text, buttons([runButton(label, dottedName(command), input)]));
 }
 
-/** A button for each candidate, which runs the same command on it. */
+/** A message with a button for each candidate, which runs the same command on it. */
 export function pickList(
   { command, input }: NamedCommand,
   pick: PickOne,
@@ -89,7 +101,7 @@ export function pickList(
   return message(pick.message, section(text), buttons(specs));
 }
 
-/** The newest things of one name; the form opens next. */
+/** A message with a button for each of the newest things of one name. A press opens the form. */
 export function valueList(command: Command, { message: text, choices }: PickValue): Message {
   const shown = choices
     .slice(0, 5)

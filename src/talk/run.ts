@@ -35,13 +35,13 @@ import { noEmergency } from "../registry/emergency.ts";
 import { chooseTarget } from "./pick-target.ts";
 import { guessButton, pickList, pressToGoOn, pressToRun, valueList } from "./run-buttons.ts";
 
-/** What a person typed. Only what has one meaning runs: a guess is a button. */
+/** Runs what a person typed if it has exactly one meaning; guesses are offered as buttons. */
 export async function runWords(text: string, act: Act): Promise<void> {
   const parsed = parseCommand(text, act.gateway.commands);
-  await ("refusal" in parsed ? refuse(parsed.refusal, act) : run(parsed, act));
+  await ("refusal" in parsed ? refuseWords(parsed.refusal, act) : run(parsed, act));
 }
 
-async function refuse({ text, hint, near, lacks }: WordsRefusal, act: Act): Promise<void> {
+async function refuseWords({ text, hint, near, lacks }: WordsRefusal, act: Act): Promise<void> {
   if (lacks) return chooseTarget({ message: text, named: lacks }, act);
   const said = say(md`${text}`, hintOf(hint));
   const guesses = near.flatMap((one, index) => guessButton(one, index));
@@ -51,7 +51,7 @@ async function refuse({ text, hint, near, lacks }: WordsRefusal, act: Act): Prom
   await act.reply.privately(message(new Markdown(said.text), said.blocks, direct, asking));
 }
 
-/** Runs what a button names, or asks for the target that it doesn't name. */
+/** Runs the command that a button names, or asks for its target if the button names none. */
 export async function runNamed({ command, input }: NamedCommand, act: Act): Promise<void> {
   try {
     await run(parseInvocation(command, input), act);
@@ -61,7 +61,10 @@ export async function runNamed({ command, input }: NamedCommand, act: Act): Prom
   }
 }
 
-/** Runs a command, typed, pressed or mentioned: policy decides before names are resolved. */
+/**
+ * Runs a command that was typed, pressed or mentioned. Policy decides before names are resolved.
+ * Throws Refused and UserError.
+ */
 export async function run(
   invocation: Invocation & { breakGlass?: string },
   act: Act,
@@ -81,7 +84,8 @@ export async function run(
     const basis = isEmergency ? emergency : undefined;
     const asking = await authorize({ command, input, person, channelId, basis }, gateway);
     const isRequested = await confirmFirst(invocation, asking, act);
-    // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
+    // A message doesn't prove that a person wrote it, so everything but a plain read needs a press
+    // (decision 005).
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));
     if (asksForChange(invocation)) await change(invocation, forChange(asking), act);
@@ -96,8 +100,9 @@ export async function run(
 }
 
 /**
- * What several VMs become is contributed by a feature. What interrupts or destroys is confirmed first, in a form or by a press.
- * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
+ * Runs a change. Several VMs are handed to the feature that handles them. A change that interrupts
+ * or destroys is confirmed first, in a form or by a press. Break-glass always opens a form and then
+ * waits for no approval; protection and the freeze still apply.
  */
 async function change(
   invocation: ChangeInvocation & { breakGlass?: string },
@@ -124,7 +129,7 @@ async function change(
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
   const cautionNow = async () =>
     command.on === "vm" ? command.caution?.(input, target, gateway) : undefined;
-  // A press says of a pin which VM it is for: why, its form asks
+  // The button of a pin names only the VM; its form asks for the reason.
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
     const exact = await withIds(command, input, target, gateway);
@@ -136,13 +141,16 @@ async function change(
   const caution = await cautionNow();
   const submitted = await submitChange(permit, { ...place, origin: originOf(act) }, act);
   if (!submitted.isNew) return;
-  // In place of the message that only its reader saw: its buttons are used
+  // Replace the ephemeral message that had the button, because its buttons are used up.
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
   if (interaction.kind === "button") await reply.replace(say(requested));
   if (caution) await reply.privately(say(caution));
 }
 
-/** A button that asks by itself says so in its action. */
+/**
+ * Whether the person has confirmed already: in a form, or on a button whose action says that it
+ * asked.
+ */
 function isConfirmed(interaction: Interaction): boolean {
   if (interaction.kind === "submission") return true;
   return interaction.kind === "button" && interaction.action.endsWith(asked);

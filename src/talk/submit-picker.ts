@@ -8,7 +8,10 @@ import { kindOf, pickMeta } from "./pick-target.ts";
 import { run } from "./run.ts";
 import { placeOf } from "./submit-change.ts";
 
-/** Runs the command on what was picked, where its picker was opened; a form of its own opens next. */
+/**
+ * Runs the command on the target that was picked, in the channel where the picker was opened or in
+ * the chosen one. Throws UserError.
+ */
 export async function submitPicker(act: Act<ViewSubmission>): Promise<void> {
   const { interaction, gateway } = act;
   const read = pickMeta.safeParse(parseJson(interaction.privateMetadata));
