@@ -162,8 +162,8 @@ export function personOf(
 }
 
 /**
- * Finds a command by its dotted name. Throws UserError when there is none: the button is from an
- * older version.
+ * Finds a command by its dotted name. Throws UserError when there is none: the button may be from
+ * an older version.
  */
 export function commandNamed(dotted: string, { commands }: GatewayContext): Command {
   const command = commands.find((one) => dottedName(one) === dotted);

@@ -5,7 +5,10 @@ import { emergencyWords } from "./emergency-words.ts";
 import { reviewCallback, reviewModal, signReview } from "./sign-review.ts";
 import { openReview, tellEnd } from "./tell-audit.ts";
 
-/** In an emergency, those whom `access.breakGlass` lists skip approvals: the audit channel is told, and someone else signs a review. */
+/**
+ * Lets people listed in `access.breakGlass` skip approvals in an emergency. The audit channel is
+ * told, and someone else signs a review.
+ */
 export const breakGlass = defineFeature({
   name: "break-glass",
   needs: ["store", "changes", "tellAudit"],

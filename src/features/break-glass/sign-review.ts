@@ -28,7 +28,7 @@ import { signReviewButton, asksForReview } from "../../core/cards/review-button.
 
 export const reviewCallback = "review";
 
-/** The open review that this person may sign. Throws UserError. */
+/** Finds the open review if this person may sign it. Throws UserError. */
 async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
   const { gateway } = act;
   const person = await personOf(act, { fresh: true });
@@ -44,7 +44,7 @@ async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
   return { review, person };
 }
 
-/** Asks what was checked, before someone signs. */
+/** Builds the form that asks what was checked. */
 export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalView> {
   const { review } = await reviewOf(textAt(value, "request"), act);
   const { request, command, target, by, reason } = review;
@@ -54,7 +54,10 @@ export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalV
   return modal("Sign review", [section(what), asked], form);
 }
 
-/** Throws UserError. */
+/**
+ * Signs a review, records that, and shows the signature on every message that asked for it. Throws
+ * UserError.
+ */
 export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefined> {
   const { interaction, gateway } = act;
   const id = textAt(parseJson(interaction.privateMetadata), "request");

@@ -19,10 +19,13 @@ import { asksForReview, signReviewButton } from "../../core/cards/review-button.
 
 type TellAudit = (id: string, message: Message) => Promise<void>;
 
-/** The notice of the audit channel that asks for the review of this request. */
+/** ID of the notice in the audit channel that asks for the review of this request. */
 export const noticeOf = (request: string): string => `break-glass-${request}`;
 
-/** A review that someone else must sign, and a notice in the audit channel. Idempotent. */
+/**
+ * Opens a review that someone else must sign, and posts its notice in the audit channel.
+ * Idempotent.
+ */
 export async function openReview(
   { record }: StoredRequest,
   command: ChangeCommand,
@@ -35,7 +38,7 @@ export async function openReview(
     await tellAudit(noticeOf(id), reviewNotice(what, deedOf(record, command), requester.name));
 }
 
-/** What came of it follows when it has ended: `tellEnd`. */
+/** Renders the notice of the start. The result follows when the request has ended (`tellEnd`). */
 export function reviewNotice(
   { request: id, reason }: { request: string; reason: string },
   deed: string,
@@ -47,7 +50,7 @@ export function reviewNotice(
   return message(short, section(text), context(next), buttons([signReviewButton(id)]));
 }
 
-/** Tells what really happened: what was told at the start was only begun. */
+/** Tells the audit channel the result: the notice at the start only told that the change began. */
 export async function tellEnd(
   request: StoredRequest,
   command: ChangeCommand,

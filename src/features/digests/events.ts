@@ -1,7 +1,7 @@
 import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
-/** A freeze or a thaw, by whom, as they are called. */
+/** A freeze or a thaw. `by` is the person's name. */
 export interface SwitchFact {
   is: "freeze" | "thaw";
   by: string;
@@ -9,7 +9,7 @@ export interface SwitchFact {
   at: number;
 }
 
-/** Who signed the review of a break-glass use. */
+/** A signed review of a break-glass use. `by` is the signer's name. */
 export interface SignedReview {
   request: string;
   by: string;
@@ -18,12 +18,12 @@ export interface SignedReview {
 
 export type Events = Awaited<ReturnType<ReturnType<typeof createEventReader>>>;
 
-/** Freezes, thaws, and reviews of a busy day; older ones aren't read. */
+/** Enough for the freezes, thaws and reviews of a busy day. Older ones aren't read. */
 const maxRecords = 1_000;
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 const told = ["freeze", "thaw", "review-signed"];
 
-/** Reads from the audit trail what happened since a time (ms) and is no request. */
+/** Creates a reader of the audit trail for what happened since a time (ms) and isn't a request. */
 export function createEventReader(options: {
   redis: RedisClient;
   key: Keys;
@@ -31,7 +31,7 @@ export function createEventReader(options: {
 }) {
   const { redis, key, personName } = options;
 
-  /** The trail keeps people by ID; a freeze by Gatehouse is by its name. */
+  /** The trail names people by ID, and Gatehouse's own freezes by its name. */
   async function nameOf(who: unknown): Promise<string> {
     const id = textOf(who);
     return personName && /^[UW][A-Z0-9]{2,}$/.test(id) ? personName(id) : id;

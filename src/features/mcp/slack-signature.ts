@@ -14,7 +14,10 @@ interface Signed {
   signature: string;
 }
 
-/** Of a header that comes twice Node joins the values, and then neither form fits. */
+/**
+ * Reads the two headers of a signed request, or says which one is wrong. If a header is sent twice,
+ * Node joins the values, and the result has neither form.
+ */
 export function readSignature(
   headers: IncomingHttpHeaders,
   nowMs: number,

@@ -7,7 +7,7 @@ import { proposeRollout } from "./propose-rollout.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 
-/** One command on several VMs: some at a time, each as a request, until too many fail. */
+/** Runs one command on several VMs: some at a time, each as a request, until too many fail. */
 export const rollouts = defineFeature({
   name: "rollouts",
   needs: ["redis", "key", "changes", "editMs", "at"],
