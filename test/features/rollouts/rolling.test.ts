@@ -9,8 +9,8 @@ function read(words: string) {
   return "refusal" in parsed ? parsed.refusal.text : parsed.input;
 }
 
-describe("how to go over many", () => {
-  it("is understood by start, stop, restart, resize and snapshot", () => {
+describe("the options of a rollout", () => {
+  it("are taken by start, stop, restart, resize and snapshot", () => {
     const rollable = commands.filter(isRollable).map(({ name }) => name);
     expect(rollable).toEqual(
       expect.arrayContaining(["vm start", "vm stop", "vm restart", "vm resize", "vm snapshot"]),
@@ -40,7 +40,7 @@ describe("how to go over many", () => {
     },
   );
 
-  it("is one at a time where a service is interrupted, whatever their number, and all at once else", () => {
+  it("are one at a time for commands that interrupt, and all at once for others", () => {
     const [disrupt, change] = [{ class: "disrupt" }, { class: "change" }] as const;
     expect(rollingOf(disrupt, {}, 4)).toEqual({
       maxUnavailable: 1,
@@ -57,7 +57,7 @@ describe("how to go over many", () => {
     });
   });
 
-  it("is no part of what is done with each VM", () => {
+  it("are not part of the request for each VM", () => {
     const restart = commands.find(({ name }) => name === "vm restart");
     expect(
       restart &&
