@@ -53,8 +53,8 @@ export async function openForm(
 }
 
 /**
- * Opens immediately, because a trigger expires in three seconds and reading may take longer; then shows what `make`
- * returns, or its error. False when Slack didn't open it.
+ * Opens a modal at once, because a trigger expires in three seconds and reading may take longer.
+ * The modal then shows what `make` returns, or its error. False when Slack didn't open it.
  */
 export async function openView(
   title: string,
@@ -97,7 +97,10 @@ async function viewOfOne(
   return formOfOne({ command, facts, meta, ...stands });
 }
 
-/** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
+/**
+ * Checks a submitted form before the ack and changes nothing. Returns errors by field; undefined
+ * when there are none. Throws UserError.
+ */
 export async function checkForm(
   act: BeforeAck<ViewSubmission>,
 ): Promise<SubmissionResult | undefined> {
@@ -110,7 +113,10 @@ export async function checkForm(
   return undefined;
 }
 
-/** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
+/**
+ * Shows an error on an input, the only place Slack has for it: a refusal next to the Submit button,
+ * everything else on the first input.
+ */
 export function fieldError(
   error: UserError,
   values: Values,

@@ -57,7 +57,7 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "request:undo": onRequest(oncePerButton("undo", undo)),
   "request:next": onRequest(oncePerButton("next", runNext)),
   share: shareAnswer,
-  /** An option of a menu names the action that it stands for. */
+  /** An option of a menu names in its value the action to handle. */
   menu: async (act, { do: action, ...of }) => {
     if (typeof action !== "string" || action === "menu") throw outdated();
     await press({ ...act, interaction: { ...act.interaction, action, value: JSON.stringify(of) } });

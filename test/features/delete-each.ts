@@ -6,8 +6,9 @@ import path from "node:path";
 import { readSources, root, runtimeImportsOf } from "../structure/sources.ts";
 
 /**
- * Takes each feature away, one at a time, in a copy of the project: its folder, its tests, and its line in `features/index.ts`. What is
- * left must pass the type checker, and the tests of what no feature may be needed for.
+ * Removes each feature, one at a time, from a copy of the project: its folder, its tests, and its
+ * line in `features/index.ts`. The rest must pass the type checker and the tests of everything that
+ * must work without features.
  *
  *     npm run check:features            all features
  *     npm run check:features -- alerts  some

@@ -99,7 +99,7 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
   const from = heldUntil(lateCopyUntil(told, state, delivery, now), now);
-  // A sender's later delivery replaces its earlier one; those of others stay
+  // A sender's later delivery replaces its earlier one. Deliveries of other senders stay.
   if (from > now)
     return withHeld(before, [...heldOfOthers(before, delivery.sender), { from, delivery }]);
   return afterDelivery(before, state, delivery, now);

@@ -21,15 +21,16 @@ const recapKind = "recap";
 export type Past = Outage & { until: number };
 
 /**
- * Adds what one process saw to what all processes saw of the part, under Redis time, so that an outage opens once and closes
- * once. `seen` is a hash: since when calls fail, when the last one failed, the first answer after that, and the ID of the
- * outage once the failures have lasted long enough without an answer in any process. The first answer ends it, once nobody
- * has failed for the quiet time; then it is on the list of those to tell of, as `<id> <since> <until>`.
+ * Adds what one process saw of a part to what all processes saw, under Redis time, so that an
+ * outage opens once and closes once. The hash `seen` holds when calls began to fail, when the last
+ * one failed, the first answer after that, and the ID of the outage once failures have lasted long
+ * enough without an answer in any process. The first answer ends the outage, after no process has
+ * failed for the quiet time. The outage is then pending for its recap, as `<id> <since> <until>`.
  *
  * KEYS seen, pending, last outage
- * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms), quiet for (ms), longest between two
- *      failures that belong together (ms)
- * → ID of the outage that goes on, or ends with this; '' for none
+ * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms),
+ *      quiet for (ms), longest time between two failures that belong together (ms)
+ * → ID of the outage that continues or ends with this; '' for none
  */
 const sawScript = `${redisTimeLua}
 local function at(ago) return tonumber(ago) and now - ago end
@@ -71,7 +72,7 @@ function fromList(text: string): Past {
   return { id, part, since: Number(since), until: Number(until) };
 }
 
-/** Retries come within seconds: failures further apart are separate. */
+/** Retries come within seconds, so failures further apart are separate (ms). */
 const gapMs = 60_000;
 const keptMs = 24 * 3600_000;
 

@@ -36,11 +36,13 @@ export interface ProposalRecord {
 }
 
 /**
- * The life of a proposal. Each move is one compare-and-set in Redis, which also notes what Slack must be told.
+ * The life of a proposal. Each move is one compare-and-set in Redis, which also notes what Slack
+ * must be told.
  *
- *     open ──► running    somebody runs it: one request is made of it, whoever presses again
- *       ├────► dismissed  by somebody, who says why
- *       └────► expired    nobody did either in time; from `running` too, where its request was never made
+ *     open ──► running    a person runs it: one request is made of it, however often it is pressed
+ *       ├────► dismissed  by a person, who gives a reason
+ *       └────► expired    nobody did either in time; also from `running`, if its request was
+ *                         never made
  */
 export interface StoredProposal {
   record: ProposalRecord;

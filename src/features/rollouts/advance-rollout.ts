@@ -42,7 +42,10 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
   };
 }
 
-/** Advances a rollout by some steps. Any number of processes may do so: each step is a compare-and-set. */
+/**
+ * Advances a rollout by some steps. Any number of processes may do so at a time, because each step
+ * is a compare-and-set.
+ */
 export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
   const { policy, standstill, log } = by.workerContext;
   const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));

@@ -4,16 +4,16 @@ import { calledName, type Target } from "../../registry/define.ts";
 import { lettersOf } from "../../core/request/record.ts";
 
 /**
- * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
- * whether and how anything is sent.
+ * The states of a rollout: one command on many targets. The rollout decides when the next target
+ * may begin, as a request; only the journal decides whether and how anything is sent.
  *
  *     planned ──► running ◄──► paused
  *                    │            │
- *                    └─► ending ◄─┘   no further one begins, those under way end
+ *                    └─► ending ◄─┘   no other target begins, those in progress end
  *                           │
- *     running ──► done      └──► stopped (by a person) | failed (too many failed, or one was not attested)
+ *     running ──► done      └──► stopped (by a person) | failed (too many failed, or attestation)
  *
- * - `planned`  shown in a dialog and not confirmed yet; deleted after a while
+ * A `planned` rollout is shown in a form and not confirmed yet; it is deleted after a while.
  */
 export type RolloutState =
   | "planned"

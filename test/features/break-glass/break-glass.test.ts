@@ -220,7 +220,7 @@ describe("break-glass", () => {
     expect(card).not.toMatch(/break-?glass/i);
   });
 
-  it("is only for people whom policy lists, and never bypasses protection", async () => {
+  it("is only for those whom policy lists, and never bypasses protection", async () => {
     await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
     await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');
     await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
