@@ -143,7 +143,7 @@ describe("a pin that is proposed", () => {
     await client.hset(key("pins"), "vm-ledger-2", real);
   });
 
-  it("counts for nothing when it was forged with its record, before that is sealed and after", async () => {
+  it("counts for nothing when it was made up with its record, before that is sealed and after", async () => {
     const real = await kept("vm-ledger-2");
     const theirs = launchMeasurement("what an intruder likes", 2);
     const record = (entry: Record<string, unknown>) =>
