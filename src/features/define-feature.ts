@@ -43,110 +43,130 @@ import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 
 /**
- * A capability of Gatehouse in a folder of its own. This half of it is known before a process runs: for `doctor` and `policy check`.
- * `features/index.ts` is the list of all, and the only file that names one.
+ * A capability of Gatehouse, in a folder of its own. This half is known before a process runs, so
+ * `doctor` and `policy check` use it. `features/index.ts` lists all features and is the only file
+ * that names one.
  */
 export interface Feature {
   name: string;
-  /** Its commands, which find the feature's service by a key (`defineService`). */
+  /** Commands of the feature. They find its services by a key (`defineService`). */
   commands?: readonly Command<ReadContext>[];
   /** Flags that it adds to a command, whoever brings that; undefined for none. */
   flags?(command: Command): z.ZodRawShape | undefined;
   /** Its sections of gatehouse.yml. */
   policy?: readonly PolicySection[];
-  /** Judges what gatehouse.yml says of it, for `doctor` and `policy check`. */
+  /** Judges the feature's sections of gatehouse.yml, for `doctor` and `policy check`. */
   judgePolicy?(policy: Policy): readonly Finding[];
-  /** It has a Home tab: Slack's app has one. */
+  /** Whether the feature provides the Home tab. Slack's app has only one. */
   showsHome?: true;
-  /** Called once in each process, before anything is received or delivered. */
+  /** Starts the feature. Called once in each process, before anything is received or delivered. */
   start?(layers: Layers): RunningFeature;
 }
 
-/** A feature in a process: what it contributes, closed over its own state. */
+/** What a started feature contributes to its process, with its own state in closures. */
 export interface RunningFeature {
-  /** Services that its commands answer from. */
+  /** Services that the feature's commands answer from. */
   services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
-  /** Handlers of its buttons: by action, or by the word before its colon for all actions that begin so. */
+  /**
+   * Handlers of the feature's buttons, keyed by action, or by the word before the colon to handle
+   * all actions that begin with it.
+   */
   presses?: Readonly<Record<string, PressHandler>>;
   /** Actions of those that one person answers for all: `answerNotices` shows the answer in every message with the button. */
   answeredForAll?: readonly string[];
   /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
-  /** Options of its pickers, by the name that arguments call them by. */
+  /** Loaders of options, keyed by the name that an argument's `picker` gives. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** Handles a command that names several VMs. One feature at most has this. */
+  /** Handles a command that names several VMs. At most one feature has this. */
   several?: SeveralHandler;
-  /** Words for changes that skip approvals. One feature at most has this; without one, no change can skip them. */
+  /**
+   * Words for changes that skip approvals. At most one feature has this; without it, no change can
+   * skip them.
+   */
   emergency?: EmergencyWords;
-  /** Sources of the messages that it owes to Slack. Each process delivers. */
+  /** Sources of messages that the feature owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
   /** Other work on pending IDs, in each process. */
   pending?: readonly PendingWork[];
   /** Work of workers on pending IDs, in addition to the steps of requests. */
   steps?: readonly WorkerSteps[];
-  /** Tasks that one worker repeats for the installation; a function where they come and go. */
+  /**
+   * Tasks that one worker repeats for the whole installation; a function if the tasks change over
+   * time.
+   */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
-  /** The Home tab, which one feature at most has. */
+  /** The Home tab. At most one feature has this. */
   homeTab?: HomeTab;
-  /** Its part of the Home tab. */
+  /** The feature's part of the Home tab. */
   home?: HomePart;
-  /** Its lines of digests and handovers. */
+  /** The feature's lines in digests and handovers. */
   digest?: DigestPart;
   /** What a handover lists of it beside what runs. */
   handover?: HandoverPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
-  /** Lists what has waited for a channel for longer than a message takes, for `/gatehouse status`. */
+  /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
   /**
-   * A request is about to be made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be made.
+   * Called right before a request is made, to mark what it is made of as used. Throws UserError if
+   * the request may no longer be made.
    */
   beforeRequest?: Contributions["beforeRequest"];
-  /** A request was made, or has ended: one of its messages may have made it. Idempotent. */
+  /**
+   * Called when a request was made, and again when it has ended, because a message of the feature
+   * may have made it. Idempotent.
+   */
   afterRequest?(request: MadeRequest): Promise<unknown>;
-  /** A request has ended: keeps what outlives it, before its result is posted. At least once for each; idempotent. */
+  /**
+   * Called at least once when a request has ended, before its result is posted, to keep what
+   * outlives it. Idempotent.
+   */
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** The evidence of a VM was appraised, whoever asked for it. Never rejects. */
+  /** Called when a VM's evidence was appraised, for any reason. Never rejects. */
   afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
-  /** Tells others of an ended request, once its own messages are posted. Idempotent. */
+  /** Tells other channels about an ended request, after its own messages are posted. Idempotent. */
   tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** Something happened to VMs, or changes were made. At least once for each. */
+  /** Called at least once for each event on VMs and for each change. */
   follow?: Follow;
-  /** Changes were frozen or allowed again: what its messages offer is different now. */
+  /**
+   * Called when changes were frozen or allowed again, because the feature's messages now offer
+   * something else.
+   */
   afterFreeze?(): Promise<unknown>;
-  /** Routes of the API that programs call. */
+  /** Routes that the feature adds to the API for programs. */
   routes?(behind: Behind): readonly Route[];
-  /** The part of its routes that OpenAPI describes. */
+  /** OpenAPI's description of these routes. */
   paths?: OpenApiPaths;
-  /** Tools that agents can call. */
+  /** Tools that agents can call over MCP. */
   tools?: readonly AgentTool[];
 }
 
-/** Steps of what is pending, which any worker takes and any process wakes. */
+/** Steps on pending IDs. Any worker takes them, and any process can add an ID. */
 export interface WorkerSteps {
   pending: Pending;
-  /** As `PendingWork` does, with the rules of the moment. */
+  /** Handles one pending ID under the worker's present policy, as in `PendingWork`. */
   handle(id: string, mark: string, by: WorkerContext): Promise<unknown>;
-  /** Whatever still has steps: each sweep puts what fell off the list on it again. */
+  /** IDs that still have steps. Each sweep puts IDs that were lost from the list on it again. */
   openIds(): Promise<readonly string[]>;
 }
 
 /** A line of `/gatehouse status`. */
 export interface StatusPart {
   name: string;
-  /** Rejects where it can't be read. */
+  /** Reads the state of this part. Rejects when it can't be read. */
   find(): Promise<Finding>;
 }
 
-/** A message that no channel shows. */
+/** A message that no channel shows yet. */
 export interface Untold {
-  /** Who caused it, as gatehouse.yml calls them. */
+  /** The source or service that caused it, as gatehouse.yml names it. */
   by: string;
   /** Singular and plural: `alert group`. */
   words: readonly [one: string, more: string];
 }
 
-/** The layers below features, as this process opened them: a feature asks for those that it needs. */
+/** The layers below features, as this process opened them. A feature names those that it needs. */
 export interface Layers {
   config: Config;
   log: Log;
@@ -155,41 +175,47 @@ export interface Layers {
   compute: Compute;
   inventory: Inventory;
   commands: readonly Command[];
-  /** Those that make requests. */
+  /** The commands that make requests. */
   changes: readonly ChangeCommand[];
   store: Journal;
   snapshots: Snapshots;
   appraiser: Appraiser;
   web: Web;
   announce: Announce;
-  /** To the audit channel, once per ID. */
+  /** Posts in the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;
   /** The probe that watches Slack, Redis, and the compute service for this process. */
   watch: DependencyProbe;
-  /** Why Redis takes no writes now, in words. */
+  /** Says why Redis takes no writes now; undefined when it does. */
   redisProblem(): Promise<string | undefined>;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
-  /** Tells the features of what happened to VMs, or was changed. */
+  /** Tells all features what happened to VMs or was changed. */
   follow: Follow;
-  /** Aborted when this process stops: a long look ends then. */
+  /** Aborted when this process stops, so that long reads end. */
   stopping: AbortSignal;
-  /** Has the worker ask anew which schedules there are. */
+  /** Makes the worker read the list of schedules again. */
   schedulesChanged(): Promise<unknown>;
   /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
-  /** Resolves the name that a project has now by its ID; undefined where that isn't known. */
+  /** Resolves a project's present name by its ID; undefined when it isn't known. */
   projectName(id: string): Promise<string | undefined>;
-  /** All features of this process, once each was started: for one that shows what others contribute. */
+  /**
+   * All features of this process, after each was started. The Home tab and digests show what others
+   * contribute.
+   */
   running(): readonly RunningFeature[];
-  /** Between two edits that only show progress (ms). */
+  /** Shortest time between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */
   at: ((point: string, what: string) => Promise<void>) | undefined;
 }
 
-/** All commands, in the order of help: those of features come last among those of their first word. */
+/**
+ * All commands in the order of help. A feature's commands come after the core's commands with the
+ * same first word.
+ */
 export function commandsWith(features: readonly Feature[]): readonly Command<ReadContext>[] {
   const all = [...commands, ...features.flatMap((feature) => feature.commands ?? [])];
   const rootOf = ({ name }: Pick<Command, "name">) => name.split(" ")[0] ?? "";
@@ -210,7 +236,7 @@ function withFlags(
   return { ...command, args: command.args.safeExtend(Object.fromEntries(added)) };
 }
 
-/** Declares a feature. `needs` names the layers that `start` gets, and it gets no other. */
+/** Declares a feature. `needs` names the layers that `start` gets; it gets no others. */
 export function defineFeature<const Need extends keyof Layers = never>({
   needs = [],
   start,

@@ -3,16 +3,16 @@ import type { ButtonSpec, Markdown } from "../messages/message.ts";
 import type { Target } from "../registry/define.ts";
 
 export interface Line {
-  /** Identifies the line among its kind, for snoozing, for as long as digests have it. */
+  /** Identifies the line within its kind for snoozing, as long as digests have the line. */
   key: string;
   text: Markdown;
-  /** The one that stands beside it. */
+  /** The button beside the line. */
   button: ButtonSpec | undefined;
-  /** How many of its kind it stands for; default one. */
+  /** How many events the line stands for; 1 by default. */
   count?: number;
 }
 
-/** In which order a digest tells what it has to tell, the most urgent first. */
+/** The order of lines in a digest, the most urgent first. */
 export const digestPlaces = [
   "freeze",
   "alarm",
@@ -25,30 +25,30 @@ export const digestPlaces = [
   "advice",
 ] as const;
 
-/** How lines of one kind are told. */
+/** How lines of one kind are shown. */
 export interface KindOfLine {
-  /** Singular and plural. */
+  /** Singular and plural, for counts. */
   words: readonly [one: string, more: string];
   place: (typeof digestPlaces)[number];
-  /** Can't be snoozed: somebody must decide, or it is past. */
+  /** Lines of this kind can't be snoozed, because a person must decide or the event is past. */
   isLasting?: boolean;
 }
 
 /** Lines of one kind. */
 export interface LinesOfKind extends KindOfLine {
-  /** Names the kind, for snoozing. */
+  /** Name of the kind, for snoozing. */
   kind: string;
   lines: readonly Line[];
 }
 
 /** The lines that a feature contributes to digests and handovers. */
 export interface DigestPart {
-  /** How a digest that lacks it calls it. */
+  /** Name of the part in a digest that couldn't read it. */
   name: string;
   read(about: {
-    /** Those that are spoken of, as far as they could be read. */
+    /** The VMs that the digest is about, as far as they could be read. */
     vms: readonly KnownVm[];
-    /** Whether everything is spoken of, and not what some see or name alone. */
+    /** True if the digest is about everything, not only about what a team sees or globs name. */
     seesAll: boolean;
     /** Keeps what is about a VM or project that is spoken of. */
     only<T>(
@@ -57,7 +57,7 @@ export interface DigestPart {
     ): Promise<readonly T[]>;
     /** Changes are reported from here on (ms). */
     since: number;
-    /** When all this was read (ms). */
+    /** When the digest's facts were read (ms). */
     now: number;
   }): Promise<ReadPart>;
 }
@@ -89,6 +89,6 @@ export interface ReadPart {
   adds?: ReadonlyMap<string, Markdown>;
   /** VMs that count as failing, whatever their status: by ID, and why. */
   red?: ReadonlyMap<string, string>;
-  /** Behind the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
+  /** Text after the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
   counts?: string;
 }

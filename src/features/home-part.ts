@@ -1,7 +1,10 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
-/** What a feature shows on the Home tab between what waits for a person and what runs; nothing without lines. */
+/**
+ * A section that a feature adds to the Home tab, between what waits for a person and what runs. A
+ * section without lines isn't shown.
+ */
 export interface HomeSection {
   title: string;
   /** The newest first. */

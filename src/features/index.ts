@@ -17,7 +17,7 @@ import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
 
-/** Everything that Gatehouse can do beyond commands. A line that goes takes its feature with it. */
+/** All features. Removing a line removes the whole feature. */
 export const features: readonly Feature[] = [
   attestation,
   rollouts,
@@ -35,7 +35,7 @@ export const features: readonly Feature[] = [
   home,
 ];
 
-/** Those of features, too, in the order of help. */
+/** All commands, including those of features, in the order of help. */
 export const commands = commandsWith(features);
 
 /** The commands and sections that gatehouse.yml can name. */
@@ -44,9 +44,9 @@ export const policyTerms: PolicyTerms = {
   sections: features.flatMap(({ policy = [] }) => policy),
 };
 
-/** What `doctor` and `policy check` find in what gatehouse.yml says of features. */
+/** Everything that features find in gatehouse.yml, for `doctor` and `policy check`. */
 const judgePolicy = (policy: Policy) =>
   features.flatMap((feature) => feature.judgePolicy?.(policy) ?? []);
 
-/** What programs of a terminal are handed: they know no feature. */
+/** What terminal programs get, because they may not import features. */
 export const handedToPrograms = { commands, terms: policyTerms, judgePolicy };

@@ -2,7 +2,10 @@ import { type Origin, pressOf } from "../core/request/origin.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import type { BeforeAck } from "./gateway-context.ts";
 
-/** Where a request comes from that this act makes: the button that says so, or else what the person did. */
+/**
+ * Origin of a request that this act makes: the button, alert or proposal named in `act.origin`,
+ * otherwise the interaction itself.
+ */
 export const originOf = ({ interaction, origin }: BeforeAck): Origin =>
   origin ?? originOfInteraction(interaction);
 
@@ -10,7 +13,7 @@ export function originOfInteraction(interaction: Interaction): Origin {
   const { id, kind } = interaction;
   if (kind === "button") {
     const { messageTs } = interaction;
-    // On the Home tab each press is one of its own
+    // The Home tab has no message that could identify the button, so each press there is a new one.
     const press = messageTs === undefined ? id : pressOf({ ...interaction, messageTs });
     return { kind: "button", press };
   }

@@ -24,7 +24,10 @@ import { type Place, postMessage } from "../slack/web.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
 import { isOfThread, showOrSay } from "../slack/refused-message.ts";
 
-/** Answers a read command for an authorized person. */
+/**
+ * Answers a read command for an authorized person, privately or in the channel as the command's
+ * `audience` says. `isShared`: the requester asked to show an earlier answer to the channel.
+ */
 export async function answer(
   invocation: ReadInvocation,
   asking: Asking,
@@ -45,34 +48,40 @@ export async function answer(
   await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
 }
 
-/** Runs a read command. `args` is what its schema parsed. */
+/**
+ * Runs a read command and returns its answer without sending it. `args` is what the command's
+ * schema parsed.
+ */
 export async function answerOf(
   { command, args }: Pick<ReadInvocation, "command" | "args">,
   asking: Asking | ServiceAsking,
-  act: Asked,
+  act: AskedIn,
   how: { approved?: string; isShared?: boolean } = {},
 ): Promise<Answer> {
   const answered = await command.answer(args as never, readContext(asking, act, how) as never);
   return "message" in answered ? answered : { message: answered };
 }
 
-/** The same as JSON, for programs: what its shape names, and nothing else. Undefined where it has none. */
+/**
+ * Runs a read command for a program. The result has only the fields of the command's data shape;
+ * undefined when the command has no such shape.
+ */
 export async function jsonAnswerOf(
   { command: { data }, args }: Pick<ReadInvocation, "command" | "args">,
   asking: Asking | ServiceAsking,
-  act: Asked,
+  act: AskedIn,
 ): Promise<object | undefined> {
   return (
     data && data.shape.parse(await data.readData(args as never, readContext(asking, act) as never))
   );
 }
 
-/** Where it is asked, and what is seen from there. */
-type Asked = BeforeAck<Pick<Interaction, "channelId">>;
+/** The channel that a read is asked in, and the view of Gatehouse that its reader has. */
+type AskedIn = BeforeAck<Pick<Interaction, "channelId">>;
 
 function readContext(
   asking: Asking | ServiceAsking,
-  { interaction: { channelId }, gateway }: Asked,
+  { interaction: { channelId }, gateway }: AskedIn,
   { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): ReadContext {
   const { inventory } = gateway;
@@ -120,7 +129,10 @@ export function withContext({ text, blocks }: Message, note: Markdown): Message 
 export const unsent = ({ name: file }: NonNullable<Answer["file"]>) =>
   say(md`The file ${file} couldn't be sent to you: Slack isn't accepting files right now.`);
 
-/** A file can't be ephemeral, so it goes to the requester's direct messages. False where Slack didn't take it. */
+/**
+ * Sends a file to the requester's direct messages, because a file can't be ephemeral. False when
+ * Slack didn't take it.
+ */
 export async function sendFile(
   file: NonNullable<Answer["file"]>,
   { interaction: { userId }, gateway: { web, apiUrl } }: BeforeAck,
@@ -128,7 +140,10 @@ export async function sendFile(
   return (await uploadFile({ web, apiUrl, userId, ...file })) === undefined;
 }
 
-/** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */
+/**
+ * Shows an answer to the whole channel. If Slack refuses it, the requester alone gets the answer
+ * and the reason.
+ */
 async function postToChannel(posting: Message, act: Act): Promise<void> {
   const { interaction, reply, gateway } = act;
   const posted = await postIn(interaction, posting, gateway);
@@ -137,14 +152,14 @@ async function postToChannel(posting: Message, act: Act): Promise<void> {
   await reply.privately(say(whyPrivately(posted)));
 }
 
-type No = Exclude<WebAnswer, { ok: true }>;
+type Unposted = Exclude<WebAnswer, { ok: true }>;
 
-/** About the channel only where Slack refused for the channel's sake. */
-function whyPrivately(no: No): Markdown {
-  if (no.kind !== "refused")
+/** The message blames the channel only if Slack's error is about the channel. */
+function whyPrivately(unposted: Unposted): Markdown {
+  if (unposted.kind !== "refused")
     return md`Slack isn't accepting channel messages right now, so only you see this.`;
-  const way = howToOpen(no.error);
+  const way = howToOpen(unposted.error);
   return way
     ? md`Gatehouse can't post in this channel, so only you see this. ${way}`
-    : md`Slack refused this message (${name(no.error)}), so only you see this.`;
+    : md`Slack refused this message (${name(unposted.error)}), so only you see this.`;
 }

@@ -4,10 +4,13 @@ import type { Permit } from "../core/permit/permit.ts";
 import { snapshotLister } from "../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** More are only counted. */
+/** Slack is asked about this many members for each need; the names of more aren't shown. */
 const maxNamed = 20;
 
-/** Who could approve what this permit is for; `refused`: why nobody could, known before anything is typed. */
+/**
+ * Finds who could approve what this permit is for. `refused` says why nobody could, so that it is
+ * known before a form is filled in.
+ */
 export async function approversOf({ approvals, person }: Permit, gateway: GatewayContext) {
   const { votes, raised } = approvals;
   const requesterId = person.id;
@@ -26,7 +29,8 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
       ids.delete(requesterId);
       const people = await Promise.all([...ids].slice(0, maxNamed).map(personOrNothing));
       const who = people.flatMap((one) => {
-        // Slack can't say: not named, and not counted out
+        // Slack couldn't look this person up: the name isn't shown, but the person may still be
+        // able to approve.
         if (!one) return [];
         if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
           return [{ id: one.id, name: one.name }];

@@ -22,14 +22,15 @@ import type { GatewayContext } from "./gateway-context.ts";
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {}
 
-/** What stands in the audit trail before the rule that refused it. */
+/** Prefix of the rule in the audit trail's entry about a refusal. */
 interface Noted {
   notedAs?: string;
 }
 
 /**
- * The first question, for every kind of interaction: whether this person may ask for this here. Names are looked up after it, so
- * that a stranger learns none. Throws Refused.
+ * Asks policy the first question: may this person ask for this command here? Names are looked up
+ * only afterwards, so a stranger learns none. Throws Refused, or UserError while this process has
+ * an old policy.
  */
 export async function authorize<C extends Command>(
   question: Question<C>,
@@ -50,8 +51,9 @@ async function ask<C extends Command>(
 }
 
 /**
- * The second question: whether they may have it run on these targets, and who must approve it. A project's VMs are those known now,
- * unless others are named. The gate asks both again right before the claim. Throws Refused.
+ * Asks policy the second question: may the command run on these targets, and who must approve it?
+ * Unless `about.vmNames` is given, a project's VMs are those known now. The gate asks both
+ * questions again right before the claim. Throws Refused.
  */
 export async function authorizeTargets<C extends Command>(
   asking: Asking<C>,
@@ -67,7 +69,10 @@ export async function authorizeTargets<C extends Command>(
   return refuse({ command, person, basis, targets, ...noted }, answer.refused, gateway);
 }
 
-/** The same for each of several VMs alone, as a rollout asks it: those that are refused are recorded, and left out. */
+/**
+ * Asks the second question for each of several VMs alone, as a rollout does. Refused VMs are
+ * recorded in the audit trail and left out of the permits.
+ */
 export async function authorizeEach(
   asking: Asking<ChangeCommand>,
   targets: readonly Target[],
@@ -80,7 +85,7 @@ export async function authorizeEach(
   return each;
 }
 
-/** Both questions about a stored request, for somebody who acts on it. Throws Refused. */
+/** Asks both questions about a stored request, for a person who acts on it. Throws Refused. */
 export async function authorizeRequest(
   { record }: StoredRequest,
   command: ChangeCommand,
@@ -95,8 +100,8 @@ export async function authorizeRequest(
 }
 
 /**
- * Both questions for what ends or holds something. It is never refused because the policy is an old one, nor because of `protect`:
- * it changes no target. Throws Refused.
+ * Asks both questions for an act that only cancels or delays a request. An old policy or `protect`
+ * never refuses it, because it changes no target. Throws Refused.
  */
 export async function authorizeStop(
   { targets, ...question }: Question & { targets: readonly Target[] },
@@ -107,12 +112,18 @@ export async function authorizeStop(
   if (refused) await refuse({ ...question, targets }, refused, gateway);
 }
 
-/** Reads go on, and what stops changes. */
+/**
+ * Reads stay allowed under an old policy, and so do commands that approvers may run too, such as a
+ * freeze.
+ */
 function isSafeUnderOldPolicy(command: Command): boolean {
   return command.class === "read" || (command.kind === "read" && command.approversToo === true);
 }
 
-/** Throws a UserError where other processes have a newer policy than this one: what it allows may be forbidden by now. */
+/**
+ * Throws a UserError while other processes have a newer policy than this one: the new policy may
+ * forbid what this one allows.
+ */
 export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "standstill">): void {
   if (standstill() === undefined) return;
   throw new UserError(
@@ -121,12 +132,12 @@ export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "stand
   );
 }
 
-/** What was refused, to whom. */
+/** An act that a rule refused, as the audit trail records it. */
 interface RefusedAct extends Noted, Pick<Question, "command" | "person" | "basis"> {
   targets: readonly Pick<Target, "id">[];
 }
 
-/** Records in the audit trail that a rule refused it. Throws Refused. */
+/** Records the refusal in the audit trail, then throws Refused. */
 export async function refuse(
   act: RefusedAct,
   { rule, text, hint }: Pick<PolicyRefusal, "rule" | "text"> & { hint?: string | undefined },
@@ -141,7 +152,7 @@ export function maySeeNames(person: Person, { policy, ourTeamId }: GatewayContex
   return placesSeen(policy, person, ourTeamId).length > 0;
 }
 
-/** The one place that records a refusal in the audit trail. */
+/** Records a refusal in the audit trail. Every refusal by policy passes here. */
 export async function noteRefusal(
   {
     command,
@@ -163,7 +174,7 @@ export async function noteRefusal(
   });
 }
 
-/** Stands first in a form that is opened during a freeze. */
+/** The line that a form begins with during a freeze; undefined while changes aren't frozen. */
 export async function frozenLine({ store }: GatewayContext): Promise<Markdown | undefined> {
   return frozenWords(await store.freezeState());
 }

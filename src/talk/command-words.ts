@@ -5,8 +5,8 @@ import { type Interaction, type Reply, isDirect } from "../slack/receive/interac
 import type { GatewayContext } from "./gateway-context.ts";
 
 /**
- * Answers in a thread, where slash commands don't work: `/vm list` in a code span becomes `@gatehouse vm list`, and elsewhere
- * loses its slash.
+ * Rewrites commands in answers to a mention, because slash commands don't work in threads: `/vm
+ * list` in a code span becomes `@gatehouse vm list`; outside of a code span it loses its slash.
  */
 export function replaceCommandWords(
   interaction: Interaction,
@@ -39,7 +39,7 @@ export function mentionWords(text: string, commands: readonly Command[]): string
     .join("`");
 }
 
-/** Only mrkdwn: labels and cells of tables are names. */
+/** Only mrkdwn text is rewritten: labels and table cells hold names, not commands. */
 function withWords(blocks: readonly Block[], commands: readonly Command[]): Block[] {
   return JSON.parse(JSON.stringify(blocks), (_key, value: unknown) =>
     textAt(value, "type") === "mrkdwn"

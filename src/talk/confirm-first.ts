@@ -8,8 +8,9 @@ import type { Act } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 
 /**
- * Where policy wants approvals first, a command that has a request (`asRequest`) becomes one that waits for them; then its card has the
- * button for its requester. False where none are needed, and for every other command. Throws where this person may not run it on this
+ * Turns a read command that can be a request (`asRequest`) into one, if policy wants approvals for
+ * it. Once approved, its card has the button that runs it, for the requester. Returns false when no
+ * approval is needed, and for every other command. Throws if this person may not run it on this
  * target.
  */
 export async function confirmFirst(
@@ -24,7 +25,8 @@ export async function confirmFirst(
   const about = { targets: [target], input: withTarget(asRequest, input, target) };
   const permit = permitAsRequest(await authorizeTargets(asking, about, gateway));
   if (interaction.kind === "mention" || !permit || permit.approvals.required === 0) return false;
-  // What the command itself refuses needs nobody's approval
+  // Run the command once and drop the answer: what the command itself refuses shouldn't wait for
+  // approvals.
   await answerOf({ command, args }, asking, act);
   await submitChange(permit, { ...placeOf(interaction), origin: originOf(act) }, act);
   return true;

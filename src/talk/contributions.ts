@@ -1,4 +1,4 @@
 import type { RequestRecord } from "../core/request/record.ts";
 
-/** A request, and what made it. */
+/** A request that was just made, as features are told of it. */
 export type MadeRequest = Pick<RequestRecord, "id" | "origin" | "breakGlass">;

@@ -18,7 +18,8 @@ import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
-import { runWords, targetChosen } from "./run.ts";
+import { runWords } from "./run.ts";
+import { submitPicker } from "./submit-picker.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { suggest } from "./suggestions.ts";
 import { seenBy } from "./visible-to.ts";
@@ -32,7 +33,7 @@ import { showOrSay } from "../slack/refused-message.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
   [dialogCallback, { check: checkForm, submit: submitForm }],
-  [pickCallback, { submit: targetChosen }],
+  [pickCallback, { submit: submitPicker }],
   [denialCallback, { check: giveReason }],
   [outcomeCallback, { check: recordOutcome }],
 ];
@@ -40,7 +41,7 @@ const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
 const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
   new Map([...ownForms, ...Object.entries(forms)]);
 
-/** What Bolt listens to by name. */
+/** The names of forms, shortcuts and buttons that Bolt registers listeners for. */
 export const listenedTo = (
   contributed: Pick<Contributions, "forms" | "presses">,
   commands: readonly Command[],
@@ -62,20 +63,20 @@ export function createConversation(
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
       const reply = replaceCommandWords(interaction, anyReply, gateway);
-      const by = <I>(one: I): Act<I> => ({ interaction: one, reply, gateway });
+      const actOf = <I>(it: I): Act<I> => ({ interaction: it, reply, gateway });
       switch (interaction.kind) {
         case "command":
         case "mention":
-          return replyWithError(by(interaction), (act) => runWords(interaction.text, act));
+          return replyWithError(actOf(interaction), (act) => runWords(interaction.text, act));
         case "button":
-          if (interaction.view?.type !== "home") return replyWithError(by(interaction), press);
-          return gateway.contributed.homeTab?.pressed(by(interaction));
+          if (interaction.view?.type !== "home") return replyWithError(actOf(interaction), press);
+          return gateway.contributed.homeTab?.pressed(actOf(interaction));
         case "home":
-          return void (await gateway.contributed.homeTab?.show(by(interaction)));
+          return void (await gateway.contributed.homeTab?.show(actOf(interaction)));
         case "shortcut":
-          return shortcut(by(interaction));
+          return shortcut(actOf(interaction));
         case "submission": {
-          const act = { ...by(interaction), reply: replyWhereOpened(by(interaction)) };
+          const act = { ...actOf(interaction), reply: replyWhereOpened(actOf(interaction)) };
           return replyWithError(act, async () => forms.get(interaction.callback)?.submit?.(act));
         }
       }
@@ -93,7 +94,8 @@ export function createConversation(
         return await check?.({ interaction, gateway: seenNow(interaction) });
       } catch (error) {
         if (!(error instanceof UserError)) throw error;
-        // Nothing to show it on: after the ack it is refused for the same reason
+        // The form has no input to show the error on. `submit` runs into the same refusal after the
+        // ack and answers with it.
         if (submit && Object.keys(interaction.values).length === 0) return undefined;
         return fieldError(error, interaction.values);
       }
@@ -114,7 +116,10 @@ export function createConversation(
   };
 }
 
-/** A submission has no channel: answers privately where its form was opened, else on the Home tab. */
+/**
+ * A submission has no channel. The answer goes, visible to the person alone, to the channel in
+ * which the form was opened or which was chosen in it; without one, to the Home tab.
+ */
 function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>): Reply {
   return {
     ...reply,

@@ -13,7 +13,7 @@ import { hiddenVms, readTarget } from "../core/perform/read-target.ts";
 import type { Details } from "../core/submit/submit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** The name of the chosen snapshot, which is named by its ID, and when it was taken. */
+/** The name of the snapshot that the input names by its ID, and when it was taken. */
 export function labelsOf(facts: DialogFacts): Pick<Details, "labels" | "snapshotAt"> {
   const chosen = chosenSnapshot(facts);
   const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
@@ -21,7 +21,10 @@ export function labelsOf(facts: DialogFacts): Pick<Details, "labels" | "snapshot
   return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
 }
 
-/** What a person should see before confirming, read now. */
+/**
+ * Reads from the compute service what a person should see before confirming. Throws UserError when
+ * VMs of a project can't be read.
+ */
 export async function gatherFacts(
   command: ChangeCommand,
   target: Target,
@@ -54,19 +57,22 @@ export async function gatherFacts(
   };
 }
 
-/** The IDs of those of these that are pinned. */
+/** The IDs of the VMs among these targets that are pinned. */
 export async function pinnedAmong(targets: readonly Target[], { appraiser }: GatewayContext) {
   const vms = targets.filter(({ kind }) => kind === "vm");
   const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
   return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
 }
 
-/** What is known without a read: enough for what needs no approval, because the gate reads anyway. */
+/**
+ * Facts without a read of the target. They are enough for a request that needs no approval, because
+ * the gate reads the target anyway.
+ */
 export function unread(target: Target, input: Input): DialogFacts {
   return { target, seen: undefined, vms: [], snapshots: [], input };
 }
 
-/** Where projects and VMs are, the most used first. */
+/** Regions of all known projects and VMs, the most used first. */
 export async function regionsKnown({ inventory }: GatewayContext): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
   const counts = Map.groupBy(all, ({ region }) => region ?? "");
@@ -74,7 +80,10 @@ export async function regionsKnown({ inventory }: GatewayContext): Promise<reado
   return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
 }
 
-/** Why the state of the target doesn't allow it. */
+/**
+ * Why the target's state doesn't allow this change; undefined when it does, and when the target
+ * wasn't read.
+ */
 export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal | undefined {
   const effect: Effect<Seen, Args> = command.effect;
   return seen && effect.notNow?.(seen);

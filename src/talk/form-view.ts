@@ -19,7 +19,10 @@ import type { EmergencyWords } from "../registry/emergency.ts";
 
 export const dialogCallback = "dialog";
 
-/** What a form carries to its submission. Only ids: everything is looked up and decided again. */
+/**
+ * Private metadata that a form carries to its submission. It holds only names and IDs: everything
+ * is looked up and decided again.
+ */
 export const formMeta = z.object({
   command: z.string(),
   targetId: z.string(),
@@ -28,27 +31,35 @@ export const formMeta = z.object({
     .string()
     .regex(/^\d{1,20}\.\d{1,20}$/)
     .exactOptional(),
-  /** Of arguments that it doesn't show. */
+  /** Values of arguments that the form doesn't show. */
   values: z.record(z.string(), z.unknown()).exactOptional(),
-  /** The button that opened it, where that makes one request, however often it is pressed. */
+  /**
+   * The button that opened the form, if that button makes one request however often it is pressed.
+   */
   origin: buttonOrigin.exactOptional(),
-  /** Why it can't wait for approvals. */
+  /** Reason given with `--break-glass`: why the change can't wait for approvals. */
   breakGlass: z.string().max(300).exactOptional(),
 });
 export type FormMeta = z.output<typeof formMeta>;
 
-/** The form of a change: what will happen, what will be lost, the arguments, and what is typed against a slip of the hand. */
+/**
+ * Builds the form of a change of one target: what will happen, what will be lost, and the
+ * arguments. A change that destroys, or that skips approvals, also asks for the target's name and a
+ * reason.
+ */
 export function formOfOne(form: {
   command: ChangeCommand;
   facts: DialogFacts;
   meta: FormMeta;
-  /** The approvals needed; undefined when it runs immediately. */
+  /** Says which approvals are needed; undefined when the change runs immediately. */
   approvals?: Markdown | undefined;
-  /** The request that it undoes: then its arguments are set. */
+  /**
+   * The request that this change undoes; the form then shows no arguments, because they are fixed.
+   */
   undone?: StoredRequest | undefined;
-  /** That changes are frozen. */
+  /** Says that changes are frozen; undefined when they aren't. */
   frozen?: Markdown | undefined;
-  /** Of a change that skips approvals. */
+  /** Words for a change that skips approvals; shown only when `meta.breakGlass` is set. */
   emergency?: EmergencyWords | undefined;
   /** When the facts were read (ms). */
   now: number;
@@ -115,7 +126,10 @@ function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: nu
   return md`*${command.say.verb}* ${targetName(target)}, ${seen?.status ?? target.status} at ${when(now)}.`;
 }
 
-/** The arguments that the form shows: never the target, and some only while another has a value. */
+/**
+ * The arguments that the form shows. The target is never one; some show only while another argument
+ * has a certain value.
+ */
 export function shownOf(command: ChangeCommand, input: Input): readonly Argument[] {
   return argumentsOf(command).filter(({ key, target, isRolling }) => {
     const rule = command.dialog?.showWhen?.[key];
@@ -148,7 +162,7 @@ export function inputBlock(
   });
 }
 
-/** An input of a form; what it holds comes back under its ID. */
+/** An input of a form. Its value comes back in the submission under `id`. */
 export function field(
   id: string,
   label: string,
@@ -186,7 +200,7 @@ function elementFor(
       placeholder: plainText(placeholder ?? "Type to search"),
       ...(text === undefined
         ? {}
-        : // As it is called, not its ID, which is what was looked up
+        : // Show the name of the snapshot if it is known, not its ID
           { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
     };
   }

@@ -32,7 +32,7 @@ import { undoneBy } from "../core/request/origin.ts";
 import { originOf } from "./act-origin.ts";
 import { noEmergency } from "../registry/emergency.ts";
 
-/** The form of a permitted change of one target. False when Slack didn't open it. */
+/** Opens the form of a permitted change of one target. False when Slack didn't open it. */
 export async function openForm(
   permit: Permit,
   act: Act,
@@ -52,8 +52,8 @@ export async function openForm(
 }
 
 /**
- * Opens immediately, because a trigger expires in three seconds and reading may take longer; then shows what `make`
- * returns, or its error. False when Slack didn't open it.
+ * Opens a modal at once, because a trigger expires in three seconds and reading may take longer.
+ * The modal then shows what `make` returns, or its error. False when Slack didn't open it.
  */
 export async function openView(
   title: string,
@@ -80,7 +80,7 @@ async function viewOfOne(
   const { command, target, input } = given;
   const facts = await gatherFacts(command, target, input, gateway);
   const permit = await permitByFacts(given, facts, gateway);
-  // No form for what would be refused once it is filled in
+  // Show the refusal instead of a form that would be refused once it is filled in.
   const { refused: few, who, needs } = await approversOf(permit, gateway);
   const refused = notNow(command, facts) ?? few;
   if (refused)
@@ -96,7 +96,10 @@ async function viewOfOne(
   return formOfOne({ command, facts, meta, ...stands });
 }
 
-/** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
+/**
+ * Checks a submitted form before the ack and changes nothing. Returns errors by field; undefined
+ * when there are none. Throws UserError.
+ */
 export async function checkForm(
   act: BeforeAck<ViewSubmission>,
 ): Promise<SubmissionResult | undefined> {
@@ -109,7 +112,10 @@ export async function checkForm(
   return undefined;
 }
 
-/** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
+/**
+ * Shows an error on an input, the only place Slack has for it: a refusal next to the Submit button,
+ * everything else on the first input.
+ */
 export function fieldError(
   error: UserError,
   values: Values,
@@ -119,7 +125,10 @@ export function fieldError(
   return { errors: { [field ?? "reason"]: error.message } };
 }
 
-/** Stores the request, after the ack. What was decided and shown may be minutes old. */
+/**
+ * Stores the request, after the ack. Everything is read and decided again, because the form may
+ * have been open for minutes.
+ */
 export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
   const { asking, input, target, meta } = await readForm(act, { isSubmitted: true });
   const { command, person } = asking;
@@ -140,7 +149,7 @@ export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
   await submitChange(permit, made, act, facts);
 }
 
-/** A choice changed which inputs the form shows. */
+/** Redraws the form after a choice that changes which inputs it shows. */
 export async function refreshForm({ interaction, reply, gateway }: Act<Press>): Promise<void> {
   const { view, viewId } = interaction;
   if (!view || viewId === undefined || view.callback !== dialogCallback) return;
@@ -159,12 +168,14 @@ interface FormOfOne {
   undone?: StoredRequest | undefined;
 }
 
-/** What of a form comes back; a pressed input of it brings the same. */
+/**
+ * The parts of a form that come back. A press of an input brings the same parts as a submission.
+ */
 type Filled = Pick<ViewSubmission, "userId" | "teamId" | "privateMetadata" | "values">;
 
 /**
- * Whoever submits it is asked for again, before its target is looked up. Throws UserError where that is no longer there, and
- * Refused.
+ * Reads a form back and authorizes its person again, before the target is looked up. Throws
+ * UserError when the command or the target is gone, and Refused.
  */
 async function readForm(
   { interaction, gateway }: BeforeAck<Filled>,
@@ -172,7 +183,7 @@ async function readForm(
 ): Promise<FormOfOne> {
   const { privateMetadata, values } = interaction;
   const read = formMeta.safeParse(parseJson(privateMetadata));
-  // Not a console's request: that has no form
+  // Only change commands have a form; the request of a console has none.
   const command = gateway.commands.filter(isChange).find((one) => one.name === read.data?.command);
   if (!read.success || !command)
     throw new UserError("This dialog no longer works. Please run the command again.");
@@ -192,7 +203,10 @@ async function readForm(
   return { asking, command, meta, target, input: withTarget(command, exact, target), undone };
 }
 
-/** The request that a form undoes, while that is offered. Throws UserError. */
+/**
+ * The request that a form undoes, if the form undoes one. Throws UserError when that can no longer
+ * be undone.
+ */
 async function undoneByForm({ origin, targetId }: FormMeta, { store }: GatewayContext) {
   const undoes = origin && undoneBy({ origin });
   if (undoes === undefined) return undefined;
@@ -207,7 +221,7 @@ function authorizeOne({ asking, input, target }: FormOfOne, gateway: GatewayCont
 
 export type Values = ViewSubmission["values"];
 
-/** The form's values as arguments, without empty ones; a ticked box is true. */
+/** The form's values as arguments, without empty ones. A ticked box is `true`. */
 export function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {
   const input = { ...carried };
   for (const { key, isSwitch } of argumentsOf(command)) {
@@ -226,14 +240,17 @@ export function textIn(values: Values, field: string): string {
   return String(values[field] ?? "").trim();
 }
 
-/** What is wrong with the arguments, each on its field, or on the first where the form doesn't show it. */
+/**
+ * Errors of the arguments by field. An argument that the form doesn't show has its error on the
+ * first field.
+ */
 export function argumentErrors(
   command: ChangeCommand,
   input: Input,
   values: Values,
   first = Object.keys(values)[0] ?? "reason",
 ): Record<string, string> {
-  // Without a prototype: a block may be called "constructor"
+  // The object has no prototype, because a field may be called "constructor".
   const errors = Object.create(null) as Record<string, string>;
   const checked = checkInput(command, input);
   const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
@@ -248,7 +265,7 @@ export function argumentErrors(
 function nameErrors({ command, target, meta }: FormOfOne, values: Values): Record<string, string> {
   if (command.class !== "destroy" && meta.breakGlass === undefined) return {};
   const errors: Record<string, string> = {};
-  // Compared as shown: invisible characters can't be typed
+  // Compare the names as they are shown: nobody can type invisible characters.
   const typed = plain(values["confirm"] ?? "", 300);
   if (typed === "" || typed !== plain(target.name, 300))
     errors["confirm"] = `Type ${target.name} exactly as shown.`;
@@ -256,7 +273,7 @@ function nameErrors({ command, target, meta }: FormOfOne, values: Values): Recor
   return errors;
 }
 
-/** With the label instead of the flag: `--cpu must be…` becomes `CPU must be…`. */
+/** Names the argument by its label instead of its flag: `--cpu must be…` becomes `CPU must be…`. */
 function onForm({ key, label }: Argument, text: string): string {
   const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
   return written ? `${label} ${text.slice(written.length)}` : text;

@@ -30,62 +30,88 @@ import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Asking, Permit } from "../core/permit/permit.ts";
 import type { Message } from "../messages/message.ts";
 
-/** What a read command answers from, for whoever asks, and what changes need besides. */
+/** Everything that commands, presses and forms answer from, as the acting person may see it. */
 export interface GatewayContext extends Surroundings {
   policyVersion: string;
-  /** Why this process may change nothing now, in words (`operate/policy-keeper.ts`). */
+  /**
+   * Says why this process may change nothing now (`operate/policy-keeper.ts`); undefined when it
+   * may.
+   */
   standstill(): string | undefined;
   store: Journal;
   web: Web;
-  /** Uploads go only to its hosts. */
+  /** Address of Slack's API. Files are uploaded only to its hosts. */
   apiUrl: string;
   /** Rejects when Slack can't tell who the person is. */
   person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
-  /** Reads the members of these groups; undefined for a group that can't be read. */
+  /**
+   * Reads the members of the groups among these entries. The result is undefined for a group that
+   * can't be read.
+   */
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
-  /** Whether whoever acts may see all of these. */
+  /**
+   * Whether the acting person may see all of these targets; false for an empty list when views are
+   * limited.
+   */
   sees(targets: readonly Target[]): Promise<boolean>;
-  /** Counting the VMs of this inventory, or all. */
+  /** Status lines that count the VMs of this inventory; all VMs by default. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   announce: Announce;
   answerNotices: AnswerNotices;
-  /** What is known of an ended request's VM since: a result never hides it. */
+  /**
+   * What attestation says about the VM of a request that has ended, so that a result never hides
+   * it.
+   */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** What features add to conversations. */
   contributed: Contributions;
   log: Log;
 }
 
-/** An act of a person in Slack, the ways to answer it, and what they may see of everything. */
+/** An act of a person in Slack, the ways to answer it, and what this person may see. */
 export interface Act<I = Interaction> {
   interaction: I;
   reply: Reply;
   gateway: GatewayContext;
-  /** What a request is of that this act makes: a button of a request, an alert, or a proposal; undefined for everything else. */
+  /**
+   * The button that a request of this act belongs to: on a request, an alert or a proposal.
+   * Undefined for everything else.
+   */
   origin?: ButtonOrigin;
 }
 
-/** Before the ack only the errors of a form answer it. */
+/** An act before its ack, when the only possible answer is a form with errors. */
 export type BeforeAck<I = Interaction> = Omit<Act<I>, "reply">;
 
-/** What a press of a button does. Its value only names things; what is allowed is decided now. */
+/**
+ * Handles a press of a button. The button's value only names things; what is allowed is decided
+ * now.
+ */
 export type PressHandler = (act: Act<Press>, value: Input) => Promise<unknown>;
 
-/** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
+/**
+ * Handles a submitted form. `check` runs before the ack, while errors can still be shown on the
+ * form; `submit` runs after it.
+ */
 export interface FormHandler {
   check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
   submit?(act: Act<ViewSubmission>): Promise<void>;
 }
 
-/** Options of a select that loads while someone types; asked by those alone who may see names. */
+/**
+ * Loads options of a select while a person types. It is called only for people who may see names.
+ */
 export type Picker = (
   request: SuggestRequest,
   gateway: GatewayContext,
 ) => Promise<readonly Suggestion[]>;
 
-/** What becomes of a command that names several VMs, where its asker may ask for it: nobody is permitted to run it on them yet. */
+/**
+ * Handles a command that names several VMs. Its person may ask for the command; whether it may run
+ * on each VM isn't decided yet.
+ */
 export type SeveralHandler = (
   invocation: ChangeInvocation,
   several: Several,
@@ -93,34 +119,40 @@ export type SeveralHandler = (
   act: Act,
 ) => Promise<void>;
 
-/** The Home tab: what a person sees who opens Gatehouse in Slack. */
+/** The Home tab: the page that a person sees who opens Gatehouse in Slack. */
 export interface HomeTab {
-  /** Publishes it; `said` stands above the rest. False when Slack doesn't show it. */
+  /** Publishes the tab, with `said` above everything else. False when Slack doesn't show it. */
   show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, said?: Message): Promise<boolean>;
-  /** Answers a press of a button there. Never rejects for what the person did. */
+  /**
+   * Handles a press of a button on the tab. Errors that the person caused are shown there; they
+   * never reject.
+   */
   pressed(act: Act<Press>): Promise<void>;
 }
 
-/** What features add to conversations: none of them is known here by name. */
+/** What features add to conversations. Code in this layer knows no feature by name. */
 export interface Contributions {
-  /** By action, or by the word before its colon for all actions that begin so. */
+  /** Keyed by action, or by the word before the colon to handle all actions that begin with it. */
   presses: Readonly<Record<string, PressHandler>>;
-  /** By callback. */
+  /** Keyed by the form's callback ID. */
   forms: Readonly<Record<string, FormHandler>>;
-  /** By the name that arguments call them by (`picker`). */
+  /** Keyed by the name that an argument's `picker` gives. */
   pickers: Readonly<Record<string, Picker>>;
   /** Actions of buttons that one person answers for all, wherever they stand. */
   answeredForAll: readonly string[];
   /** Without one, a command takes one VM. */
   several?: SeveralHandler | undefined;
-  /** Without one, the Home tab stays empty. */
+  /** Undefined when the Home tab stays empty. */
   homeTab?: HomeTab | undefined;
   /**
-   * Right before a request is made: what it is made of can't be taken back from then on. Throws UserError where it may no longer be
-   * made.
+   * Runs right before a request is made, and marks what it is made of as used. Throws UserError if
+   * the request may no longer be made.
    */
   beforeRequest(permit: Permit, origin: Origin, gateway: GatewayContext): Promise<void>;
-  /** Tells the features of a request that was just made: one of their messages may have made it. */
+  /**
+   * Tells features about a request that was just made, because a message of theirs may have made
+   * it. It may be called again for the same request.
+   */
   requestMade(request: MadeRequest): Promise<void>;
 }
 
@@ -131,7 +163,10 @@ export function personOf(
   return gateway.person(interaction.userId, interaction.teamId, options);
 }
 
-/** Throws UserError where there is none any more. */
+/**
+ * Finds a command by its dotted name. Throws UserError when there is none: the button may be from
+ * an older version.
+ */
 export function commandNamed(dotted: string, { commands }: GatewayContext): Command {
   const command = commands.find((one) => dottedName(one) === dotted);
   if (!command) throw outdated();

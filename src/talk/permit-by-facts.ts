@@ -4,12 +4,18 @@ import { authorizeTargets } from "./authorize.ts";
 import { chosenSnapshot } from "./dialog-facts.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** Stricter, where the facts say that a restore would change the measurement or is old. */
+/**
+ * Adds an approval if these facts say that a restore would change the measurement or use an old
+ * snapshot.
+ */
 export function raiseByFacts(permit: Permit, facts: DialogFacts, { now }: { now(): number }) {
   return raiseForRestore(permit, restoringOf(facts, now()));
 }
 
-/** The permit by what was read since it was given: the VMs that a project has now, and what a restore would bring back. */
+/**
+ * Decides the permit again by what was read since: the VMs that a project has now, and what a
+ * restore would bring back.
+ */
 export async function permitByFacts(
   given: Permit,
   facts: DialogFacts,
@@ -22,7 +28,9 @@ export async function permitByFacts(
   return raiseByFacts(await authorizeTargets(asking, about, gateway), facts, gateway);
 }
 
-/** What a restore would bring back, as far as these facts say. */
+/**
+ * The snapshot that a restore would bring back and the measurement now, as far as these facts say.
+ */
 export function restoringOf(facts: DialogFacts, now: number): Restoring {
   const { seen } = facts;
   return {

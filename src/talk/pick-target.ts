@@ -1,15 +1,21 @@
 import * as z from "zod";
-import { lines, md, plainText, section } from "../messages/message.ts";
-import { type Argument, isChange, targetArgument } from "../registry/define.ts";
-import { type NamedCommand } from "../registry/parse.ts";
-import { frozenLine } from "./authorize.ts";
+import { buttons, lines, md, plainText, section, sentence } from "../messages/message.ts";
+import {
+  type Argument,
+  dottedName,
+  isChange,
+  runButton,
+  targetArgument,
+} from "../registry/define.ts";
+import type { LacksTarget, NamedCommand } from "../registry/parse.ts";
+import { authorize, frozenLine } from "./authorize.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
-import { type Act } from "./gateway-context.ts";
+import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf } from "./submit-change.ts";
 
 export const pickCallback = "pick-target";
 
-/** What a picker carries to its submission. */
+/** Private metadata that a picker carries to its submission. */
 export const pickMeta = formMeta.pick({
   command: true,
   values: true,
@@ -17,7 +23,25 @@ export const pickMeta = formMeta.pick({
   threadTs: true,
 });
 
-/** With the channel for the result where it wasn't opened in one. Undefined when the trigger was too old. */
+/**
+ * Opens a target picker for a person who may run the command. If no modal can open, the answer has
+ * a button that opens it. Throws Refused.
+ */
+export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: Act) {
+  const { command, input } = lacks.named;
+  const { interaction, reply, gateway } = act;
+  const person = await personOf(act);
+  await authorize({ command, person, channelId: interaction.channelId }, gateway);
+  if ((await openPicker(lacks.named, act)) !== undefined) return;
+  const label = `Choose a ${kindOf(targetArgument(command)).label}`;
+  const choose = runButton(label, dottedName(command), input);
+  await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
+}
+
+/**
+ * Opens the target picker. It also asks for a channel if it wasn't opened in one. Undefined when
+ * Slack's trigger has expired.
+ */
 export async function openPicker(
   { command, input }: NamedCommand,
   { interaction, reply, gateway }: Act,

@@ -40,7 +40,10 @@ import { alreadyRequested, placeOf } from "./submit-change.ts";
 import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
 import { holderOf, noSetbacks } from "../core/request/stage.ts";
 
-/** What a press does, by its action. Those of commands are `run:…`; features have their own (`Contributions`). */
+/**
+ * Handlers of presses by action. Buttons of commands are `run:…`; features add their own
+ * (`Contributions`).
+ */
 const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
@@ -51,19 +54,22 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
   "request:not-happened": onRequest(byRight(askOutcome)),
-  "request:retry": onRequest(once("retry", retry)),
-  "request:again": onRequest(once("again", again)),
-  "request:undo": onRequest(once("undo", undo)),
-  "request:next": onRequest(once("next", runNext)),
+  "request:retry": onRequest(oncePerButton("retry", retry)),
+  "request:again": onRequest(oncePerButton("again", requestAgain)),
+  "request:undo": onRequest(oncePerButton("undo", undo)),
+  "request:next": onRequest(oncePerButton("next", runNext)),
   share: shareAnswer,
-  /** An option of a menu names the action that it stands for. */
+  /** An option of a menu names in its value the action to handle. */
   menu: async (act, { do: action, ...of }) => {
     if (typeof action !== "string" || action === "menu") throw outdated();
     await press({ ...act, interaction: { ...act.interaction, action, value: JSON.stringify(of) } });
   },
 };
 
-/** How actions begin: with what `presses` has, what features add, a command, or the input of a form. */
+/**
+ * The first words of all actions: those of `presses`, of features, of commands, and of inputs of
+ * forms.
+ */
 export const buttonFamilies = (contributed: Pick<Contributions, "presses">): readonly string[] => [
   ...new Set(
     [...Object.keys(presses), ...Object.keys(contributed.presses)].map(
@@ -80,7 +86,7 @@ export async function press(act: Act<Press>): Promise<void> {
   const { action, value: text } = act.interaction;
   const [kind = "", what = ""] = action.split(":");
   if (action.endsWith(":refresh")) return refreshForm(act);
-  // Inputs of a form: they count once it is submitted
+  // Inputs of a form count once the form is submitted.
   if (kind === "pick" || kind === "arg") return;
   const value = readValue(parseJson(text));
   if (kind === "run") {
@@ -88,13 +94,13 @@ export async function press(act: Act<Press>): Promise<void> {
     return runNamed({ command, input: value }, act);
   }
   const { presses: added } = act.gateway.contributed;
-  const handle = own(presses, action) ?? own(added, action) ?? own(added, kind);
+  const handle = handlerIn(presses, action) ?? handlerIn(added, action) ?? handlerIn(added, kind);
   if (!handle) throw outdated();
   await handle(act, value);
 }
 
-/** Names come from outside: `constructor` is none. */
-const own = (table: Contributions["presses"], name: string): PressHandler | undefined =>
+/** The action comes from outside, so an inherited name like `constructor` must not match. */
+const handlerIn = (table: Contributions["presses"], name: string): PressHandler | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** Runs the command again and shows its answer to the whole channel. */
@@ -116,7 +122,10 @@ export interface Pressed {
   act: Act<Press>;
 }
 
-/** For a button of a request, in a message that is about it. */
+/**
+ * Wraps a handler for a button of a request. Refuses a press in a message of another channel than
+ * the request's own.
+ */
 export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
   return async (act, value) => {
     const { interaction, gateway } = act;
@@ -132,7 +141,7 @@ export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Press
   };
 }
 
-/** For those who may run its command on its target. */
+/** Wraps a handler for people who may run the request's command on its target. */
 export function byRight(
   handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
@@ -143,7 +152,7 @@ export function byRight(
   };
 }
 
-/** The same for what ends or holds it. */
+/** Wraps a handler that cancels or delays the request, for people who may stop it. */
 function byRightToStop(
   handle: (pressed: Pressed, person: Person) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
@@ -158,7 +167,7 @@ function byRightToStop(
 
 type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
 
-/** Where a request comes from that a button of this one makes. */
+/** Origin of a request that a button of this request makes. */
 function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
   const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
   return {
@@ -170,8 +179,11 @@ function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Inp
   };
 }
 
-/** For what comes after a request: each button makes one request, however often and by whomever it is pressed. */
-function once(
+/**
+ * Wraps a handler of a button that makes a follow-up request: one button makes one request, however
+ * often and by whomever it is pressed.
+ */
+function oncePerButton(
   button: RequestPress,
   handle: (pressed: Pressed) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
@@ -187,7 +199,8 @@ function once(
     }
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
-    // What was told in a direct message goes on where others see it, if it was requested there
+    // The requester presses in a direct message, but requested in a channel: go on in the channel,
+    // where others see it.
     const place = isTold ? placeOf({ channelId, threadTs }) : {};
     return handle({
       ...pressed,
@@ -222,20 +235,23 @@ async function retry(pressed: Pressed): Promise<void> {
   const { request, act } = pressed;
   const undoes = undoneBy(request.record);
   if (!mayRetry(request)) throw outdated();
-  if (undoes === undefined) return again(pressed);
+  if (undoes === undefined) return requestAgain(pressed);
   const undone = await act.gateway.store.get(undoes);
   if (!undone) throw noLongerUndone(request, act.gateway);
   return undo({ ...pressed, request: undone });
 }
 
-/** The same once more, as a request of whoever presses, with its own checks. */
-async function again({ request, command, act }: Pressed): Promise<void> {
+/** Runs the command once more, as a new request of the person who pressed, with its own checks. */
+async function requestAgain({ request, command, act }: Pressed): Promise<void> {
   const { input } = request.record;
   const typed = commandNamed(dottedName(command), act.gateway);
   await run(parseInvocation(typed, input), act);
 }
 
-/** Restores the safety snapshot, with the form and approvals of any command that restores; who may approve one may request this. */
+/**
+ * Opens the form that restores the safety snapshot, with the approvals of any restore. People who
+ * may approve a restore may request this one.
+ */
 async function undo({ request, act }: Pressed): Promise<void> {
   const { gateway } = act;
   const saved = savedBy(request);
@@ -286,7 +302,10 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
   await reply.privately(say(text));
 }
 
-/** Time to look elsewhere or to wake someone, while what waits behind it is hardly late. */
+/**
+ * Enough time to look elsewhere or to wake someone, and short enough for requests that wait behind
+ * this one (ms).
+ */
 const asksAgainMs = 30 * 60_000;
 
 async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
@@ -299,7 +318,7 @@ async function askLater({ request, act }: Pressed, { id }: Person): Promise<void
   await reply.privately(say(text));
 }
 
-/** The unknown outcome that a request waits for, with its facts and buttons. */
+/** Shows the request with an unknown outcome that this request waits for. */
 async function showBlocking({ request: { stage }, act }: Pressed): Promise<void> {
   const { store } = act.gateway;
   const blocking = await store.get(holderOf(stage)?.request ?? "");
@@ -310,7 +329,10 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
   await act.reply.privately(renderCard(blocking, command));
 }
 
-/** Of what happened, the ID may still be missing, which an administrator may add too. */
+/**
+ * Asks what happened. If only the ID is missing, people who may run the command and administrators
+ * may add it.
+ */
 async function askHappened(pressed: Pressed): Promise<unknown> {
   const { request, command, act } = pressed;
   if (!lacksId(request, command)) return byRight(askOutcome)(pressed);

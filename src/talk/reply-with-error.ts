@@ -4,7 +4,10 @@ import { redisTrouble } from "../redis/redis.ts";
 import { errorReply } from "../slack/error-reply.ts";
 import type { Act } from "./gateway-context.ts";
 
-/** Says to the person what went wrong; without Redis the interaction isn't handled yet, and comes again. */
+/**
+ * Handles an act and tells the person what went wrong. An error of Redis is thrown instead, because
+ * the interaction is delivered again.
+ */
 export async function replyWithError<A extends Act>(
   act: A,
   handle: (act: A) => Promise<unknown>,
@@ -17,7 +20,7 @@ export async function replyWithError<A extends Act>(
   }
 }
 
-/** Throws UserError where the trigger was too old. */
+/** Opens a modal. Throws UserError when Slack's trigger has expired. */
 export async function openOr({ reply }: Pick<Act, "reply">, view: ModalView): Promise<void> {
   if ((await reply.open(view)) === undefined) throw tooSlow();
 }

@@ -6,8 +6,8 @@ import type { Person } from "../registry/invocation.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /**
- * Where others see it: the channel of its team, else the first that policy allows, or that of `alerts`, where that may see the
- * target.
+ * A channel in which others see a request: the channel of the target's team, otherwise the first of
+ * `channels` or the channel of `alerts`, if that channel may see the target.
  */
 function channelOfOthers(target: Target, { policy }: GatewayContext): string | undefined {
   const { id, name: called = "" } = ownerOf(target);
@@ -19,14 +19,18 @@ function channelOfOthers(target: Target, { policy }: GatewayContext): string | u
   return (scopeOfChannel(policy, channel)?.sees(project) ?? true) ? channel : undefined;
 }
 
-/** Where a request is asked for, about what, and by whom. */
+/** Who asks for a request, where, and on what target. */
 export interface PlaceOfRequest {
   channelId: string;
   target: Target;
   person: Pick<Person, "id">;
 }
 
-/** Approvals need a channel. What a team decides has its card there, and a message where it was requested. */
+/**
+ * The channel for a request that needs approvals. A direct message is enough for a team's target,
+ * because its card stands in the team's channel. Throws UserError when nobody else could see the
+ * request.
+ */
 export function channelForApproval(
   { channelId, target }: PlaceOfRequest,
   gateway: GatewayContext,
@@ -42,7 +46,10 @@ export function channelForApproval(
   );
 }
 
-/** The Home tab takes no messages: a change that is pressed there is told where others see it, or else its requester alone. */
+/**
+ * The channel for messages about a request. A change pressed on the Home tab, which takes no
+ * messages, is told where others see it; otherwise to its requester.
+ */
 export function channelToTell(
   { channelId, target, person }: PlaceOfRequest,
   gateway: GatewayContext,

@@ -8,7 +8,10 @@ import { openPicker } from "./pick-target.ts";
 
 type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
 
-/** Of a message: the VMs that it names. Of no message: the picker of the command that has this shortcut. */
+/**
+ * Answers a shortcut. On a message it lists the VMs that the message names; otherwise it opens the
+ * command's target picker.
+ */
 export async function shortcut(act: Act<Shortcut>): Promise<void> {
   const { interaction, reply, gateway } = act;
   const command = gateway.commands.find((one) => one.shortcut?.callback === interaction.callback);
@@ -20,7 +23,10 @@ export async function shortcut(act: Act<Shortcut>): Promise<void> {
   await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
 }
 
-/** VMs whose name or ID is a whole word of the text. */
+/**
+ * Known VMs whose name or ID is a whole word of the text. Only the first 1,000 different words
+ * count.
+ */
 async function vmsNamedIn(
   text: string,
   inventory: Act["gateway"]["inventory"],

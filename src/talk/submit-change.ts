@@ -22,15 +22,16 @@ import { approversOf } from "./approvers-of.ts";
 import { raiseByFacts } from "./permit-by-facts.ts";
 import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
 
-/** What made a request, where it was asked for, and why. */
+/** What made a request, where it was asked for, and its reason. */
 interface Made extends Pick<Details, "threadTs" | "reason"> {
   origin: Origin;
   channelId: string;
 }
 
 /**
- * Stores a permitted request, with the approvals that its permit requires. A duplicate is answered with its state. Every request of a
- * person passes here. `read`: what was read about its target, where its permit was given by that.
+ * Stores a permitted request with the approvals that its permit requires. A duplicate isn't stored;
+ * the person is told the state of the first one. Every request of a person passes here. `read`: the
+ * facts that the permit was decided by; read now when missing. Throws UserError.
  */
 export async function submitChange(
   given: Permit,
@@ -60,7 +61,7 @@ export async function submitChange(
     await gateway.contributed.requestMade({ id: submitted.id, origin, breakGlass });
     return submitted;
   }
-  // Whoever stored it may have died before features were told
+  // The process that stored the request may have died before it told features.
   const made = await store.get(submitted.id);
   if (made) await gateway.contributed.requestMade(made.record);
   if (isWaiting) await store.leaveDraftPlace(person.id, id);
@@ -73,7 +74,10 @@ export async function submitChange(
   return submitted;
 }
 
-/** For an equal request that is open or was just done: what was done is done again by a press of its own. */
+/**
+ * Answers a duplicate of a request that is open or was just done. If it is done, a button offers to
+ * do it again.
+ */
 async function notRepeated(id: string, gateway: GatewayContext) {
   const request = await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
@@ -87,12 +91,15 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   return sentence(text, buttons([again]));
 }
 
-/** Where messages about the request go. */
+/** The channel and thread that messages about a request go to. */
 export function placeOf({ channelId, threadTs }: Place) {
   return { channelId, ...(threadTs ? { threadTs } : {}) };
 }
 
-/** Read for those who approve it. What runs without them needs no read: the gate reads anyway. */
+/**
+ * Facts about the target for its approvers. Without approvals nothing is read, because the gate
+ * reads the target anyway.
+ */
 async function factsFor(
   { command, target, input, approvals }: Permit,
   gateway: GatewayContext,
@@ -101,7 +108,10 @@ async function factsFor(
   return gatherFacts(command, target, input, gateway);
 }
 
-/** With what would be kept, as it is now, where the command keeps something. */
+/**
+ * Reads the present values that the command would keep, and puts them into the permit, if the
+ * command keeps any. Throws UserError when they can't be read.
+ */
 async function prepare(
   permit: Permit,
   gateway: GatewayContext,
@@ -115,7 +125,10 @@ async function prepare(
 
 const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`;
 
-/** What stands on the card of a request that waits, and where that is. Throws UserError where too few could approve it. */
+/**
+ * Gathers what the card of a waiting request shows, and the channel for it. Throws UserError when
+ * too few people could approve.
+ */
 async function shownToApprovers(
   permit: Permit,
   place: PlaceOfRequest,
@@ -140,7 +153,7 @@ async function shownToApprovers(
     raised: approvals.raised,
     prepared,
   });
-  // A file without teams works as it did before there were any
+  // Approvers are reminded only if the policy has teams.
   const isReminded = Object.keys(policy.teams).length > 0;
   return {
     channelId: channelForApproval(place, gateway),
@@ -149,8 +162,9 @@ async function shownToApprovers(
 }
 
 /**
- * `draftId`: the ID of a request that will wait for approval; it takes one of its requester's places. Throws UserError over a limit of
- * policy, and records it.
+ * Counts a request against the limits of policy. `draftId` is the ID of a request that will wait
+ * for approval: it also takes one of its requester's draft places. Throws UserError over a limit,
+ * and records the refusal.
  */
 export async function countAgainstLimits(
   asked: {
@@ -182,7 +196,7 @@ export async function countAgainstLimits(
   }
 }
 
-/** For a duplicate of a request, or the second press of a button. */
+/** Answers a duplicate of a request, or a second press of a button, with the state of the first. */
 export async function alreadyRequested(
   id: string,
   gateway: Pick<GatewayContext, "store" | "commands">,

@@ -6,7 +6,7 @@ import type { GatewayContext } from "./gateway-context.ts";
 
 const maxOptions = 50;
 
-/** Options of a select that loads while someone types. */
+/** Loads the options of a select while a person types. Empty for a person who may see no names. */
 export async function suggest(
   request: SuggestRequest,
   gateway: GatewayContext,
@@ -50,7 +50,7 @@ export function option(value: string, label: string, description?: string): Sugg
   return description === undefined ? one : { ...one, description: plain(description, 70) };
 }
 
-/** Those that have what was typed, and then that itself, which may be new. */
+/** The options that contain the typed text, then the typed text itself, because it may be new. */
 export function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
   const found = options
     .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))

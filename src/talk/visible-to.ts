@@ -10,23 +10,24 @@ import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** Requests read at once, and at most, to find those that somebody sees. */
+/** How many requests are read at a time, and in all, to find filterSeen that a person may see. */
 const readAtOnce = 200;
 const maxRead = 2_000;
 
-/** Whose view of everything it is. */
+/** The person or program whose view is limited. */
 interface Viewer {
-  /** Undefined for those who see everything. */
+  /** The VMs and projects that the viewer sees; undefined when the viewer sees everything. */
   scope(): Promise<Scope | undefined>;
-  /** Seen whatever it is about. */
+  /** Whether the viewer may read this request even if its target is hidden. */
   mayReadAnyway(request: StoredRequest): Promise<boolean>;
 }
 
 /**
- * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
- * requests and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
- * forget it; what is hidden is answered like what doesn't exist. Without teams, and without rules that name who votes, it is
- * the whole.
+ * Limits the context to what the person behind an interaction may see: the VMs and projects of
+ * their teams and of no team, with the requests and snapshots of those. Every handler gets this
+ * instead of the full context, so that a new command can't forget it. What is hidden is answered
+ * like what doesn't exist. The full context is returned when the policy has no teams and no rule
+ * that names who votes.
  */
 export function seenBy(
   { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
@@ -39,7 +40,7 @@ export function seenBy(
   const person = () => (asked ??= gateway.person(userId, teamId));
   const viewer: Viewer = {
     scope: async () => scopeOfPerson(policy, await person(), ourTeamId),
-    /** Whoever asked for it, and whoever may vote on it. */
+    /** True for the requester, and for a person who may vote on the request. */
     async mayReadAnyway({ record }) {
       const one = await person();
       if (record.requester.id === one.id) return true;
@@ -51,15 +52,17 @@ export function seenBy(
   return seenFrom(viewer, gateway);
 }
 
-/** The same for a program: what its `view` in gatehouse.yml names, and nothing else. */
+/** Limits the context to what a program's `view` in gatehouse.yml names. */
 export function seenByService(view: readonly string[], gateway: GatewayContext): GatewayContext {
   const scope = scopeOfView(view);
   const viewer = { scope: async () => scope, mayReadAnyway: async () => false };
   return seenFrom(viewer, gateway);
 }
 
-/** Those of which it is true. */
-async function those<T>(all: readonly T[], isSeen: (one: T) => Promise<boolean>): Promise<T[]> {
+async function filterSeen<T>(
+  all: readonly T[],
+  isSeen: (one: T) => Promise<boolean>,
+): Promise<T[]> {
   const seen = await Promise.all(all.map(isSeen));
   return all.filter((_, index) => seen[index]);
 }
@@ -84,7 +87,8 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const ifSeen = async (request: StoredRequest | undefined) =>
     request && (await mayRead(request)) ? request : undefined;
   const get: JournalReads["get"] = async (id) => ifSeen(await store.get(id));
-  const getMany: JournalReads["getMany"] = async (ids) => those(await store.getMany(ids), mayRead);
+  const getMany: JournalReads["getMany"] = async (ids) =>
+    filterSeen(await store.getMany(ids), mayRead);
   const idsSeen = async (ids: readonly string[]) =>
     (await getMany(ids)).map(({ record }) => record.id);
   const recentIds: JournalReads["recentIds"] = async (filter, most) => {
@@ -94,7 +98,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
       found.push(...(await idsSeen(ids.slice(from, from + readAtOnce))));
     return found.slice(0, most);
   };
-  /** The whole half, or it doesn't compile. */
+  /** The type makes sure that no read of the journal bypasses the view. */
   const reads: JournalReads = {
     get,
     getMany,
@@ -123,10 +127,11 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
       of: async (vmId) => ((await seesVm(vmId)) ? snapshots.of(vmId) : []),
       find: async (vmId, words) => ((await seesVm(vmId)) ? snapshots.find(vmId, words) : undefined),
       newest: async () =>
-        new Map(await those([...(await snapshots.newest())], ([vmId]) => seesVm(vmId))),
+        new Map(await filterSeen([...(await snapshots.newest())], ([vmId]) => seesVm(vmId))),
       /**
-       * Whoever doesn't see everything restores only what is known to be of a VM that they see: any other ID may hold the data
-       * of another team. Throws UserError, the same for an ID that is hidden and for one that is unknown.
+       * A person who doesn't see everything restores only snapshots that are known to be of a VM
+       * they see: any other ID may hold the data of another team. Throws the same UserError for a
+       * hidden and for an unknown ID.
        */
       async ownerOf(snapshotId) {
         const owner = await snapshots.ownerOf(snapshotId);

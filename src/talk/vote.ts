@@ -31,8 +31,9 @@ import {
 } from "./gateway-context.ts";
 
 /**
- * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
- * now, and one script decides the rest. A no counts at once; its reason is asked for afterwards.
+ * Handles a press of *Approve* or *Deny*. The button names a request and the fingerprint that the
+ * voter saw. The voter is looked up now, and one script in Redis decides the rest. A denial counts
+ * at once; its reason is asked for afterwards.
  */
 export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const { interaction, reply, gateway } = act;
@@ -41,7 +42,8 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
     "This button doesn't belong to a request that can be voted on. No vote was counted.";
   if (!request?.record.approval) return refuse("unknown-request", forged);
   const { card, formerCard } = request.delivered;
-  // A button copied into another message isn't the card that shows the facts; Home and what only the voter sees show them too
+  // A button copied into another message isn't valid, because only the card shows the facts. The
+  // Home tab, and messages that only the voter sees, show the facts too.
   const isItsCard =
     interaction.viewId !== undefined ||
     interaction.ephemeral ||
@@ -71,8 +73,9 @@ type Cast =
   | { is: "refused"; why: string; text: string };
 
 /**
- * Judges a vote beside those that are there, and casts it. When others approved meanwhile it is judged again: of two people
- * for one place only the first counts. Each time one approval more is there, so it ends.
+ * Judges a vote against the votes that are there, and casts it. If others approved meanwhile it is
+ * judged again, because of two people for one seat only the first counts. Each round means one
+ * approval more, so the loop ends.
  */
 async function castVote(
   first: StoredRequest,
@@ -111,7 +114,10 @@ function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalVi
   return modal("Denied", [section(what), { ...reason, optional: true }], form);
 }
 
-/** Of whoever denied it, once. Throws UserError. */
+/**
+ * Stores the reason of the person who denied a request. Throws UserError when a reason was given
+ * already, or someone else denied it.
+ */
 export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefined> {
   const { interaction, gateway } = act;
   const reason = plain(interaction.values["reason"] ?? "", 500);
@@ -122,14 +128,17 @@ export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefi
   if (!given) throw new UserError("A reason was already given, or someone else denied this.");
 }
 
-/** The requester and those who approved so far, with their groups, and their e-mail addresses where the voter's is known. */
+/**
+ * The accounts that a vote is judged against: the requester and earlier approvers. They are looked
+ * up only if the voter's e-mail address is known, or more than one need is open.
+ */
 async function accountsOf(
   { record: { requester, approval }, votes }: StoredRequest,
   voter: Person,
   gateway: GatewayContext,
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
   const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
-  // Groups count only where one person could meet one need or another
+  // The earlier approvers' groups matter only if one person could meet more than one need.
   const isPlain = (approval?.votes?.length ?? 1) < 2;
   if (voter.email === undefined && isPlain) return { requester, approvers: [] };
   const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
@@ -141,7 +150,10 @@ async function accountsOf(
 
 const cardWithinMs = 2000;
 
-/** The request with the place of its card: a press may come before Slack's answer to the post. */
+/**
+ * Reads a request and waits up to 2 s for the place of its card, because a press may arrive before
+ * Slack has answered the post.
+ */
 async function requestWithCard(id: string, gateway: GatewayContext) {
   const until = performance.now() + cardWithinMs;
   for (;;) {
@@ -154,23 +166,27 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 
 export const outcomeCallback = "verdict";
 
-/** As refusals of it stand in the audit trail. */
+/** Prefix of refusals to resolve an outcome in the audit trail. */
 const outcomeRecorded = { notedAs: "verdict: " };
 
-/** What a command makes, whose ID is asked for. */
+/** What a command makes whose ID a person can add; undefined when it makes nothing. */
 function madeBy(command: ChangeCommand): string | undefined {
   if (command.on === "new-project") return "project";
   return command.on === "vm" && command.snapshot === "takes" ? "snapshot" : undefined;
 }
 
 /**
- * A snapshot's ID is all that a restore needs, and the compute service says of none whose it is. So what somebody names who sees
- * only some VMs counts once someone who sees all has confirmed it: it may hold the data of another team.
+ * A snapshot's ID is all that a restore needs, and the compute service doesn't say which VM a
+ * snapshot is of. So an ID named by a person who sees only some VMs counts once a person who sees
+ * all has confirmed it: it may hold the data of another team.
  */
 const confirmedLater =
   "Someone who sees every VM confirms it before it can be restored by its name.";
 
-/** Asks for the ID of a snapshot that is recorded already, or to confirm the one that a team named. */
+/**
+ * A form that asks for the ID of a snapshot recorded without one, or to confirm the ID that a team
+ * named.
+ */
 export function idModal(
   { record: { id, target, input }, stage }: StoredRequest,
   { seesAll }: { seesAll: boolean },
@@ -193,7 +209,10 @@ export function idModal(
   return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
 }
 
-/** Whoever may run the command, and administrators. Throws UserError. */
+/**
+ * Checks that a person may add an ID: those who may run the command, and administrators. Throws
+ * UserError.
+ */
 export async function mayAddId(
   request: StoredRequest,
   command: ChangeCommand,
@@ -205,7 +224,10 @@ export async function mayAddId(
   await authorizeRequest(request, command, person, gateway, outcomeRecorded);
 }
 
-/** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
+/**
+ * A form that asks for a reason, and for the ID of what was made, before a person resolves an
+ * unknown outcome.
+ */
 export function reasonModal(
   { record: { id, target } }: StoredRequest,
   command: ChangeCommand,
@@ -224,7 +246,10 @@ export function reasonModal(
   return modal(happened ? "It happened" : "It did not happen", blocks, form);
 }
 
-/** Resolves an unknown outcome as a person says. Throws UserError. */
+/**
+ * Resolves an unknown outcome as a person says, or adds a missing ID. Returns errors of the form.
+ * Throws UserError.
+ */
 export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   const { interaction, gateway } = act;
   const asked = parseJson(interaction.privateMetadata);
@@ -253,7 +278,10 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   return undefined;
 }
 
-/** Keeps the ID of a snapshot that was recorded without one. Throws UserError. */
+/**
+ * Stores the ID of a snapshot that was recorded without one. Returns errors of the form. Throws
+ * UserError.
+ */
 async function recordId(
   request: RequestIn<"done">,
   command: ChangeCommand,
@@ -272,10 +300,13 @@ async function recordId(
   return undefined;
 }
 
-/** Slack waits for three seconds. */
+/** Slack waits three seconds for the ack, so a read must end before. */
 const foundWithinMs = 2000;
 
-/** What a person found under an ID: a project is read, a snapshot can't be. Throws UserError. */
+/**
+ * Checks the ID that a person found, and returns what to store. A project is read by its ID; a
+ * snapshot can't be read. Throws UserError.
+ */
 async function foundAs(
   id: string,
   { record: { target }, stage }: RequestIn<"unknown" | "done">,
@@ -297,7 +328,7 @@ async function foundAs(
   const { call } = stage;
   if (!call) throw new UserError("Nothing was sent for this request, so it made nothing.");
   const { claimed: _before, ...answer } = { class: "unclear", ...call.answer };
-  // Whether Gatehouse knows it isn't said to who doesn't see every VM
+  // A person who doesn't see every VM isn't told whether Gatehouse knows this snapshot.
   if (scopeOfPerson(gateway.policy, person, gateway.ourTeamId) !== undefined)
     return { call: { ...call, answer: { ...answer, claimed: { id, by: person.name } } } };
   if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
@@ -305,7 +336,7 @@ async function foundAs(
   return { call: { ...call, answer: { ...answer, snapshotId: id } } };
 }
 
-/** The request as it is then. Throws UserError where it moved meanwhile. */
+/** Returns the moved request. Throws UserError when someone else moved it first. */
 export async function orJustChanged<To extends State>(
   moving: Promise<Moved<To>>,
 ): Promise<RequestIn<To>> {

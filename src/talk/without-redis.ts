@@ -12,8 +12,9 @@ import { replaceCommandWords } from "./command-words.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 
 /**
- * While Redis is unavailable nothing can be stored, so nothing may change. Reads still work: names come from memory,
- * everything else from the compute service. A redelivery is answered twice, which is harmless.
+ * Answers a read command while Redis is unavailable. Nothing can be stored then, so nothing may
+ * change; names come from memory, everything else from the compute service. A redelivery is
+ * answered twice, which is harmless.
  */
 export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise<void> {
   const { interaction, reply, gateway } = act;
@@ -35,7 +36,10 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
   }
 }
 
-/** What Redis could not store: reads are answered anyway; changes are listed in the recap of the outage in their channel. */
+/**
+ * Handles an interaction that Redis couldn't store. A read is answered by the returned function; a
+ * change is remembered for the recap of the outage in its channel, and undefined is returned.
+ */
 export function withoutRedis(
   interaction: Interaction,
   gateway: GatewayContext,

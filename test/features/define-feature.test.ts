@@ -27,12 +27,12 @@ describe("a feature", () => {
     expect(seen).toEqual([{ editMs: 1 }]);
   });
 
-  it("has a name, which is that of its folder", () => {
+  it("is named like its folder", () => {
     const names = features.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("brings commands, each behind those of its first word", () => {
+  it("adds commands, each after those with the same first word", () => {
     const restart = commands.find(({ name }) => name === "vm restart");
     if (!restart) throw new Error("there is no vm restart");
     const parcels = defineFeature({
@@ -101,7 +101,7 @@ describe("a feature", () => {
     );
   });
 
-  it("sees what all of them contribute, once each was started", () => {
+  it("sees the contributions of all features once each was started", () => {
     let home: () => readonly RunningFeature[] = () => [];
     const first = defineFeature({
       name: "first",
@@ -116,7 +116,7 @@ describe("a feature", () => {
     expect(home().flatMap(({ presses = {} }) => Object.keys(presses))).toEqual(["last"]);
   });
 
-  it("may say anew which schedules it has, beside those that stay", async () => {
+  it("may change its schedules, in addition to fixed ones", async () => {
     const schedule = (name: string) => ({
       name,
       repeat: { every: 1000 },

@@ -6,17 +6,20 @@ import path from "node:path";
 import { readSources, root, runtimeImportsOf } from "../structure/sources.ts";
 
 /**
- * Takes each feature away, one at a time, in a copy of the project: its folder, its tests, and its line in `features/index.ts`. What is
- * left must pass the type checker, and the tests of what no feature may be needed for.
+ * Removes each feature, one at a time, from a copy of the project: its folder, its tests, and its
+ * line in `features/index.ts`. The rest must pass the type checker and the tests of everything that
+ * must work without features.
  *
  *     npm run check:features            all features
  *     npm run check:features -- alerts  some
  */
 
-/** Tests of the life of a request, and of what people do in Slack. */
+/**
+ * The tests that must pass without any feature: those of requests, and of what people do in Slack.
+ */
 const remainingTests = ["test/core", "test/registry", "test/slack", "test/talk"];
 
-/** Of no use to tests, or linked. */
+/** True for folders that aren't copied: tests don't need them, or they are linked. */
 const isLeftOut = (name: string) => name === "node_modules" || name === ".git";
 
 const featuresIn = async (folder: string): Promise<readonly string[]> => {
@@ -33,7 +36,7 @@ async function copyWithout(feature: string) {
   for (const part of ["src/features", "test/features"])
     await rm(path.join(folder, part, feature), { recursive: true, force: true });
   await unlist(feature, path.join(folder, "src/features/index.ts"));
-  // Tests that go with the feature aren't all in its folder: stories use everything
+  // The check covers only `src`: tests elsewhere, such as stories, use every feature.
   const only = { extends: "./tsconfig.json", include: ["src"] };
   await writeFile(path.join(folder, "tsconfig.src.json"), JSON.stringify(only));
   return {
@@ -42,7 +45,7 @@ async function copyWithout(feature: string) {
   };
 }
 
-/** Removes its import, and its name from the list. */
+/** Removes the feature's import and its name from the list of features. */
 async function unlist(feature: string, list: string): Promise<void> {
   const before = await readFile(list, "utf8");
   const importing = new RegExp(`^import \\{ (\\w+) \\} from "\\./${feature}/index\\.ts";\\n`, "m");
@@ -56,8 +59,8 @@ async function unlist(feature: string, list: string): Promise<void> {
 }
 
 /**
- * The tests that load features, however indirectly: for all others nothing changes when one goes, and the type checker has read what
- * they test.
+ * Finds the tests that load features, directly or not. For every other test nothing changes when a
+ * feature goes, and the type checker has read the code that it tests.
  */
 function testsWithFeatures(): readonly string[] {
   const sources = readSources(["src", "sandbox", "demo", "scripts", "test"]);
@@ -74,7 +77,7 @@ function testsWithFeatures(): readonly string[] {
   );
 }
 
-/** Whether a program ends well, and what it said. */
+/** Runs a program; resolves with its output and whether it succeeded. */
 async function run(folder: string, words: readonly string[]) {
   const program = spawn(process.execPath, words, {
     cwd: folder,
@@ -86,13 +89,13 @@ async function run(folder: string, words: readonly string[]) {
   return { isWell: (await ended) === 0, said: said.join("") };
 }
 
-/** Whether all is well without this feature; prints what isn't. */
+/** Whether everything passes without this feature. Prints what fails. */
 async function isWellWithout(feature: string, tests: readonly string[]): Promise<boolean> {
   await using copy = await copyWithout(feature);
   const modules = path.join(root, "node_modules");
   const vitest = path.join(modules, "vitest/vitest.mjs");
   const steps: readonly (readonly [what: string, words: readonly string[]])[] = [
-    // What is derived from the commands follows
+    // Files that are derived from the commands must be derived again.
     ["derived files", ["run.mjs", "scripts/derive.ts"]],
     ["types", [path.join(modules, "typescript/bin/tsc"), "-p", "tsconfig.src.json"]],
     [`${tests.length} files of tests`, [vitest, "run", "--reporter=dot", ...tests]],
@@ -107,7 +110,7 @@ async function isWellWithout(feature: string, tests: readonly string[]): Promise
   return true;
 }
 
-/** Most of what tests take is waiting. */
+/** Two run at a time, because tests mostly wait. */
 const atOnce = 2;
 
 const asked = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { startWorld, testPolicy } from "../support/start-world.ts";
 const without = (...taken: readonly string[]) =>
   features.filter(({ name }) => !taken.includes(name));
 
-describe("what people read where a feature was taken away", () => {
+describe("messages after a feature was removed", () => {
   it("is without rollouts that a command takes one VM, and how to go on", async () => {
     await using world = await startWorld({ features: without("rollouts") });
     const refused = (names: string) =>

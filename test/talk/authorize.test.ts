@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** What the trail says that a person was refused, oldest first. */
+/** The refusals of a person in the audit trail, oldest first. */
 async function refusals(who: string): Promise<unknown[]> {
   const trail = await world.audit();
   return trail
@@ -22,7 +22,7 @@ async function refusals(who: string): Promise<unknown[]> {
 }
 
 describe("rights", () => {
-  it("are checked once for a press that asks again, like for the words: one refusal, one record", async () => {
+  it("are checked once for a press that asks again, as for typed words: one refusal, one record", async () => {
     const olivia = world.slack.person("olivia");
     world.compute.weather({ match: "POST /v1/vms/vm-payments-web-2/stop", status: 422 });
     await olivia.types("ops", "/vm stop web-2");
@@ -56,7 +56,7 @@ describe("rights", () => {
     ]);
   });
 
-  it("to a protected target are missing, and the trail says by which rule", async () => {
+  it("to a protected target are missing, and the audit trail names the rule", async () => {
     const olivia = world.slack.person("olivia");
     await olivia.types("ops", "/vm stop vault-1");
     await world.idle();

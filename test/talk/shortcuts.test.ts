@@ -26,7 +26,7 @@ describe("the shortcut “Restart a VM…”", () => {
     ]);
   });
 
-  it("is refused to whoever may not restart, when they submit it", async () => {
+  it("is refused, on submit, to a person who may not restart", async () => {
     world.compute.forget();
     await world.vera.picksShortcut("restart-vm");
     await world.vera.until(({ modals }) => modals.length > 0);
@@ -39,7 +39,7 @@ describe("the shortcut “Restart a VM…”", () => {
   });
 });
 
-/** What Vera is shown about a message that she writes. */
+/** Posts a message as Vera, runs the shortcut on it, and returns what she is shown. */
 async function shows(text: string, says: RegExp): Promise<string> {
   const { ts = "" } = await world.vera.types("ops", text);
   await world.vera.picksMessageShortcut("show-vms", ts);
@@ -47,7 +47,7 @@ async function shows(text: string, says: RegExp): Promise<string> {
 }
 
 describe("the shortcut “Show the VMs named here”", () => {
-  it("shows them once each, only to whoever asked, and names within longer words are none", async () => {
+  it("shows each once, only to the person who asked, and ignores names within longer words", async () => {
     const said = await shows(
       "db-1 is slow; gpu-1, (gpu-1) and `vm-payments-web-2`! but not mydb-1x or web-22.",
       /3 VMs are named/,
@@ -191,7 +191,7 @@ describe("the shortcut on a message of an alert system", () => {
       .toMatch(/One VM is named in that message:[^]*web-2/);
   });
 
-  it("reads nothing that nobody sees: values of buttons, IDs, and notes of apps", async () => {
+  it("ignores text that people don't see: values of buttons, IDs, and notes of apps", async () => {
     const button = {
       type: "button",
       text: { type: "plain_text", text: "Open" },

@@ -58,7 +58,7 @@ describe("options that load while somebody types", () => {
     expect(await offered({ action: "pick:project" })).toHaveLength(6);
   });
 
-  it("are regions in use, the most used first, and a new one with a doubt", async () => {
+  it("are regions in use, the most used first, and an unknown one with a warning", async () => {
     const all = await offered({ action: "pick:region:refresh" });
     expect(all[0]).toEqual({ label: "eu-west-1", value: "eu-west-1" });
     expect(await offered({ action: "pick:region", typed: "EU-west-1" })).toContainEqual({
@@ -75,19 +75,19 @@ describe("options that load while somebody types", () => {
     expect(await offered({ action: "pick:region", typed: "x".repeat(61) })).toEqual([]);
   });
 
-  it("are what a feature offers under its own name, to those alone who see names", async () => {
+  it("are those of a feature under its own name, only for people who see names", async () => {
     const parcels = { action: "pick:parcel" };
     expect(await offered(parcels)).toEqual([{ label: "red", value: "p-1" }]);
     expect(await offered({ action: "pick:constructor" })).toEqual([]);
     expect(await offered(parcels, person("U0X", { kind: "bot" }))).toEqual([]);
   });
 
-  it("are none for a select that isn't ours", async () => {
+  it("are empty for an unknown select", async () => {
     for (const action of ["", "pick", "pick:", "pick:people", "pick:__proto__"])
       expect(await offered({ action })).toEqual([]);
   });
 
-  it("fit Slack's limits, whatever things are called", async () => {
+  it("fit Slack's limits, however long names are", async () => {
     for (const option of await offered({ typed: "" })) {
       expect(option.label.length).toBeLessThanOrEqual(75);
       expect(option.value.length).toBeLessThanOrEqual(75);
@@ -103,7 +103,7 @@ describe("options that load while somebody types", () => {
     expect(await offered({}, who)).toEqual([]);
   });
 
-  it("are none for a member who may not look, and there for everyone who may do something, and listed guests", async () => {
+  it("are empty for a member who may not look, and exist for everyone who may do something and for listed guests", async () => {
     const closed = policyOf(
       `access: { view: ["U0VERA", "U0GUEST"], operate: ["U0OLA"], approve: ["U0AMIR"] }`,
     );

@@ -1,43 +1,60 @@
 import { isBeforeSetBack } from "../../redis/redis.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
-/** What is known of one alert (times in ms by its source's clock). Without details it is only counted. */
+/**
+ * One alert as far as it is known (times in ms by its source's clock). An alert without `detail` is
+ * only counted.
+ */
 interface KnownAlert {
-  /** When it began to fire, as its source said last. It can move back: the earliest of two Prometheus wins. */
+  /**
+   * When it began to fire, as its source said last. It can move back: of two Prometheus servers,
+   * the one that saw it first wins.
+   */
   at: number;
-  /** Undefined while it fires. */
+  /** When it ended; undefined while it fires. */
   endedAt?: number;
-  /** When its end came, where that overtook the word that it fires (ms by Redis): that word is still on its way, and opens nothing. */
+  /**
+   * Set if the end arrived before the beginning (ms by Redis). The beginning is still on its way
+   * and must not open the alert again.
+   */
   overtookAt?: number;
-  /** Its source left it out of a whole list, without telling its end. */
+  /** The source left it out of a complete list without telling its end. */
   isMissing?: true;
   detail?: Detail;
 }
 
 export interface AlertGroup {
   alerts: Readonly<Record<string, KnownAlert>>;
-  /** Alerts that fire, or may, and that the newest delivery left out because there were too many. */
+  /**
+   * Number of alerts that the newest delivery left out because there were too many. They may fire.
+   */
   omitted: number;
   told?: Told;
-  /** In the order of their arrival, at most one of each sender. */
+  /** Held deliveries in the order of arrival, at most one for each sender. */
   held?: readonly Held[];
 }
 
-/** A delivery that may be older than what was told since: it counts from a time on (ms by Redis), unless something newer comes first. */
+/**
+ * A delivery that may be older than what was told since. It counts from `from` on (ms by Redis),
+ * unless a newer one arrives first.
+ */
 interface Held {
   from: number;
   delivery: Delivery;
 }
 
-/** Which deliveries a group is made of, so that a late copy is told from news (times in ms by Redis). */
+/** What the group's deliveries told, to tell a late copy from news (times in ms by Redis). */
 interface Told {
-  /** The newest delivery of any sender. */
+  /** When the newest delivery of any sender arrived. */
   heardAt: number;
-  /** By the sender's own clock, where it signs or states when it sent the delivery. */
+  /** When the newest delivery was sent, by the sender's clock, if it signs or states that time. */
   sentAt?: number;
-  /** The newest states that deliveries told, oldest first: a hash of each, and when it came first. */
+  /**
+   * The newest states that deliveries told, oldest first: a hash of each, and when it first
+   * arrived.
+   */
   states: readonly (readonly [hash: string, firstAt: number])[];
-  /** By sender, the hash of the state that it told last. */
+  /** The hash of the state that each sender told last. */
   senders: Readonly<Record<string, string>>;
   /** The shortest pause between two states that one sender told. */
   pauseMs?: number;
@@ -51,26 +68,30 @@ const mostDetailed = 100;
 const mostKnown = 1_000;
 const mostStates = 8;
 const mostSenders = 8;
-/** What ended so long ago makes room for others (ms). */
+/** Alerts that ended longer ago are dropped first (ms). */
 const pastMs = 3_600_000;
-/** A peer's copy comes at most so long after the first one: `--cluster.peer-timeout` is 15 s for each peer before it (ms). */
+/**
+ * How late the copy of a peer can arrive after the first one (ms). Alertmanager's
+ * `--cluster.peer-timeout` is 15 s for each peer before it.
+ */
 const peerLateMs = 60_000;
-/** A sender's own copy comes at most so long after its next state (ms). */
+/** How late a sender's retry can arrive after its next state (ms). */
 const retryLateMs = 30_000;
-/** Repetitions of one state are noted at most this often (ms). */
+/** Shortest time between two notes that the same state was repeated (ms). */
 const heardEveryMs = 10 * 60_000;
 
 /**
- * A group after a delivery. A delivery is a snapshot of its group as its sender saw it, and each sender tells one state after the
- * other. So a delivery counts as news, in the order of arrival. What may be a late copy instead is held: it counts once no copy can
- * be under way any more, unless news comes first, or its sender takes it back. Of each alert a delivery tells:
+ * Merges a delivery into its group. A delivery is a snapshot of the group as its sender saw it, and
+ * each sender tells one state after the other. So a delivery is news, in the order of arrival. One
+ * that may be a late copy is held: it counts once no copy can be under way any more, unless news
+ * comes first or its sender takes it back. A delivery moves each of its alerts like this:
  *
  *     unknown ──► fires ◄────────────────┐ fires again, also with the same beginning
  *        │          └──► ended ──────────┘
  *        └──► ended, its beginning may be under way: for a while that opens nothing
  *
- * The end of an earlier firing ends nothing. What a whole list leaves out is no longer reported. Pure.
- * It returns the same object where nothing is news.
+ * The end of an earlier firing ends nothing. An alert that a complete list leaves out is no longer
+ * reported. Pure. Returns the same object when nothing is news.
  */
 export function merge(group: AlertGroup, delivery: Delivery, now: number): AlertGroup {
   const before = settle(group, now);
@@ -78,20 +99,26 @@ export function merge(group: AlertGroup, delivery: Delivery, now: number): Alert
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
   const from = heldUntil(lateCopyUntil(told, state, delivery, now), now);
-  // A sender's later delivery replaces its earlier one; those of others stay
+  // A sender's later delivery replaces its earlier one. Deliveries of other senders stay.
   if (from > now)
     return withHeld(before, [...heldOfOthers(before, delivery.sender), { from, delivery }]);
   return afterDelivery(before, state, delivery, now);
 }
 
-/** No delivery is held for longer: what was told before Redis's clock was set back lies in the future. */
+/**
+ * Limits how long a delivery is held: if Redis's clock was set back, the stored times lie in the
+ * future.
+ */
 const heldUntil = (from: number, now: number): number => Math.min(from, now + peerLateMs);
 
-/** When the next held delivery counts (ms by Redis). */
+/** When the next held delivery starts to count (ms by Redis); undefined when none is held. */
 export const nextHeldAt = ({ held = [] }: AlertGroup): number | undefined =>
   held.length > 0 ? Math.min(...held.map(({ from }) => from)) : undefined;
 
-/** Merges each held delivery whose time has come. It is news since it arrived, so what arrived before it no longer counts. */
+/**
+ * Merges every held delivery whose time has come, as of that time. Held deliveries that arrived
+ * before it are dropped, because it is newer.
+ */
 export function settle(group: AlertGroup, now: number): AlertGroup {
   const from = nextHeldAt(group);
   if (from === undefined) return group;
@@ -118,7 +145,10 @@ function withHeld({ held: _held, ...group }: AlertGroup, held: readonly Held[]):
 const heldOfOthers = ({ held = [] }: AlertGroup, sender: string | undefined): readonly Held[] =>
   held.filter(({ delivery }) => delivery.sender !== sender);
 
-/** `isCertain`: it was held for as long as a copy can be late. */
+/**
+ * The group after this delivery. `isCertain`: the delivery was held so long that it can't be a late
+ * copy.
+ */
 function afterDelivery(
   group: AlertGroup,
   state: string,
@@ -143,18 +173,19 @@ function afterDelivery(
   else if (unlisted.length > 0 && dropsFrom < Infinity) doubts.push(dropsFrom);
   const after = {
     alerts: Object.fromEntries(keptOf(all, now)),
-    // Those known to fire are among the ones left out
+    // Known firing alerts that aren't listed are among those that the source left out.
     omitted: Math.max(0, delivery.omitted - unlisted.length),
     told: afterState(told, state, delivery, now),
   };
-  // Another sender that repeats the present state tells no news
+  // A sender that repeats the present state brings no news, so deliveries held for other senders
+  // stay.
   const [present] = told.states.at(-1) ?? [];
   const stillHeld = state === present ? heldOfOthers(group, delivery.sender) : [];
   const from = heldUntil(Math.max(...doubts), now);
   return withHeld(after, doubts.length > 0 ? [...stillHeld, { from, delivery }] : stillHeld);
 }
 
-/** What a delivery says, whoever sends it: the same for a retry and for a peer's copy. */
+/** A hash of what a delivery says. A retry and a peer's copy have the same hash. */
 const stateOf = ({ alerts, omitted }: Delivery): string =>
   shortHash(
     String(omitted),
@@ -162,8 +193,8 @@ const stateOf = ({ alerts, omitted }: Delivery): string =>
   );
 
 /**
- * The sender's own clock says that a newer delivery came before; at one time the end counts. Or a process has held it back since it
- * came, and a newer state of its group was stored meanwhile.
+ * True if a newer delivery counted already: the sender's own clock says so (at equal times the end
+ * counts), or a process held this one back while a newer state of its group was stored.
  */
 function isOutdated(group: AlertGroup, state: string, delivery: Delivery): boolean {
   const { sentAt, arrivedAt = Infinity, alerts } = delivery;
@@ -175,9 +206,10 @@ function isOutdated(group: AlertGroup, state: string, delivery: Delivery): boole
 }
 
 /**
- * Until when a delivery may be the late copy of a state that another one has replaced since (ms); 0 where it is none. A sender that
- * has told a later state itself went on since then, so what it says now is news, unless it comes sooner than this sender ever goes
- * on: then it may be a retry. From another sender it may be the copy of a peer, as long as peers can be late.
+ * Until when a delivery may be the late copy of a state that was replaced since (ms); 0 if it is
+ * none. If the sender itself told a later state before, this delivery is news, unless it arrives
+ * sooner than this sender ever moves on: then it may be a retry. A delivery of another sender may
+ * be the copy of a peer, for as long as peers can be late.
  */
 function lateCopyUntil(
   { states, senders, pauseMs = Infinity }: Told,
@@ -195,13 +227,19 @@ function lateCopyUntil(
   return isTooSoon ? ownAt + retryLateMs : 0;
 }
 
-/** From when on a delivery that says that it fires opens what has ended (ms): its beginning may have been under way. */
+/**
+ * From when on this delivery may open an alert that has ended (ms). The alert's end may have
+ * overtaken its beginning.
+ */
 function opensFrom({ overtookAt, endedAt = 0 }: KnownAlert, { at, endedAt: end }: Alert): number {
   const isOvertaken = end === undefined && overtookAt !== undefined && at <= endedAt;
   return isOvertaken ? overtookAt + peerLateMs : 0;
 }
 
-/** `isListedFirst`: some were left out of the list before, and it may have been among them when it began. */
+/**
+ * One alert after a delivery told of it. `isListedFirst`: alerts were left out of the list before,
+ * and this one may have been among them when it began.
+ */
 function afterTelling(
   before: KnownAlert | undefined,
   alert: Alert,
@@ -209,7 +247,8 @@ function afterTelling(
 ): KnownAlert {
   const { key: _key, at, endedAt, ...detail } = alert;
   if (endedAt === undefined) return { at, detail };
-  // Some say that it ended, and not when: Grafana and older rules send the year 1
+  // Some sources say that it ended but not when: Grafana and older Prometheus rules send the year
+  // 1.
   const end = endedAt > 0 ? endedAt : now;
   if (!before) return { at, endedAt: end, ...(isListedFirst ? {} : { overtookAt: now }), detail };
   if (isFiring(before)) {
@@ -220,7 +259,10 @@ function afterTelling(
   return { ...before, endedAt: Math.max(before.endedAt ?? 0, end), detail };
 }
 
-/** From when on what a list leaves out is taken as not reported (ms): what another sender told just now may be newer than the list. */
+/**
+ * From when on an alert that a complete list leaves out counts as no longer reported (ms). What
+ * another sender told just now may be newer than the list.
+ */
 function mayDropFrom({ senders, states, heardAt }: Told, delivery: Delivery, now: number): number {
   if (!delivery.isWhole) return Infinity;
   const [present] = states.at(-1) ?? [];
@@ -247,7 +289,10 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
   };
 }
 
-/** What fires comes first, with its details; then what ended last. */
+/**
+ * The alerts to keep: firing ones first, then those that ended within `pastMs`, then the others.
+ * Only the first ones keep their details.
+ */
 function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, KnownAlert][] {
   const isPast = ({ endedAt = now }: KnownAlert) => Number(endedAt < now - pastMs);
   const hasEnded = (known: KnownAlert) => Number(!isFiring(known));
@@ -263,7 +308,7 @@ function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, Kno
 
 const bare = ({ detail: _detail, ...known }: KnownAlert): KnownAlert => known;
 
-/** What a new message begins with: the same alerts and senders, without what was said of them. */
+/** The group that a new message begins with: the same alerts and senders, without details. */
 export const bareGroup = (group: AlertGroup): AlertGroup => ({
   ...group,
   alerts: Object.fromEntries(
@@ -271,7 +316,10 @@ export const bareGroup = (group: AlertGroup): AlertGroup => ({
   ),
 });
 
-/** All that fires is taken as over: nothing was heard of it, or nobody tells of it any more. */
+/**
+ * Takes all firing alerts as over, because nothing was heard of them or nobody tells of them any
+ * more.
+ */
 export function endAll(group: AlertGroup, now: number): AlertGroup {
   const alerts = Object.entries(group.alerts).map(([key, known]): [string, KnownAlert] => [
     key,
@@ -280,13 +328,13 @@ export function endAll(group: AlertGroup, now: number): AlertGroup {
   return { ...group, alerts: Object.fromEntries(alerts), omitted: 0 };
 }
 
-/** Whether two groups say the same, whoever told it. */
+/** Whether two groups have the same alerts, ignoring who told of them. */
 export const saysTheSame = (one: AlertGroup, other: AlertGroup): boolean =>
   JSON.stringify([one.alerts, one.omitted]) === JSON.stringify([other.alerts, other.omitted]);
 
 export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
 
-/** What was left out may fire: only a whole list says that it doesn't. */
+/** Whether the group fires. Alerts that were left out may fire, so they count as firing. */
 export const fires = ({ alerts, omitted }: AlertGroup): boolean =>
   omitted > 0 || Object.values(alerts).some(isFiring);
 
@@ -298,7 +346,7 @@ export interface ShownAlert extends Detail {
   isMissing: boolean;
 }
 
-/** Those that fire first, then by their times. */
+/** The alerts with details: firing ones first, then by the time they began. */
 export function detailsOf({ alerts }: AlertGroup): ShownAlert[] {
   const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
   return Object.values(alerts)

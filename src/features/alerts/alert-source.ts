@@ -35,25 +35,28 @@ import {
 import { sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
-/** Reads of VMs at a time, in a storm too: changes have more use for the compute service. */
+/**
+ * How many VMs are read at a time, even in a storm of alerts: changes need the compute service
+ * more.
+ */
 const readsAtOnce = 10;
 const readWithinMs = 1_000;
 const mostListed = 20;
-/** Before what a source offers. */
+/** Commands offered on each VM, before those of the source's `offer`. */
 const usual = ["vm.show", "vm.metrics", "vm.restart", "vm.start"];
 const mostPresses = 3;
-/** A card waits so long for its turn in the channel before its group is told with others (ms). */
+/** How long a card waits for its turn in the channel before its group joins an overview (ms). */
 const ownCardMs = 3_000;
 
-/** How often the own channel of a group is tried whose card stands in another one meanwhile (ms). */
+/** How often a group whose card stands in another channel tries its own one again (ms). */
 const homeAgainMs = 30_000;
 
-/** Redis time (ms). */
+/** The present: Redis time (ms), and the freeze. */
 type Now = Pick<View, "frozen"> & { now: number };
 
 /**
- * The messages of alerts: a card that is edited, and in its thread what joins it and its end. Where the channel takes no card now,
- * the group joins an overview, which is edited as well.
+ * Source of the messages of alerts: a card that is edited, and notes in its thread. If the channel
+ * takes no card now, the group joins an overview, which is edited too.
  */
 export function alertSource(options: {
   alerts: Alerts;
@@ -63,7 +66,7 @@ export function alertSource(options: {
   commands: readonly Command[];
   config: { readonly policy: Policy };
   log: Log;
-  /** Whether the VM of a request that ended is attested again, as its own card says it. */
+  /** What the card of an ended request says about attesting its VM again. */
   attestationNote?: (
     request: StoredRequest,
     command: ChangeCommand,
@@ -100,12 +103,12 @@ export function alertSource(options: {
     const { events } = record;
     const { now, frozen } = as;
     const { card: standsAt, said } = delivered;
-    // Nothing to tell: its end came first, or Slack has refused it
+    // There is nothing to tell: the end came first, or Slack has refused the card.
     if (events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
     const isAway = state === "firing" && standsAt && standsAt.channelId !== ownChannelOf(alert);
     const channelId = placeOf(alert, now);
     if (channelId === undefined) return { waitMs: tryAgainMs };
-    // That somebody is on it is news
+    // A new request on the card is news, so it changes the look.
     const look = `${state}${record.silence ?? ""}${frozen ? "-frozen" : ""}-${record.requests.length}`;
     const { waitMs, shows } = pacedBy(alert, `${revision}`, look, now);
     const view = (reads = 0) => viewOf(alert, channelId, as, reads);
@@ -113,7 +116,8 @@ export function alertSource(options: {
     const keys = events.map((_event, n) => `event:${record.told + n}`);
     const from = keys.findIndex((key) => !isSaid(said[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
-    // One message tells all events that wait, so the thread of a flapping group doesn't lag behind
+    // One message tells all waiting events, so that the thread of a flapping group doesn't lag
+    // behind.
     const untold: Owed[] = key
       ? [
           {
@@ -165,14 +169,17 @@ export function alertSource(options: {
     };
   }
 
-  /** As gatehouse.yml may name one by now. */
+  /**
+   * The group's own channel. gatehouse.yml may name one now that it didn't name when the group
+   * began.
+   */
   function ownChannelOf({ record }: StoredAlert): string | undefined {
     const { policy } = options.config;
     const { channel } = sectionOf(policy, sourcesSection)[record.source] ?? {};
     return record.channelId || channel || policy.alerts?.channel;
   }
 
-  /** Where its card stands, or can stand now (`openPlace`). */
+  /** The channel in which the card stands or can stand now (`openPlace`). */
   function placeOf(alert: StoredAlert, now: number): string | undefined {
     const { delivered, closed } = alert;
     const own = ownChannelOf(alert);
@@ -182,8 +189,9 @@ export function alertSource(options: {
   }
 
   /**
-   * A card that stands in another channel is posted anew in its own from time to time while its group fires, until that takes it.
-   * Resolves with true when the mark of the card says so now, or no longer.
+   * Decides whether a card that stands in another channel is posted again in its own one. While the
+   * group fires, that is tried from time to time until the channel takes it. Resolves with true
+   * when the mark of the card was changed.
    */
   async function isToMove(alert: StoredAlert, now: number): Promise<boolean> {
     const { id, delivered, closed, state } = alert;
@@ -196,7 +204,9 @@ export function alertSource(options: {
     return !isDue && mark === anewMark && alerts.outbox.mark(id, "said:card", mark, card.ts);
   }
 
-  /** Its message is read again, for the next place. */
+  /**
+   * Notes that the channel is closed. The message is read again at once to find another channel.
+   */
   const whenClosed = (id: string, channelId: string) => async (error: string) => {
     options.log.warn("alert.channel-closed", { alert: id, channel: channelId, error });
     await alerts.close(id, channelId);
@@ -220,7 +230,7 @@ export function alertSource(options: {
       const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, channelId, as, 1));
       return renderOverview(await Promise.all(views), firing.length, ended);
     };
-    // It stands for many cards
+    // The overview replaces many cards, so it is more urgent than one.
     const card = {
       key: "card",
       mark: delivered.said["card"],
@@ -230,7 +240,10 @@ export function alertSource(options: {
     return { messages: [{ ...card, place: { channelId }, render, shows }], waitMs };
   }
 
-  /** Never the last: results of requests go first. */
+  /**
+   * Paces edits of a card. No edit counts as the last one, because results of requests are more
+   * urgent.
+   */
   const pacedBy = (
     { delivered }: Pick<Board, "delivered">,
     version: string,
@@ -238,7 +251,10 @@ export function alertSource(options: {
     now: number,
   ) => paced(delivered, { version, look, isLast: false }, now, options.editMs);
 
-  /** So many of its VMs are read from the compute service: those that can have controls. */
+  /**
+   * What a card shows. The first `reads` VMs are read from the compute service, because only these
+   * can have controls.
+   */
   async function viewOf(
     alert: StoredAlert,
     channelId: string,
@@ -275,7 +291,10 @@ export function alertSource(options: {
     return { alert, vms: shown, offered, instead, presses, frozen, policy } satisfies View;
   }
 
-  /** What the VM's own card leaves out in ERROR. Nothing where it can't be said. */
+  /**
+   * Commands that the compute service refused for the VM's ERROR; its own card leaves them out too.
+   * Empty when they can't be read.
+   */
   async function refusedOn({ id, status }: Target): Promise<ReadonlySet<string>> {
     if (!statusFacts(status).isAlarming) return new Set();
     const asked = { targetId: id, most: 10 };
@@ -283,7 +302,10 @@ export function alertSource(options: {
     return refusedInError({ vm: { status }, last });
   }
 
-  /** Undefined where the compute service doesn't tell in time. */
+  /**
+   * The VM's present status; undefined when the compute service doesn't answer in time or too many
+   * reads run.
+   */
   async function statusNow(id: string): Promise<string | undefined> {
     if (reading >= readsAtOnce) return undefined;
     reading += 1;
@@ -296,7 +318,7 @@ export function alertSource(options: {
   return { outbox: alerts.outbox, owedSince: "createdAt", readSubject: readAlert };
 }
 
-/** What was told of a group and is held counts, once its time has come. It says nothing itself. */
+/** Merges held deliveries when their time has come. This source owes no messages itself. */
 export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
   const readAlert: Source["readSubject"] = async (id) => {
     return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };

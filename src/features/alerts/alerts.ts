@@ -25,7 +25,7 @@ import type { AlertSource } from "./sources.ts";
 
 export { type AlertGroup, detailsOf, firingIn, isFiring, merge } from "./alert-group.ts";
 
-/** What its thread tells; the first is on its card. `vms` are labels. */
+/** An event of a group. The card tells the first one, its thread the others. `vms` are labels. */
 export interface AlertEvent {
   is: "fired" | "joined" | "ended";
   vms: readonly string[];
@@ -43,17 +43,26 @@ function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
 
 interface AlertRecord {
   source: string;
-  /** Fixed when the first delivery came; empty where gatehouse.yml named none then. */
+  /**
+   * The channel for the group, chosen when its first delivery came; empty if gatehouse.yml named
+   * none then.
+   */
   channelId: string;
   group: AlertGroup;
-  /** The VMs that labels meant when they came, by ID, because names can be reused. A button names its place in this list. */
+  /**
+   * The VM of each label, by its ID when the label arrived, because names can be reused. A button
+   * names a VM by its index here.
+   */
   vms: readonly { label: string; id: string }[];
-  /** The newest, and how many came before them. */
+  /** The newest events; `told` counts those before them. */
   events: readonly AlertEvent[];
   told: number;
-  /** Made by its buttons, in order. */
+  /** IDs of requests made by the group's buttons, in order. */
   requests: readonly string[];
-  /** Its source has been silent for `quietMs`; or, once it is taken as over without its end, why. */
+  /**
+   * Set if the source has been silent for `quietMs`, or the reason why the group was taken as over
+   * without its end.
+   */
   silence?: Silence | undefined;
 }
 
@@ -66,12 +75,12 @@ export interface StoredAlert {
   revision: number;
   createdAt: number;
   changedAt: number;
-  /** `formerShown`: what its former card shows since it stands in another channel. */
+  /** `formerShown`: what the former card shows since the card moved to another channel. */
   delivered: ReturnType<typeof shownIn> & { formerShown: string };
   closed: ClosedChannels;
 }
 
-/** Undefined for one that is gone. */
+/** Parses a stored group; undefined when it is gone. */
 export function parseAlert(id: string, fields: Fields): StoredAlert | undefined {
   const { alert, state } = fields;
   if (!alert || !state) return undefined;
@@ -88,15 +97,15 @@ export function parseAlert(id: string, fields: Fields): StoredAlert | undefined 
   };
 }
 
-/** An alert that fires, as its source names it and its VM. */
+/** A firing alert, as its source names it and its VM. */
 export interface FiringAlert {
   key: string;
   name: string;
   label: string;
-  /** Undefined where the label names no one VM. */
+  /** Undefined when the label doesn't name exactly one VM. */
   vmId: string | undefined;
   since: number;
-  /** When its source was heard of last, where it has been silent for long. */
+  /** When the source was last heard, if it has been silent for long. */
   quietSince?: number | undefined;
 }
 
@@ -105,30 +114,34 @@ export interface EndedAlert extends FiringAlert {
   endedAt: number;
 }
 
-/** What a delivery means here and now. */
+/** Translates a delivery to what exists now. */
 export interface Meaning {
-  /** The ID of the one VM that a label names. */
+  /** The ID of the VM that a label names; undefined unless it names exactly one. */
   vmIdOf(label: string): Promise<string | undefined>;
-  /** Where a group is told whose VMs these are; empty for nowhere. */
+  /** The channel for a group with these VMs; empty for none. */
   channelOf(vmIds: readonly string[]): Promise<string>;
 }
 
-/** A group that fires again after this time is a new message (ms). */
+/** A group that fires again later than this after its end gets a new message (ms). */
 const anewMs = 10 * 60_000;
 const keptMs = 7 * 24 * 3600_000;
-/** Longer than any record is kept that it could lead to. */
+/** How long the pointer to a group's newest record is kept (ms): longer than the record. */
 const pointerMs = 30 * 24 * 3600_000;
 const mostEvents = 30;
 const maxTries = 20;
-/** A delivery that isn't taken by then is put off: Alertmanager waits for 10 s (ms). */
+/**
+ * A delivery that isn't stored by then is refused, and its source repeats it: Alertmanager waits 10
+ * s (ms).
+ */
 const takenWithinMs = 8_000;
-/** Between tries, at random: up to these (ms). */
+/** The random pause between two tries grows from the shortest to the longest (ms). */
 const shortestPauseMs = 5;
 const longestPauseMs = 250;
 const untoldMs = 30_000;
 /**
- * After so long without a delivery the message of a group says so (`quietMs`), and later it is taken as over. Alertmanager and Grafana
- * repeat what fires every 4 hours by default, and seldom less often than once a day; the others tell of it once (ms).
+ * When a group isn't heard of for `quietMs`, its message says so; after `unheardMs` it is taken as
+ * over. Alertmanager and Grafana repeat firing alerts every 4 hours by default, and rarely less
+ * than once a day. The other formats tell of an alert once (ms).
  */
 const repeated = { quietMs: 12 * 3600_000, unheardMs: 48 * 3600_000 };
 const toldOnce = { quietMs: 48 * 3600_000, unheardMs: 7 * 24 * 3600_000 };
@@ -141,14 +154,14 @@ const patience: Readonly<Record<AlertSource["format"], typeof repeated>> = {
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-/** Groups of alerts as sources tell of them. */
+/** Stores groups of alerts in Redis, as sources tell of them. */
 export function createAlerts(redis: RedisClient, key: Keys) {
   const alertKey = (id: string) => key("alert", id);
   const outbox = createOutbox(redis, key, "alert", alertKey);
-  /** Groups with a delivery that is held, each due when it counts. */
+  /** Groups with a held delivery, each due when that delivery counts. */
   const held = createOutbox(redis, key, "alert-held", alertKey);
   const records = createRecords(redis, key, { open: key("alerts", "open"), outbox });
-  /** Several groups in one message. */
+  /** Overviews: messages that tell of several groups. */
   const overviews = createBoards(redis, {
     outbox,
     memberKey: alertKey,
@@ -165,7 +178,10 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return found.filter((alert) => alert !== undefined);
   }
 
-  /** False, with nothing written, when it changed since it was read. */
+  /**
+   * Writes a new state of the group. False, with nothing written, when the group changed since it
+   * was read.
+   */
   async function move(
     id: string,
     before: StoredAlert | undefined,
@@ -178,12 +194,12 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
-  /** Its message looks different now. */
+  /** Redraws the group's message. */
   async function touch(id: string): Promise<void> {
     if (await redis.exists(alertKey(id))) await records.touch(id);
   }
 
-  /** The record with this group in it, and what its thread is to be told. */
+  /** The record with this group and with the events that its thread must tell. */
   function withGroup<T extends Omit<AlertRecord, "group">>(
     record: T,
     was: AlertGroup | undefined,
@@ -194,12 +210,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return { ...record, group, events, told: record.told + all.length - events.length };
   }
 
-  /** By group: resolves when the last delivery that came to this process has left. */
+  /** For each group a promise that resolves when this process has stored its last delivery. */
   const turns = new Map<string, Promise<void>>();
 
   /**
-   * Deliveries to one group come one after the other: those of a burst would only refuse each other's writes. Other processes are left,
-   * which a compare-and-set keeps apart. Waits no longer than until `until`; gives the turn back when it is disposed of.
+   * Waits until earlier deliveries to the same group are stored in this process: a burst would only
+   * make its writes fail each other. Other processes are kept apart by a compare-and-set. Waits no
+   * longer than `until`; disposing of the result gives the turn back.
    */
   async function turnIn(group: string, until: number) {
     const before = turns.get(group) ?? Promise.resolve();
@@ -234,8 +251,9 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     refresh: records.refresh,
 
     /**
-     * Stored when it resolves with what became of it; undefined, with nothing written, when others wrote to the same group all the
-     * time that it has. What changes nothing writes nothing.
+     * Stores a delivery. Resolves with its group's ID and whether the group changed; undefined,
+     * with nothing written, when others wrote to the group all the time. A delivery that changes
+     * nothing writes nothing.
      */
     async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
       const base = `a-${shortHash(source, delivery.groupKey)}`;
@@ -249,7 +267,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const known = before?.record.group ?? emptyGroup;
         const group = merge(known, delivery, at);
         if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
-          // The next is the same for whoever follows: the pointer only spares the way
+          // The next ID follows from this one, so every process finds the same. The pointer only
+          // saves the search.
           const next = `a-${shortHash(id)}`;
           const begun = merge(bareGroup(known), delivery, at);
           const isBegun = !(await get(next)) && (await write(next, undefined, begun));
@@ -257,23 +276,25 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           if (isBegun) return { id: next, isChanged: true };
           continue;
         }
-        // The end of what was never told opens no group
+        // The end of an alert that was never told opens no group.
         if (!before && delivery.alerts.length === 0) return { isChanged: false };
         const isChanged = await write(id, before, group);
         if (isChanged !== false) return { id, isChanged: isChanged === "said" };
-        // Others write to this group right now: not all of them at once again
+        // Other processes write to this group now: wait a random time, so that they don't collide
+        // again.
         await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries * shortestPauseMs));
       }
       return undefined;
 
       /**
-       * `said`: something new is said of the group; `noted`: only who told it, and when. False when it changed since it was read;
-       * undefined where there is nothing to write.
+       * Writes a group. Resolves with `said` if people must be told something new, `noted` if only
+       * who told it changed, false when the record changed since it was read, and undefined when
+       * there is nothing to write.
        */
       async function write(id: string, before: StoredAlert | undefined, group: AlertGroup) {
         const vms = [...(before?.record.vms ?? [])];
         const known = before?.record.vms.length ?? 0;
-        // What a label meant once, it means for as long as the group is open
+        // A label keeps the VM that it meant first, for as long as the group is open.
         for (const label of new Set(detailsOf(group).map(({ vm }) => vm))) {
           const isKnown = label === "" || vms.some((one) => one.label === label);
           const vmId = isKnown ? undefined : await vmIdOf(label);
@@ -291,7 +312,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         };
         const after = withGroup({ ...record, vms, silence: undefined }, was, group);
         const isSaid = !was || hasNewVms || !saysTheSame(was, group);
-        // First: a process that dies in between leaves a look too many
+        // This comes first: if the process dies in between, one unneeded look is all that happens.
         const heldUntil = nextHeldAt(group);
         if (heldUntil !== undefined) await held.later(id, heldUntil - (await now()));
         const audit = isSaid ? auditOf(id, after) : undefined;
@@ -301,8 +322,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     },
 
     /**
-     * Groups that fire and whose source says no more of them: their messages say so, and in the end they are taken as over.
-     * Idempotent; any process may do it at any time.
+     * Marks firing groups that their source no longer mentions: their messages say so, and in the
+     * end they are taken as over. Idempotent; any process may call it at any time.
      */
     async endUnheard(
       sources: Readonly<Record<string, Pick<AlertSource, "format">>>,
@@ -324,7 +345,10 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       }
     },
 
-    /** What is held counts, once its time has come. Resolves with the revision, and how long until the next look (ms; 0: none). */
+    /**
+     * Merges a held delivery whose time has come. Resolves with the revision, and the time until
+     * the next look (ms; 0: none).
+     */
     async settle(id: string): Promise<{ revision: number; waitMs: number }> {
       const [before, at] = [await get(id), await now()];
       const group = before?.record.group ?? emptyGroup;
@@ -341,7 +365,10 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       return { revision: revision + 1, waitMs: next === undefined ? 0 : next - at };
     },
 
-    /** A button has made this request, or it has ended. Idempotent. */
+    /**
+     * Notes on the group that its button made this request, or redraws the group when the request
+     * has ended. Idempotent.
+     */
     async note(id: string, request: string): Promise<void> {
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await get(id);
@@ -351,12 +378,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       }
     },
 
-    /** The channel took no message, of a group or of several: it is tried again later. */
+    /**
+     * Notes that the channel took no message of a group or an overview. It is tried again later.
+     */
     async close(id: string, channelId: string): Promise<void> {
       await outbox.remember(id, closedField(channelId, await now()));
     },
 
-    /** Groups that fire and that no channel shows, for longer than a message takes. */
+    /** Firing groups that no channel shows, though a message should have been posted by now. */
     async untold(afterMs = untoldMs): Promise<StoredAlert[]> {
       const [open, at] = [await getMany(await records.openIds()), await now()];
       return open.filter(({ delivered, createdAt }) => {
@@ -365,13 +394,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       });
     },
 
-    /** Where the group is told: its own message, or one with others. */
+    /** Where the group's message stands: its own card, or its overview. */
     async placeOf(alert: StoredAlert) {
       const overview = boardOf(alert.delivered);
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
     },
 
-    /** The alerts of these groups that ended after a time (ms), for digests. */
+    /** Alerts of these groups that ended after a time (ms), for digests. */
     async endedSince(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> {
       const groups = await getMany(ids);
       return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
@@ -385,7 +414,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       );
     },
 
-    /** What fires now, for digests and the Home tab. */
+    /** Alerts that fire now, for digests and the Home tab. */
     async firing(): Promise<readonly FiringAlert[]> {
       const open = await getMany(await records.openIds());
       return open.flatMap(({ id, record: { group, vms, silence } }) => {

@@ -8,10 +8,13 @@ import { alertRoute } from "./receive-alerts.ts";
 import { sourcesSection } from "./sources.ts";
 import { alertsAtHome, alertsInDigests } from "./tell-alerts.ts";
 
-/** How often alerts are looked for whose source went silent (ms). */
+/** How often Gatehouse looks for alerts whose source went silent (ms). */
 const unheardEveryMs = 60_000;
 
-/** Alerts of Alertmanager, Grafana, PagerDuty, and others, told in Slack with buttons that run ordinary commands. */
+/**
+ * Shows alerts of Alertmanager, Grafana, PagerDuty and other sources in Slack, with buttons that
+ * run ordinary commands.
+ */
 export const alerts = defineFeature({
   name: "alerts",
   policy: [sourcesSection],

@@ -4,7 +4,7 @@ import type { Finding } from "../../messages/finding.ts";
 import { placeFindings } from "../../core/permit/place-findings.ts";
 import { sourcesSection } from "./sources.ts";
 
-/** Where what sources send would be shown. */
+/** Findings about the channels that would show the alerts of each source. */
 export const judgeSources = (policy: Policy): readonly Finding[] =>
   placeFindings(policy, sectionOf(policy, sourcesSection), {
     section: "sources",

@@ -9,8 +9,9 @@ import type { Alerts } from "./alerts.ts";
 import { mustAsk, renderConfirm } from "./render-alert.ts";
 
 /**
- * A button of an alert: a command on one of its VMs, as if whoever pressed had typed it, with its result in the thread of the
- * alert. Each button makes one request, however often and by whomever it is pressed.
+ * Handles a button of an alert: runs a command on one of its VMs, as if the person had typed it,
+ * and posts the result in the alert's thread. Each button makes one request, however often and by
+ * whomever it is pressed.
  */
 export const pressAlert =
   (alerts: Alerts): PressHandler =>
@@ -23,7 +24,8 @@ export const pressAlert =
     const place = alert && (await alerts.placeOf(alert));
     if (!alert || !vm || typeof n !== "number") throw outdated();
     if (channelId !== (place?.channelId ?? alert.record.channelId)) throw outdated();
-    // The same for one that is gone and for one that this person doesn't see
+    // A VM that is gone and a VM that this person may not see get the same answer, so the answer
+    // gives nothing away.
     const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
     if (!("found" in found) || found.found.id !== vm.id) throw outdated();
     const target = targetOf(found.found);
@@ -43,7 +45,7 @@ export const pressAlert =
     if (!isChange(command)) return run(invocation, { ...act, interaction: there });
     if (alert.state === "ended") throw outdated();
     const first = await store.madeBy(origin);
-    // Noted already, unless its process died right then
+    // The request is noted already, unless the process that made it died right then.
     if (first) await alerts.note(alert.id, first.record.id);
     const used = "This button was already used.";
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));

@@ -4,43 +4,46 @@ import { plain } from "../../messages/message.ts";
 import { parseIsoTime } from "../../text/parse-time.ts";
 import type { AlertSource } from "./sources.ts";
 
-/** What is shown of an alert, shortened. */
+/** The parts of an alert that are shown, shortened. */
 export interface Detail {
   name: string;
   summary: string;
   severity: string;
-  /** As its label says; empty where it names none. */
+  /** The value of its VM label; empty when it has none. */
   vm: string;
   since: number;
 }
 
 export interface Alert extends Detail {
-  /** The same for each telling of one alert. */
+  /** Identifies the alert in every delivery. */
   key: string;
-  /** When it began to fire; of an incident, when it became what it is now (ms, by the clock of its source). */
+  /**
+   * When it began to fire, or when an incident entered its present state (ms, by the clock of its
+   * source).
+   */
   at: number;
-  /** Undefined while it fires; 0 where its source doesn't say when it ended (ms). */
+  /** When it ended (ms); undefined while it fires, 0 when its source doesn't say when. */
   endedAt?: number;
 }
 
-/** One state of a group, as its sender saw it. */
+/** The state of a group, as its sender saw it. */
 export interface Delivery {
-  /** What its source groups by. */
+  /** The key that the source groups by. */
   groupKey: string;
   alerts: readonly Alert[];
-  /** Alerts of the group that its source left out, firing or not. */
+  /** Number of alerts of the group that the source left out, firing or not. */
   omitted: number;
-  /** Whether it lists all that is reported of its group: what isn't there is reported no more. */
+  /** True if it lists all alerts of its group, so that a missing one is no longer reported. */
   isWhole?: boolean;
-  /** Tells the peers of a source apart. */
+  /** Distinguishes the peers of a source. */
   sender?: string;
-  /** When it was sent, or happened, by the clock of its sender (ms). */
+  /** When it was sent or happened, by the sender's clock (ms). */
   sentAt?: number;
-  /** When it came (ms by Redis). */
+  /** When it arrived (ms by Redis). */
   arrivedAt?: number;
 }
 
-/** What is wrong, and in which field; never what stands there. */
+/** What is wrong and in which field. It never contains the field's value. */
 type Unreadable = Record<"field" | "text", string>;
 
 type Read = (body: unknown, source: AlertSource) => Delivery | Unreadable;
@@ -75,9 +78,11 @@ const grouped = z.object({
 });
 
 /**
- * Alertmanager's (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which is made after it.
- * With `max_alerts` both list the first of them, in the order of their labels, and `status` is that of those alone: it says nothing of
- * the ones left out. A group that fires with nothing that fires in its list isn't listed whole.
+ * Reads Alertmanager's format
+ * (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config), and Grafana's, which
+ * follows it. With `max_alerts` both list the first alerts in the order of their labels, and
+ * `status` covers only these: it says nothing about the alerts left out. A firing group without a
+ * firing alert in its list isn't listed completely.
  */
 const readGrouped =
   (version: string): Read =>
@@ -120,11 +125,14 @@ const incident = z.object({
   service: named,
 });
 const event = z.object({ event: z.object({ occurred_at: time, data: incident }) });
-/** A ping, a note: nothing that fires or ends. */
+/** A ping or a note: an event that neither fires nor ends. */
 const otherType = z.object({ type: z.string().regex(/^(?!incident$)/) });
 const otherEvent = z.object({ event: z.object({ data: otherType }) });
 
-/** PagerDuty's (https://developer.pagerduty.com/docs/webhooks-overview): an incident is a group of one. */
+/**
+ * Reads PagerDuty's format (https://developer.pagerduty.com/docs/webhooks-overview). An incident is
+ * a group of one alert.
+ */
 const readIncident: Read = (body, source) => {
   if (otherEvent.safeParse(body).success) return { groupKey: "", alerts: [], omitted: 0 };
   return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
@@ -158,7 +166,7 @@ const simple = z
     message: "must be there; one that is resolved can have `endsAt` instead",
   });
 
-/** Our own, for whatever speaks none of the others. */
+/** Reads Gatehouse's own format, for sources that speak none of the others. */
 const readSimple: Read = (body) =>
   readDelivery(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
     groupKey: group.group ?? group.alerts[0]?.name ?? "",
@@ -178,7 +186,7 @@ const readers: Readonly<Record<AlertSource["format"], Read>> = {
   plain: readSimple,
 };
 
-/** What a source tells, in one form whatever its own is. Pure. */
+/** Reads a delivery in the source's format. Pure. */
 export const readAlerts: Read = (body, source) => readers[source.format](body, source);
 
 function readDelivery<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
@@ -197,6 +205,6 @@ const texts = (name: unknown, summary: unknown, severity: unknown) => ({
   severity: short(severity, 30),
 });
 
-/** The first of the labels that name a VM which the alert has. */
+/** The value of the first of the source's VM labels that the alert has; empty when it has none. */
 const vmIn = (all: Readonly<Record<string, unknown>>, { vm }: AlertSource) =>
   vm.map((label) => short(Object.hasOwn(all, label) ? all[label] : "")).find(Boolean) ?? "";

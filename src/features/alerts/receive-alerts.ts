@@ -10,17 +10,20 @@ import { type Call, jsonOf, ApiProblem, type Route, unauthorized } from "../../a
 import { type AlertSource, secretVariable, sourcesSection } from "./sources.ts";
 
 const perMinute = 3_000;
-/** How far from now a signed time may be, either way. */
+/** How far a signed time may be from now, in either direction (s). */
 const oldestS = 300;
 
-/** `POST /alerts/<source>`: what a source of gatehouse.yml sends, in its own format. */
+/**
+ * The route `POST /alerts/<source>`, to which a source of gatehouse.yml sends alerts in its own
+ * format.
+ */
 export function alertRoute(alerts: Alerts, behind: Behind): Route {
   const { config, log, gatewayNow, at } = behind;
   return {
     name: "alerts",
     path: /^\/alerts\/[^/]+$/,
     methods: ["POST"],
-    // Alertmanager never repeats what was answered with 429
+    // Alertmanager doesn't repeat a delivery that was answered with 429.
     busy: 503,
     async handle(call, named) {
       const { policy, inventory } = gatewayNow();
@@ -53,8 +56,8 @@ const tooMany = () =>
   new ApiProblem(503, "Too many deliveries for one group at once.", "Wait, then repeat it.");
 
 /**
- * Peers of a source may have one `externalURL`, so the address that a call comes from tells them apart as well. It only orders
- * deliveries: a source has proved itself by its secret.
+ * Peers of a source may share one `externalURL`, so the caller's address is part of the sender too.
+ * The sender only orders deliveries; the secret proves who sent them.
  */
 function sentBy({ headers, from }: Call, { sender = "", sentAt }: Delivery, source: AlertSource) {
   const [forwarded = ""] = String(headers["x-forwarded-for"] ?? "").split(",");
@@ -64,7 +67,10 @@ function sentBy({ headers, from }: Call, { sender = "", sentAt }: Delivery, sour
   return { sender: peer, ...(at === undefined ? {} : { sentAt: at }) };
 }
 
-/** Takes as long without a source or a secret as with them. */
+/**
+ * Checks the caller's secret or signature. It takes as long without a source or a secret, so the
+ * time gives nothing away.
+ */
 function isGenuine(
   source: AlertSource | undefined,
   secrets: readonly string[],
@@ -82,7 +88,7 @@ function isGenuine(
 
 const digestOf = (text: string) => hash("sha256", text, "buffer");
 
-/** What a caller proves itself by: secrets, or signatures over a text and the body. */
+/** What a caller proves itself with: secrets, or signatures over `signs` and the body. */
 function givenIn(
   source: AlertSource | undefined,
   headers: Call["headers"],
@@ -113,7 +119,7 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
     return found && "found" in found ? found.found : undefined;
   };
   return {
-    // `instance` is an address with a port
+    // The label `instance` is an address with a port, so look again without the port.
     async vmIdOf(label) {
       return ((await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, ""))))?.id;
     },

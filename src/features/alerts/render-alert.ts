@@ -44,11 +44,11 @@ import { isProtected } from "../../core/permit/permit.ts";
 export interface View {
   alert: StoredAlert;
   /**
-   * By label, as the channel may know it, with its place in the list of the alert. What isn't here is words, and nothing more is
-   * said of it.
+   * The VMs by label, as far as the channel may see them, with their index in the alert. A label
+   * that isn't in here is shown as plain words.
    */
   vms: ReadonlyMap<string, Vm>;
-  /** On each VM, in this order. */
+  /** Commands offered on each VM, in this order. */
   offered: readonly Command[];
   /** What to do about a VM in ERROR, where commands were refused because of that. */
   instead: string;
@@ -58,25 +58,28 @@ export interface View {
   policy: Pick<Policy, "confirm"> & Partial<Pick<Policy, "protect">>;
 }
 
-/** `readAt`: when the compute service told its status; without it, that is what Gatehouse saw last. */
+/**
+ * `readAt`: when the compute service told the status; without it, the status is the last one that
+ * Gatehouse saw.
+ */
 type Vm = {
   n: number;
   target: Target;
   readAt?: number;
-  /** Commands that the compute service refused for its ERROR (`refusedInError`). */
+  /** Names of commands that the compute service refused for the VM's ERROR (`refusedInError`). */
   refused?: ReadonlySet<string>;
 };
 
 export const mostWithControls = 10;
 const mostInWords = 20;
-/** Of names in a headline, of summaries on a card. */
+/** The most names in a headline, and the most summaries on a card. */
 const mostNames = 3;
 
 const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ""))];
 const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
-/** Those that fire; all where none does that is known, as in a group that has ended. */
+/** The firing alerts, or all if none is known to fire, as in a group that has ended. */
 function shownOf({ record: { group } }: StoredAlert): ReturnType<typeof detailsOf> {
   const all = detailsOf(group);
   const firing = all.filter(isFiring);
@@ -88,14 +91,14 @@ function calledOf(label: string, { vms }: Pick<View, "vms">): string {
   return known ? calledName(known.target) : label;
 }
 
-/** `HighCpu on web-2, db-1`, for a locked screen too. */
+/** The headline, like `HighCpu on web-2, db-1`. It also appears on locked screens. */
 function headline(view: View): string {
   const shown = shownOf(view.alert);
   const where = few(shown.map(({ vm }) => calledOf(vm, view)));
   return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
-/** What they say, each once, after its name where there are several; their number stands elsewhere. */
+/** Distinct summaries, each after its alert's name if there are several alerts. */
 function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
   const all = details.map(({ name: alert, summary }) =>
     [isNamed ? alert : "", summary].filter(Boolean).join(": "),
@@ -105,7 +108,7 @@ function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Mar
     .map((text) => md`${text}`);
 }
 
-/** The one message of a group, edited in place, without mentions. */
+/** Renders the card of a group, which is edited in place and mentions nobody. */
 export function renderAlert(view: View): Message {
   const { alert, vms, frozen } = view;
   const { source, group } = alert.record;
@@ -132,7 +135,7 @@ export function renderAlert(view: View): Message {
   return message(
     news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
     section(head),
-    // What interrupts is below what looks: a thumb slips
+    // Buttons of changes are below those of reads, because a thumb slips.
     ...(only
       ? [true, false].map((looks) => {
           const offered = view.offered.filter((command) => isChange(command) !== looks);
@@ -144,7 +147,7 @@ export function renderAlert(view: View): Message {
   );
 }
 
-/** ⚪: over, without that its source told its end. */
+/** The sign of a group. ⚪ means that it is over but its source didn't tell its end. */
 function signOf({ state, record: { group, silence } }: StoredAlert): string {
   if (state === "firing") return "🔥";
   const isTold = silence === undefined && detailsOf(group).some(({ isMissing }) => !isMissing);
@@ -161,7 +164,9 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>, all: s
   return md`${how} ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
 }
 
-/** With a limit on its list a source tells how many it leaves out, and not whether they fire. */
+/**
+ * A source with a limit on its list says how many alerts it left out, but not whether these fire.
+ */
 function omittedLine({ record: { group, source } }: StoredAlert): Markdown | undefined {
   if (group.omitted === 0) return undefined;
   const more = md`${group.omitted.toLocaleString("en-US")} more not listed`;
@@ -171,7 +176,10 @@ function omittedLine({ record: { group, source } }: StoredAlert): Markdown | und
     : md`${more} by ${source}.`;
 }
 
-/** Its source left these out of a list of all, without telling that they ended: silenced, say. */
+/**
+ * Names the alerts that the source left out of a complete list without telling their end, for
+ * instance because they were silenced.
+ */
 function missingLine(view: View, shown: ReturnType<typeof shownOf>): Markdown | undefined {
   const { record, state } = view.alert;
   const missing = detailsOf(record.group).filter((one) => one.isMissing);
@@ -191,7 +199,7 @@ function silenceLine({ record: { group, silence, source } }: StoredAlert): Markd
   return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
 }
 
-/** Who is on it, or what became of it. */
+/** Who works on the alert, or how that person's request ended. */
 function pressLine({ request, command, note }: Member): Markdown {
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
@@ -213,7 +221,7 @@ function whereLine({ target, readAt }: Vm): Markdown {
   return md`${where} is ${target.status} as of ${when(readAt, "{time}")}.`;
 }
 
-/** A line with a menu for each of several VMs that can be told; the rest in words. */
+/** A row with a menu for each VM that is known; the other labels are named in one line. */
 function rowsOf(view: View, labels: readonly string[]): List {
   const controlled = labels.filter((label) => view.vms.has(label)).slice(0, mostWithControls);
   const rows = controlled.flatMap((label) => {
@@ -239,7 +247,7 @@ const verbOf = (command: Command) => {
   return isChange(command) ? command.say.verb : `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
 };
 
-/** What can be pressed for one VM. A value names things, and never holds words of an alert. */
+/** Buttons for one VM. Their values name things by ID and never contain text of an alert. */
 function controlsOf(
   { alert, offered, frozen, policy }: View,
   { n, target, refused }: Vm,
@@ -259,7 +267,10 @@ function controlsOf(
   });
 }
 
-/** The same where there is room for a menu alone, which can't ask: then the press does. */
+/**
+ * A menu with the same choices, for rows without room for buttons. A menu can't ask to confirm, so
+ * the press asks.
+ */
 function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
   const all = controlsOf(view, vm).map(({ label, action, value }) => {
     return { label, action: action.replace(asked, ""), value };
@@ -268,7 +279,10 @@ function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
   return specs.length > 0 && fitsMenu(specs) ? specs : undefined;
 }
 
-/** Where a press is confirmed that no button asked about: in a form that opens, or here. */
+/**
+ * Where a press that no button confirmed must be confirmed: in the command's form, or in a message.
+ * Undefined when it needn't be.
+ */
 export function mustAsk(command: Command, target: Target, policy: Pick<Policy, "confirm">) {
   const otherwise = command.class === "disrupt" ? "here" : undefined;
   return hasForm(command) || isToConfirm(policy, target) ? "form" : otherwise;
@@ -284,7 +298,7 @@ export function renderConfirm(
   return sentence(text, buttons([{ label, value, action: `${action}${asked}`, style: "danger" }]));
 }
 
-/** In the thread of its message: what happened since the thread was told last, as one. */
+/** Renders a message for the group's thread: everything that happened since the last one. */
 export function renderEvents(events: readonly AlertEvent[], view: View): Message {
   const isOver = events.at(-1)?.is === "ended";
   const ends = events.filter(({ is }) => is === "ended").length;
@@ -313,11 +327,14 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
   );
 }
 
-/** In place of a card that stood in another channel while its own was closed. */
+/** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>
   notice(md`➡️ ${headline(view)}: told in ${channelLink(channelId)} from now on.`);
 
-/** One message for groups that came faster than a channel takes messages: some by name, the rest counted. */
+/**
+ * Renders one message for groups that came faster than a channel takes messages: the first by name,
+ * the rest counted.
+ */
 export function renderOverview(views: readonly View[], firing: number, ended: number): Message {
   const groups = counted(firing, "alert group");
   const [top] = views;

@@ -13,26 +13,32 @@ import {
 import { counted } from "../../messages/message.ts";
 import { isGlob } from "../../text/glob.ts";
 
-/** What sends alerts, as it words and signs them. */
+/** The formats of alerts that Gatehouse reads. */
 const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
 
 const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
 
-/** Sends alerts to the API, at `/alerts/<its name>`; its secret is SOURCE_SECRET_<NAME>. */
+/**
+ * A source, which sends alerts to the API at `/alerts/<its name>`. Its secret is
+ * SOURCE_SECRET_<NAME>.
+ */
 const source = section({
   format: oneOf(alertFormats),
-  /** Labels that name a VM: the first that an alert has counts. */
+  /** Labels that name a VM. The first one that an alert has counts. */
   vm: some(matching(/^[A-Za-z_][\w.-]{0,100}$/, "must be the name of a label"), "label").default([
     "vm",
     "instance",
   ]),
-  /** Undefined: that of the VM's team, else `alerts`. */
+  /** Undefined for the channel of the VM's team, otherwise that of `alerts`. */
   channel: channel.optional(),
-  /** Commands on a VM, with a dot, offered beside show, metrics, and restart. */
+  /**
+   * Commands on a VM, written with a dot (`vm.stop`), offered in addition to show, metrics, restart
+   * and start.
+   */
   offer: z.array(operation).default([]),
-  /** Grafana alone: whether only what it has signed is taken. PagerDuty always signs. */
+  /** Only for Grafana: whether unsigned deliveries are refused. PagerDuty always signs. */
   signed: z.boolean("must be true or false").default(false),
-  /** Grafana alone: the header with the time that it signs, too. */
+  /** Only for Grafana: the header with the signed time. */
   timestampHeader: headerName.optional(),
 }).refine(({ format, signed, timestampHeader }) => {
   return format === "grafana" || (!signed && timestampHeader === undefined);
@@ -41,11 +47,13 @@ const source = section({
 export type AlertSource = Readonly<z.output<typeof source>>;
 export type AlertSources = Readonly<Record<string, AlertSource>>;
 
-/** `SOURCE_SECRET_MY_PROMETHEUS` of the source `my-prometheus`. */
+/**
+ * The environment variable of a source's secret: `SOURCE_SECRET_MY_PROMETHEUS` for `my-prometheus`.
+ */
 export const secretVariable = (name: string) =>
   `SOURCE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
-/** `sources` in gatehouse.yml. */
+/** The section `sources` of gatehouse.yml. */
 export const sourcesSection = defineSection({
   name: "sources",
   schema: z.record(teamName, source).default({}),
@@ -54,7 +62,7 @@ export const sourcesSection = defineSection({
     ...sharedAmong(
       Object.keys(sources).map((name) => ({
         name,
-        // NAME_FILE names the file of NAME
+        // A variable NAME_FILE names the file that holds NAME, so the two names collide.
         by: secretVariable(name).replace(/_FILE$/, ""),
         path: ["sources", name],
       })),

@@ -7,12 +7,15 @@ import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
 import type { HomePart } from "../home-part.ts";
 
-/** Deliveries of a busy day; older ones aren't read. */
+/** Enough for the deliveries of a busy day. Older ones aren't read. */
 const mostRecords = 1_000;
 
 type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
 
-/** The alerts on these VMs; for those who see everything, also what names no VM that is known. */
+/**
+ * The alerts on these VMs. A reader who sees everything also gets alerts whose label names no known
+ * VM.
+ */
 function alertsOn<Alert extends FiringAlert>(
   vms: readonly KnownVm[],
   alerts: readonly Alert[],
@@ -42,7 +45,7 @@ function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAl
   return { key, text, button: vm && showVm(vm.id) };
 }
 
-/** What fires, and what has ended since the digest before. */
+/** The lines of digests: alerts that fire, and alerts that ended since the last digest. */
 export function alertsInDigests(on: {
   alerts: Pick<Alerts, "firing" | "endedSince">;
   redis: RedisClient;
@@ -60,7 +63,7 @@ export function alertsInDigests(on: {
         readAudit({ redis, key, ...told }),
       ]);
       const ended = await alerts.endedSince([...new Set(entries.flatMap(groupOf))], since);
-      // One that fires again is told once
+      // An alert that fires again is told once, as firing.
       const again = new Set(firing.map((alert) => alert.key));
       const over = ended.filter((alert) => !again.has(alert.key));
       const shown = alertsOn(vms, firing, seesAll);
@@ -86,7 +89,7 @@ export function alertsInDigests(on: {
   };
 }
 
-/** What fires, on the Home tab: the newest first. */
+/** Firing alerts on the Home tab, the newest first. */
 export const alertsAtHome =
   (alerts: Pick<Alerts, "firing">): HomePart =>
   async ({ vms, seesAll }) => {

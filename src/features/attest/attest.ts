@@ -38,7 +38,7 @@ import type { ReadContext } from "../../commands/context.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { appraisalShape, isoTime } from "../../commands/shapes.ts";
 
-/** As many as the compute client has connections. */
+/** VMs attested at a time: as many as the compute client has connections. */
 const atOnce = 16;
 
 export const attest = defineCommand({
@@ -96,7 +96,9 @@ export const attest = defineCommand({
   },
 });
 
-/** Where it would verify if what it measures were pinned, to those who may propose that. */
+/**
+ * The button that proposes a pin, if the VM would verify with one and this person may propose it.
+ */
 function proposing(
   vm: Target,
   { pins, appraisal: { isPinnable } }: Attested,
@@ -106,7 +108,10 @@ function proposing(
   return [runButton("Propose pin", dottedName(pinsPropose), { vm: vm.id })];
 }
 
-/** What was done to a VM from here since it last verified, which may be why it no longer does. */
+/**
+ * Lists Gatehouse's changes of a VM since it last verified, because one of them may be why it no
+ * longer does.
+ */
 async function sinceVerified(
   vmId: string,
   { appraiser, journal, commands }: ReadContext,
@@ -170,7 +175,7 @@ async function attestFleet(
   return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
 }
 
-/** What a result follows from is kept only where it is asked for: of 1,000 VMs it is much. */
+/** The evidence is kept only if it was asked for: for 1,000 VMs it is large. */
 async function rowOf(vm: NamedVm, isWhole: boolean, { appraiser }: ReadContext): Promise<FleetRow> {
   try {
     const attested = await appraiser.attest(vm);

@@ -40,24 +40,24 @@ import { compileGlob } from "../../text/glob.ts";
 import { type Probe, type Observation, type Telling, runProbe } from "../../monitor/monitor.ts";
 import type { News } from "../../monitor/news.ts";
 
-/** An alarm, and what subscribers read of it. */
+/** An alarm, and the news of it for subscribers. */
 interface Change {
-  /** The same change has the same ID, so it is posted once. */
+  /** Equal changes have equal IDs, so each is posted once. */
   id: string;
   place: string;
   alarm: Message;
   news?: Pick<News, "about" | "line">;
 }
 
-/** VMs that are attested at the same time. */
+/** How many VMs are attested at a time. */
 const atOnce = 4;
 
 interface DriftProbeOptions extends Telling {
   records: ReturnType<typeof createDriftRecords>;
   inventory: Pick<Inventory, "vms">;
-  /** What it appraises is remembered (`rememberVerdicts`). */
+  /** Every appraisal it makes is remembered (`rememberVerdicts`). */
   appraiser: Appraiser;
-  /** As the policy has them now. */
+  /** The pins of the present policy. */
   pins(): readonly Pin[];
   everyMs: number;
   log: Log;
@@ -66,8 +66,8 @@ interface DriftProbeOptions extends Telling {
 }
 
 /**
- * Attests every pinned VM. Reports a failure, a different failure, and its end as they are seen; and once for all VMs, after
- * the last, what keeps them from being verified.
+ * Attests every pinned VM. Each failure, changed failure and recovery is reported when it is seen.
+ * What keeps VMs from being verified is reported once for all of them, after the last one.
  */
 export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Change> {
   const { records, everyMs, signal, now } = options;
@@ -113,7 +113,10 @@ interface Judged {
   appraisal: Appraisal;
 }
 
-/** A few at a time, spread over half of the interval. Without those that could not be read. */
+/**
+ * Attests a few VMs at a time, spread over half of the interval. VMs that couldn't be read are left
+ * out.
+ */
 async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions) {
   const { appraiser, everyMs, log, signal } = options;
   const gapMs = Math.min(1000, everyMs / 2 / pinned.length);
@@ -135,7 +138,10 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions)
   return judged;
 }
 
-/** Remembers what evidence of a VM was appraised as, whoever asked, and tells where it is news. Never rejects. */
+/**
+ * Remembers the appraisal of a VM's evidence, whoever asked for it, and reports it if it is news.
+ * Never rejects.
+ */
 export function rememberVerdicts(
   by: Pick<DriftProbeOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
     inventory: Pick<Inventory, "findVm">;
@@ -172,8 +178,9 @@ async function tell(
 }
 
 /**
- * News is a first or different failure, and its end: being verified, or as good as policy asks for. Without endorsements in
- * gatehouse.yml, it is enough that nothing contradicts. Pure.
+ * Finds what changed about one VM. News is a first or different failure, and its end: the VM is
+ * verified, or as good as the policy asks for. Without endorsements in gatehouse.yml it is enough
+ * that nothing contradicts. Pure.
  */
 function compareDrift(
   before: DriftRecord | undefined,
@@ -188,10 +195,10 @@ function compareDrift(
     vm: { id, name: vmName, projectId, projectName },
   };
   const isFailed = verdict === "failed";
-  // Of what isn't pinned only a failure is remembered
+  // Of a VM that isn't pinned, only a failure is remembered.
   if (!before && !isFailed && measurement.pins.length === 0 && measurement.pinDoubt === undefined)
     return { after: new Map(), changes: [] };
-  // What could not be verified neither ends a failure nor starts one
+  // A VM that could not be verified neither ends a failure nor starts one.
   const isOpen = !isFailed && gateRefusal(appraisal) !== undefined;
   if (isOpen) return { after: new Map([[id, known]]), changes: [] };
   const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
@@ -210,14 +217,14 @@ function compareDrift(
   return { after: new Map([[id, { ...record, mark, ...since }]]), changes: [change] };
 }
 
-/** One line of it. */
+/** The news in one line. */
 function driftWords(vm: KnownVm, { verdict, reasons }: Appraisal): Markdown {
   if (verdict === "failed")
     return md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed*: ${reasons[0] ?? ""}.`;
   return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${verdict === "verified" ? "is verified again" : "no longer fails"}.`;
 }
 
-/** A failure, or its end. */
+/** Renders the alarm for a failure or its end. */
 export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
   const { verdict, reasons, difference } = appraisal;
   const text = driftWords(vm, appraisal);
@@ -230,8 +237,8 @@ export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
 }
 
 /**
- * One alarm to each team for what its VMs lack, however many they are, and one when none lacks it any longer. `pinned`: all
- * that should have been judged. Pure.
+ * Finds new and resolved reasons why VMs can't be verified: one alarm for each team and reason, for
+ * however many VMs. `pinned`: all VMs that should have been judged. Pure.
  */
 export function compareLacks(
   before: ReadonlyMap<string, DriftRecord>,
@@ -243,7 +250,7 @@ export function compareLacks(
   const after = new Map([...before].filter(([id]) => pinned.has(id)));
   for (const { vm, appraisal } of judged) {
     const record = after.get(vm.id);
-    // Where a report can't be had for the moment, or the VM doesn't run, all is as it was
+    // If no report is available now, or the VM doesn't run, its record stays as it was.
     if (!record || !appraisal.isJudged) continue;
     const lacks = lacksIn(appraisal, now).map((lack) => ({
       ...lack,
@@ -261,7 +268,7 @@ export function compareLacks(
   return { after, changes };
 }
 
-/** What is missing, or will end within the first stage. */
+/** What a VM lacks now, and what will expire within the first warning stage. */
 function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
   const { verdict, reasons, soon, endsWith, validUntil = Infinity } = appraisal;
   const isOpen = verdict !== "failed" && gateRefusal(appraisal) !== undefined;
@@ -272,12 +279,15 @@ function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
   return [...missing, ...next, ...ending];
 }
 
-/** Of what no team has. */
-const nobodys = "access";
+/** The place of VMs that belong to no team. */
+const withoutTeam = "access";
 
-/** By the day: whoever dies between post and record says it once all the same. */
+/**
+ * The ID of an alarm. It contains the day, so a process that dies between posting and recording
+ * doesn't repeat it.
+ */
 function idOf({ what, since, place }: Lacking): string {
-  const named = place === nobodys ? what : `${what} ${place}`;
+  const named = place === withoutTeam ? what : `${what} ${place}`;
   return `unverified-${hashOf(named)}-${new Date(since).toISOString().slice(0, 10)}`;
 }
 
@@ -303,7 +313,7 @@ function renderLacking(lacking: Lacking): Change {
 
 function renderResolved(lacking: Lacking): Change {
   const { what, place } = lacking;
-  const whose = place === nobodys ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
+  const whose = place === withoutTeam ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
   const alarm = sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);
   return { id: `${idOf(lacking)}-over`, place, alarm };
 }

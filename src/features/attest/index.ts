@@ -9,7 +9,7 @@ import { driftInDigests } from "./tell-drift.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 
-/** People check what VMs run, and pin it; pinned VMs that no longer verify are told of. */
+/** Lets people check and pin what VMs run, and reports pinned VMs that no longer verify. */
 export const attestation = defineFeature({
   name: "attest",
   commands: [attest, pins, pinsPropose, pinsDrop],

@@ -3,7 +3,10 @@ import { normalize, pinChange } from "../../attestation/pins.ts";
 import { md } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 
-/** What `pins propose` and `pins drop` have in common: someone else approves, and no worker sends anything. */
+/**
+ * The common part of `pins propose` and `pins drop`: another person approves, and no worker sends
+ * anything.
+ */
 export const pinRequest = {
   on: "vm",
   class: "change",
@@ -14,7 +17,7 @@ export const pinRequest = {
   perform: () => Promise.reject(new Error("a pin is kept, not sent")),
 } as const;
 
-/** The words after the VM. */
+/** The reason: all words after the VM. */
 export const reason = z
   .string()
   .max(300, { error: "must be at most 300 characters" })

@@ -43,13 +43,13 @@ export const pins = defineCommand({
   },
 });
 
-/** Of VMs that the person sees; where there are no teams, of those too that are gone. */
+/** The pins of VMs that the person sees. Without teams, pins of VMs that are gone are included. */
 async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
   const [accepted, inFile] = [await appraiser.accepted.all(), policy.attestation.pins];
   if (Object.keys(policy.teams).length === 0) return { accepted, inFile };
   const vms = await inventory.vms();
   const ids = new Set(vms.map(({ id }) => id));
-  // An entry may name VMs of several teams: the names of others aren't shown
+  // An entry may name VMs of several teams, so targets of other teams are cut out.
   const cut = inFile.map((pin) => {
     const isSeen = (glob: string) =>
       vms.some((vm) => pinsFor([{ ...pin, targets: [glob] }], namesOf(vm)).length > 0);

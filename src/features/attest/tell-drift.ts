@@ -11,7 +11,10 @@ import {
 import type { DigestPart, ReadPart, Line } from "../digest-part.ts";
 import { attestVm } from "./attest-button.ts";
 
-/** Pinned VMs that fail attestation, or did, and what keeps them from being verified, or soon will. */
+/**
+ * The lines of digests about pinned VMs that fail or failed attestation, and about what keeps VMs
+ * from being verified now or soon.
+ */
 export const driftInDigests = (
   records: Pick<ReturnType<typeof createDriftRecords>, "readRecords">,
 ): DigestPart => ({
@@ -25,7 +28,7 @@ export const driftInDigests = (
   },
 });
 
-/** What these records say, where changes are reported from `since` on (ms). */
+/** Lines for these records. Recoveries after `since` are reported (ms). */
 export function driftPart(
   records: readonly DriftRecord[],
   { since, now }: { since: number; now: number },
@@ -65,7 +68,10 @@ function driftLines(records: readonly DriftRecord[], reportedSince: number): Lin
   });
 }
 
-/** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
+/**
+ * Lines about what is missing or will expire. Each warning stage has its own key, so a snoozed line
+ * comes back at the next stage.
+ */
 function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
   return [...lackingIn(records).values()].map((lacking) => {
     const { what, endsAt, since, isNextLevel, vms } = lacking;

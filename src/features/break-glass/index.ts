@@ -7,7 +7,10 @@ import { createReviews, signAction } from "./reviews.ts";
 import { openReview, tellEnd } from "./tell-audit.ts";
 import { reviewsInDigests } from "./tell-reviews.ts";
 
-/** In an emergency, those whom `access.breakGlass` lists skip approvals: the audit channel is told, and someone else signs a review. */
+/**
+ * Lets people listed in `access.breakGlass` skip approvals in an emergency. The audit channel is
+ * told, and someone else signs a review.
+ */
 export const breakGlass = defineFeature({
   name: "break-glass",
   needs: ["store", "changes", "tellAudit", "redis", "key", "personName"],

@@ -34,7 +34,7 @@ export async function openReview(
     );
 }
 
-/** What came of it follows when it has ended: `tellEnd`. */
+/** Renders the notice of the start. The result follows when the request has ended (`tellEnd`). */
 export function reviewNotice(
   { request: id, reason }: { request: string; reason: string },
   deed: string,
@@ -46,7 +46,7 @@ export function reviewNotice(
   return message(short, section(text), context(next), buttons([signReviewButton(id)]));
 }
 
-/** Tells what really happened: what was told at the start was only begun. */
+/** Tells the audit channel the result: the notice at the start only told that the change began. */
 export async function tellEnd(
   request: StoredRequest,
   command: ChangeCommand,

@@ -7,7 +7,7 @@ import { isListed } from "../../core/permit/permit.ts";
 import { target, defineCommand, evidenceReader } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
-/** How long the button works (ms): later the measurement or the policy could differ. */
+/** How long the button works (ms). Later, the measurement or the policy could be different. */
 const offeredForMs = 60_000;
 
 const words = {
@@ -34,7 +34,7 @@ const asRequest = defineCommand({
   openedBy: "Open console",
   say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
   risk: ({ target: vm }) => [md`⚠️ *Anyone with this console controls ${vm.name}.*`],
-  // Only the answer tells: after a lost one, a person does
+  // Only the service's answer proves that a console opened. If it is lost, a person must tell.
   effect: { wanted: () => false },
   perform: () => Promise.reject(new Error("a console is opened by its requester, not by a worker")),
 });
@@ -84,7 +84,10 @@ export const console = defineCommand({
   },
 });
 
-/** A pinned VM must be verified; of any other, nothing may contradict. */
+/**
+ * Why no console is opened; undefined when it may be. A pinned VM must be verified; any other VM
+ * must not fail attestation.
+ */
 function refusalOf(appraisal: Appraisal): string | undefined {
   const { pins, pinDoubt } = appraisal.measurement;
   const isPinned = pins.length > 0 || pinDoubt !== undefined;

@@ -4,7 +4,7 @@ import { console } from "./console.ts";
 import { consolesInHandovers } from "./handover-consoles.ts";
 import { offerApproved, openConsole } from "./open-console.ts";
 
-/** Consoles on VMs: for whoever asked alone, once, and told to the channel. */
+/** Opens consoles on VMs, once, for the requester alone, and tells the channel. */
 export const consoles = defineFeature({
   name: "consoles",
   commands: [console],

@@ -34,17 +34,21 @@ import { orJustChanged } from "../../talk/vote.ts";
 import { originOf } from "../../talk/act-origin.ts";
 import type { Pressed } from "../../talk/press.ts";
 
-/** When the compute service names no expiry. */
+/** How long an address is shown if the compute service names no expiry (ms). */
 const shownForMs = 60_000;
-/** A response URL works for half an hour. */
+/**
+ * The longest time that an address is shown (ms): Slack's response URL, which removes it, works for
+ * half an hour.
+ */
 const longestMs = 25 * 60_000;
-/** Longer than a button works (ms). */
+/** How long a used button is remembered (ms): longer than it works. */
 const rememberMs = 3_600_000;
 
 /**
- * Opens a console and shows its address in place of the button, until it expires. Only for the person it was offered to,
- * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
- * Redis, logs, the audit trail or errors.
+ * Opens a console and replaces the button by its address until it expires. The console opens only
+ * for the person it was offered to, once and in time; every other try is recorded. The address
+ * exists only here and in that one ephemeral message, never in Redis, logs, the audit trail or
+ * errors.
  */
 export async function openConsole(act: Act<Press>, value: Input): Promise<void> {
   const { interaction, reply, gateway } = act;
@@ -68,7 +72,7 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const known = await resolveTarget(asking, "vm", value["vm"], gateway.inventory);
   const vm = await asItIsNow(known, gateway);
   const permit = await authorizeTargets(asking, { targets: [vm] }, gateway);
-  // The checks of the command again: what was offered may not be allowed now
+  // Run the command's checks again: what was offered may not be allowed now.
   await answerOf({ command: console, args }, asking, act);
   const approved = await approvedRequest(value, permit, gateway);
   const frozen = await gateway.store.freezeState();
@@ -92,11 +96,12 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
-  // Also when Slack didn't confirm showing the address: it may
+  // Hide the address even if Slack didn't confirm showing it, because it may be shown.
   const hide = () => (isShown ? reply.instead(gone) : reply.replace(gone));
   setTimeout(() => void hide(), until - now).unref();
   if (!isShown) {
-    // In another message it could not be removed when it expires
+    // The address can't go into another message, because it couldn't be removed there when it
+    // expires.
     throw new UserError(
       `A console on ${vm.name} was opened, but its address isn't shown, because Gatehouse couldn't remove it later.`,
       "It closes automatically. `/vm console` offers another.",
@@ -104,7 +109,11 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   }
 }
 
-/** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
+/**
+ * Reads the VM and its project now. Rules judge a console by the project that the VM is in now, as
+ * the gate does; what Gatehouse knows may be a minute old. Throws UserError when the project can't
+ * be found.
+ */
 async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
   const { id, projectId } = await gateway.compute.vms.get(known.id);
   const now = await asNamedNow({ ...known, id, projectId }, gateway);
@@ -115,7 +124,10 @@ async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target
   );
 }
 
-/** The button for the requester of an approved console, shown to nobody else. */
+/**
+ * Shows the button of an approved console to its requester and to nobody else. Throws Refused and
+ * UserError.
+ */
 export async function offerApproved(
   { request, act }: Pressed,
   { asking, person }: Permit,
@@ -135,11 +147,14 @@ export async function offerApproved(
 
 interface Approved {
   request: RequestIn<"authorized">;
-  /** The VM as read just now. */
+  /** The VM as it was just read. */
   before: Seen | undefined;
 }
 
-/** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
+/**
+ * Finds the request whose approvals cover this opening, checked as the gate does; undefined when no
+ * approval is needed. Throws Refused and UserError.
+ */
 async function approvedRequest(
   { request: id, insist }: Input,
   given: Permit<Command>,
@@ -179,7 +194,7 @@ function noLonger(request: StoredRequest): UserError {
   );
 }
 
-/** Nothing of the session is written down, but that it was opened, and by which approved request. */
+/** Opens the console. The only record is that it was opened, and by which approved request. */
 async function openOnce(
   vm: Target,
   person: Person,
@@ -193,7 +208,7 @@ async function openOnce(
   const read = before === undefined ? {} : { before };
   const call: Call = { sentAt: await store.now(), ...read };
   const actor = person.id;
-  // The claim: from here on no vote counts, and nobody opens it a second time
+  // This move is the claim: from here on no vote counts, and nobody opens it a second time.
   const claimed = await orJustChanged(
     store.move(request, {
       to: { state: "sending", call, reads: noReads, setbacks },
@@ -202,20 +217,20 @@ async function openOnce(
       actor,
     }),
   );
-  const end = async (state: "done" | "rejected" | "unclear", why: string) => {
+  const endRequest = async (state: "done" | "rejected" | "unclear", why: string) => {
     const after = state === "done" && before ? { after: before } : {};
     const to = { state, why, call, reads: noReads, setbacks, ...after };
     await store.move(claimed, { to, why, actor });
   };
   try {
     const session = await gateway.compute.vms.console(vm.id);
-    await end("done", "the compute service returned an address");
+    await endRequest("done", "the compute service returned an address");
     return session;
   } catch (error) {
     const isUnclear =
       !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
-    if (isUnclear) await end("unclear", "the compute service gave no clear answer");
-    else await end("rejected", "the compute service didn't open a console");
+    if (isUnclear) await endRequest("unclear", "the compute service gave no clear answer");
+    else await endRequest("rejected", "the compute service didn't open a console");
     throw error;
   }
 }

@@ -30,10 +30,10 @@ interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
   config: Pick<Config, "policy">;
-  /** All that there is. */
+  /** The full inventory, not limited to a view. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   requests: RequestSource;
-  /** What features tell. */
+  /** The parts that features contribute. */
   parts?(): readonly DigestPart[];
   /** What features tell whoever takes the shift. */
   handoverParts?(): readonly HandoverPart[];
@@ -47,31 +47,36 @@ interface DigestsOptions {
   now(): number;
 }
 
-/** Undefined for all that a channel may be told. */
+/**
+ * Globs of the targets that a digest is about; undefined for everything that the channel may see.
+ */
 type Targets = readonly string[] | undefined;
 
-/** How long a scheduled digest waits for it. */
+/** How long a scheduled digest waits for a fresh inventory (ms). */
 const refreshMs = 15_000;
-/** Up to this late counts as on time. */
+/** A digest that is at most this late counts as on time (ms). */
 const onTimeMs = 5 * 60_000;
 
 export function createDigests(options: DigestsOptions) {
   const { redis, key, config, inventory, requests, log, now } = options;
   const schedules = createSchedules(redis, key, config, options.schedulesChanged);
   const snoozes = createSnoozes(redis, key);
-  /** Until when the last digest of each series reported changes (ms). */
+  /** For each series, the time up to which its last digest reported changes (ms). */
   const toldUntil = key("digest-told");
   const statuses = createStatusRecords(redis, key);
   const switchesSince = createSwitchReader(options);
 
-  /** A part that can't be read is named; the others are still reported. */
+  /**
+   * Reads the facts of a digest. A part that can't be read is named in the digest; the others are
+   * still reported.
+   */
   async function facts(
     channel: string,
     scope: Scope | undefined,
     { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
   ): Promise<DigestFacts> {
     const { timing } = config.policy;
-    // No one waits for a scheduled digest: even a large fleet is read for it
+    // Nobody waits for a scheduled digest, so it may wait until even a large fleet is read.
     await inventory.upToDate(isScheduled ? refreshMs : undefined);
     const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
     const since = Number(last ?? now() - dayMs);
@@ -129,15 +134,19 @@ export function createDigests(options: DigestsOptions) {
   return {
     schedules,
     snoozes,
-    /** Its last digest has reported what changed until then (ms). */
+    /** Notes that the last digest of a series reported changes up to `until` (ms). */
     told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
       redis.hset(toldUntil, seriesOf(rule), until),
-    /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
+    /**
+     * Builds a digest of what the channel may see. Without a slot it is a digest on request, about
+     * the targets of the channel's own digests.
+     */
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
       const scope = scopeOfChannel(config.policy, channel);
       const found = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
-      // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
+      // A line ends its snooze only if it is certainly gone: not if something couldn't be read, and
+      // not in a digest about some targets only.
       const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
       const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
       const snoozed = await snoozes.quiet(channel, now(), all);
@@ -147,12 +156,12 @@ export function createDigests(options: DigestsOptions) {
       const late = ms > onTimeMs ? { ms, dueAt } : undefined;
       return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });
     },
-    /** Everything within the scope that ended since then (ms). */
+    /** Builds the list of everything within the scope that ended after `since` (ms). */
     async changes(since: number, scope: Scope | undefined): Promise<Message> {
       const { only } = sightOf(inventory, scope, undefined);
       return renderChanges(await only(requests.endedSince(since), ({ target }) => target));
     },
-    /** What the scope sees. `note`: of who leaves. */
+    /** Builds a handover of what the scope sees. `note` is from the person who leaves. */
     async handover(
       channel: string,
       scope: Scope | undefined,
@@ -163,7 +172,10 @@ export function createDigests(options: DigestsOptions) {
     },
   };
 
-  /** Undefined when one of its digests is about everything, or it has none. */
+  /**
+   * The targets of the channel's digests; undefined when one of them is about everything, or there
+   * is none.
+   */
   async function targetsOf(channel: string): Promise<Targets> {
     const rules = await schedules.of(channel);
     const targets = rules.flatMap((rule) => rule.targets ?? []);
@@ -187,9 +199,9 @@ export function createDigests(options: DigestsOptions) {
   }
 }
 
-type Spoken = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
+type FactTarget = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
 
-/** What of everything is spoken of: what a scope sees, and of that what globs name. */
+/** Limits what a digest is about: to what a scope sees, and within that to what globs name. */
 function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefined, globs: Targets) {
   const seen = scope ? inventory.seenIn(async () => scope) : inventory;
   const isNamed = globs && compileTargetGlobs(globs);
@@ -199,10 +211,12 @@ function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefine
       const vms = await seen.vms();
       return isNamed ? vms.filter((vm) => isNamed({ kind: "vm", ...vm })) : vms;
     },
-    /** Keeps what is about a VM or project that is spoken of: by the name it had, and by that of now. */
+    /**
+     * Keeps the facts about a VM or project within these limits, by its name then or its name now.
+     */
     async only<T>(
       reading: Promise<readonly T[]>,
-      targetOf: (one: T) => Spoken | undefined,
+      targetOf: (one: T) => FactTarget | undefined,
     ): Promise<readonly T[]> {
       const some = await reading;
       if (!scope && !isNamed) return some;

@@ -13,13 +13,13 @@ import {
 } from "../../config/policy-values.ts";
 import { counted } from "../../messages/message.ts";
 
-/** When a channel gets its digest. */
+/** The schedule of a channel's digest. */
 const digest = {
   /** Local time, `HH:MM`. */
   at: timeOfDay,
   timezone: timezone.default("UTC"),
   days: days.prefault("daily"),
-  /** Globs over VM and project names: it speaks of these alone. */
+  /** Globs over VM and project names: the digest is only about these. */
   targets: some(glob, "VM or project").optional(),
 };
 
@@ -33,13 +33,13 @@ export interface DigestRule {
   readonly targets?: readonly string[] | undefined;
 }
 
-/** Posted in the team's channel. */
+/** A team's digests, which are posted in the team's channel. */
 const ofTeam = z.array(section(digest)).default([]);
 
 const digestsOfTeam = (team: object): readonly Omit<DigestRule, "channel">[] =>
   teamSectionOf(team, "digests", ofTeam);
 
-/** `digests` in gatehouse.yml. */
+/** The section `digests` of gatehouse.yml. */
 export const digestsSection = defineSection({
   name: "digests",
   schema: digests,
@@ -59,7 +59,7 @@ export const digestsSection = defineSection({
   counted: (all) => counted(all.length, "digest"),
 });
 
-/** Every digest that gatehouse.yml asks for: of `digests`, and of each team in its channel. */
+/** Every digest in gatehouse.yml: those of `digests`, and those of each team in its channel. */
 export function digestsIn(policy: Pick<Policy, "teams">): readonly DigestRule[] {
   const ofTeams = Object.values(policy.teams).flatMap((team) =>
     digestsOfTeam(team).flatMap((rule) => (team.channel ? { ...rule, channel: team.channel } : [])),

@@ -10,12 +10,15 @@ import { pressesOfDigests } from "./press-digest.ts";
 import { requestsForDigest } from "./request-facts.ts";
 import { cronOf, scheduleName } from "./schedules.ts";
 
-/** How long one process has a digest to itself, in the longest calls to the service: usually a minute. */
+/**
+ * Lease of a digest while one process builds it, in multiples of the longest call to the service;
+ * usually a minute in all.
+ */
 const leaseInCalls = 4;
-/** Digests that were missed are looked for this often (ms). */
+/** How often Gatehouse looks for missed digests (ms). */
 const missedEveryMs = 60_000;
 
-/** What a channel must know, at set times and on request, and what the next shift must. */
+/** Posts digests in channels at set times and on request, and hands over to the next shift. */
 export const digests = defineFeature({
   name: "digests",
   commands: [digest],
@@ -57,10 +60,12 @@ export const digests = defineFeature({
 
     async function schedules(): Promise<readonly Schedule[]> {
       const rules = await all.schedules.all();
-      // One channel may have two digests of one time: its job looks for all that are due
+      // Two digests of one channel may be due at the same time and share a job, which posts
+      // everything that is due.
       const named = new Map(rules.map((rule) => [scheduleName(rule), rule]));
       return [
-        // A digest whose job was removed by hand, or that failed, is late by this at most
+        // This job finds digests whose own job failed or was removed by hand; they are late by this
+        // interval at most.
         {
           name: "digests-missed",
           repeat: { every: Math.min(missedEveryMs, timing.sweepMs) },

@@ -15,31 +15,34 @@ import type { SwitchFact } from "./switches.ts";
 import type { RequestFact } from "./request-facts.ts";
 import { showChanges } from "./line-buttons.ts";
 
-/** What could not be read is undefined and named in `unread`: never an empty list. */
+/**
+ * The facts of a digest. A part that couldn't be read is undefined and named in `unread`; it is
+ * never an empty list.
+ */
 export interface DigestFacts {
   now: number;
-  /** Changes are reported from here on. */
+  /** Changes after this time are reported (ms). */
   since: number;
   vms?: readonly KnownVm[] | undefined;
-  /** What features tell. */
+  /** The parts that features contributed. */
   parts?: readonly ReadPart[] | undefined;
-  /** The freeze that stands. */
+  /** The present freeze. */
   frozen?: Freeze | undefined;
   /** Newest first. */
   switches?: readonly SwitchFact[] | undefined;
   /** How many the channel sees, where this is about some of them. */
   seen?: number | undefined;
-  /** Since when a VM in trouble is in its status. */
+  /** When a VM with a problem entered its status, by ID (ms). */
   statusSince: ReadonlyMap<string, number>;
   refreshedAt?: number | undefined;
   stale: boolean;
   unreadProjects: readonly string[];
-  /** What the compute service gave only in part, in words. */
+  /** What the compute service gave only in part, as text. */
   gaps?: readonly string[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
   unread: readonly string[];
-  /** A VM in a transition for longer is stuck. */
+  /** A VM that is in a transition for longer is stuck (ms). */
   stuckAfterMs: number;
 }
 
@@ -48,8 +51,8 @@ interface OwnKind extends KindOfLine {
 }
 
 /**
- * What every digest tells, beside what features add. What whoever leads must know has a kind of its own, so that it never stands
- * behind a count of changes.
+ * The kinds of lines in every digest; features add more. What the person in charge must know has
+ * its own kind, so that it never disappears in a count of changes.
  */
 const ownKinds = {
   frozen: {
@@ -121,7 +124,7 @@ export interface Item extends Line, KindOfLine {
   isLasting: boolean;
 }
 
-/** The most urgent first; of one place, what features add comes last. */
+/** All lines, the most urgent first. Within one place, lines of features come last. */
 export function itemsOf(facts: DigestFacts): Item[] {
   const { parts = [] } = facts;
   const adds = new Map(parts.flatMap((part) => [...(part.adds ?? [])]));
@@ -168,8 +171,8 @@ function stuckLines(facts: DigestFacts): Line[] {
 }
 
 function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
-  const those = open.filter((request) => request.state === state);
-  return those.toSorted((a, b) => a.createdAt - b.createdAt);
+  const inState = open.filter((request) => request.state === state);
+  return inState.toSorted((a, b) => a.createdAt - b.createdAt);
 }
 
 function frozenLine({ by, reason, at }: Freeze): Line {
@@ -177,7 +180,7 @@ function frozenLine({ by, reason, at }: Freeze): Line {
   return { key: String(at), text, button: undefined };
 }
 
-/** Those that are over: what belongs to the freeze that stands is in its line. */
+/** Freezes and thaws that are over. The present freeze has its own line. */
 function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
   const thawed = switches.findIndex(({ is }) => is === "thaw");
   const over = frozen ? (thawed < 0 ? [] : switches.slice(thawed)) : switches;
@@ -213,7 +216,7 @@ function partOf({ ended = [], parts: read = [] }: DigestFacts) {
 const approvedWords = ({ approvedBy = [] }: Pick<RequestFact, "approvedBy">) =>
   approvedBy.length === 0 ? md`` : md`; approved by ${approvedBy.join(", ")}`;
 
-/** `Restored `db-1` from nightly`, or what became of it instead. */
+/** Says what was done, like `Restored `db-1` from nightly`, or how it ended instead. */
 function deedWords(request: RequestFact): Markdown {
   const { state, done, command, target, stateWords, detail, isUndo, why } = request;
   const what = md`${name(target.name)}${detail ? ` ${detail}` : ""}${isUndo ? " (undo)" : ""}`;
@@ -274,7 +277,7 @@ function turnedAwayLines(facts: DigestFacts): Line[] {
   );
 }
 
-/** Failures one by one; successes in one line. */
+/** Each failure has a line; all successes share one. */
 function changeLines(facts: DigestFacts): Line[] {
   const ended = partOf(facts)("change");
   const failed = ended.filter(({ state }) => state === "failed");
@@ -294,7 +297,7 @@ function changeLines(facts: DigestFacts): Line[] {
   return [...failures, { key: "done", count: done.length, text, button: details }];
 }
 
-/** Groups by command and person that one line names. */
+/** The most groups, by command and person, that one line names. */
 const maxGroups = 3;
 
 function doneWords(requests: readonly RequestFact[]): Markdown {
@@ -307,7 +310,7 @@ function doneWords(requests: readonly RequestFact[]): Markdown {
   return more > 0 ? md`${all} and ${more} more` : all;
 }
 
-/** `Restarted web-1, web-3 · olivia, 07:00`. */
+/** One group, like `Restarted web-1, web-3 · olivia, 07:00`. */
 function groupWords(group: readonly RequestFact[]): Markdown {
   const [newest] = group;
   if (!newest) return md``;

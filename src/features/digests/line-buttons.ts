@@ -14,14 +14,17 @@ export const showChanges = (since: number) => button("Details", "digest:changes"
 export const unsnoozeAll = button("Un-snooze all", unsnoozeAction, {});
 export const unsnooze = (line: string) => button("Un-snooze", unsnoozeAction, { line });
 
-/** Which line it is, in a few characters, whatever the line is about. */
+/** A short ID of a line, whatever the line is about. */
 export function lineOf({ kind, key }: { kind: string; key: string }): string {
   return `${kind}:${hash("sha256", key).slice(0, 16)}`;
 }
 
 const hoursOffered = [4, 24, 7 * 24];
 
-/** What stands beside a line: its button, and in a menu with it for how long the channel can snooze the line. */
+/**
+ * The control beside a line: a menu with its button and the times for which the channel can snooze
+ * the line, or only the button if the menu doesn't fit.
+ */
 export function besideLine(line: string, shown?: ButtonSpec) {
   const snoozes = hoursOffered.map((hours) => {
     const time = hours < 48 ? `${hours} h` : `${hours / 24} d`;

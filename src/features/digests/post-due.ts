@@ -5,7 +5,7 @@ import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
 import { type Slot, latestSlot, localWords } from "./schedules.ts";
 
-/** Older slots are not posted: the next one covers them. */
+/** Slots older than this aren't posted, because the next one covers them. */
 const mostLateMs = 24 * 3600_000;
 const keptMs = 7 * 24 * 3600_000;
 const maxStarts = 3;
@@ -16,33 +16,37 @@ interface PostDueOptions {
   digests: Pick<Digests, "schedules" | "build" | "told">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
-  /** Tells of the digest of a channel, once per ID. */
+  /** Posts an alarm about a channel's digest, once per ID. */
   alarm(channelId: string, id: string, message: Message): Promise<unknown>;
   /** Failpoint for crash tests, while a digest is built. */
   at?: ((point: "digest", slotId: string) => Promise<void>) | undefined;
-  /** Lease of a slot while its digest is built (ms): longer than that takes, short enough to retry soon after a process dies. */
+  /**
+   * Lease of a slot while its digest is built (ms): longer than that takes, but short enough to
+   * retry soon after a process dies.
+   */
   leaseMs: number;
   log: Log;
   now(): number;
 }
 
 /**
- * Posts what is due now; called at the time of each digest, by whichever worker has its job. Of missed slots only the newest is posted, once, late. A slot
- * isn't begun twice at once, nor more than three times in all: building it may crash processes. Its notice, not this, makes
- * it posted once.
+ * Creates the job that posts due digests; the worker that has a digest's job runs it. Of missed
+ * slots only the newest is posted, once, late. A slot is never built twice at a time, and at most
+ * three times in all, because building it may crash processes. The notice's ID makes sure that it
+ * is posted once.
  */
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
   const { redis, key, digests, now, log, leaseMs } = options;
   const { schedules } = digests;
 
-  /** A few a day: slots that this process knows to be over. */
+  /** Slots that this process knows to be over; a few are added each day. */
   const over = new Set<string>();
 
   async function post(slot: Slot): Promise<void> {
     const { id, rule, at } = slot;
     const named = key("digest-slot", id);
     if ((await redis.hexists(named, "ended")) === 1) return void over.add(id);
-    // Another process builds it, or has died or failed in it just now
+    // Another process is building it, or failed or died in it just now.
     if ((await redis.set(key("digest-slot", id, "lease"), "held", "PX", leaseMs, "NX")) === null)
       return;
     const starts = await redis.hincrby(named, "starts", 1);
@@ -72,11 +76,13 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
       const slot = latestSlot(rule, now());
       if (!slot || over.has(slot.id)) continue;
       try {
-        // Checked for old slots too: a weekly schedule must be known before its first one
+        // Ask this for old slots too: it records when a schedule was first seen, which must be
+        // before its first slot.
         const isOurs = await schedules.isOurs(slot, now());
         if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
       } catch (error) {
-        // Must not hold up the others; it is tried again when its lease has ended, three times in all
+        // One failure must not delay the other digests. This one is tried again after its lease,
+        // three times in all.
         log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
       }
     }

@@ -13,7 +13,7 @@ import { unsnooze as unsnoozeButton } from "./line-buttons.ts";
 const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
 const mostHours = 7 * 24;
 const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
-/** Without a line: all of the channel. */
+/** A missing line means all lines of the channel. */
 const unsnoozing = z.object({ line: line.exactOptional() });
 
 export function pressesOfDigests(digests: Digests): Readonly<Record<string, PressHandler>> {
@@ -23,7 +23,7 @@ export function pressesOfDigests(digests: Digests): Readonly<Record<string, Pres
     "digest:unsnooze": onDigest(unsnoozing, unsnooze),
   };
 
-  /** What a digest only counts, for whoever may list requests. */
+  /** Shows the changes that a digest only counts, to people who may list requests. */
   async function showChanges(
     act: Act<Press>,
     { since }: Parameters<PressHandler>[1],
@@ -59,7 +59,7 @@ export function pressesOfDigests(digests: Digests): Readonly<Record<string, Pres
   }
 }
 
-/** For those who may change what the digests in this channel show. */
+/** Wraps a handler for people who may change what digests in this channel show. */
 function onDigest<About extends { line?: string }>(
   schema: z.ZodType<About>,
   change: (about: About, act: Act<Press>) => Promise<Message>,

@@ -32,18 +32,21 @@ import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 interface DigestFrame {
   title: string;
   snoozed?: ReadonlySet<string>;
-  /** How late it is (ms), and when it was due, in words. */
+  /** How late it is (ms), and when it was due, as text. */
   late?: { ms: number; dueAt: string } | undefined;
-  /** For one person: lines can't be snoozed for the channel. */
+  /** Shown to one person, so lines can't be snoozed for the channel. */
   isPrivate?: boolean;
   intro?: Markdown;
 }
 
-/** More are counted: a digest is short. */
+/** Further lines are only counted, to keep a digest short. */
 const maxLines = 19;
 const maxOfKind = 6;
 
-/** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
+/**
+ * Renders a digest: the most urgent lines first, those that don't fit counted, and one short line
+ * if there is no news. Pure.
+ */
 export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const { title, snoozed, intro, isPrivate } = frame;
   const all = itemsOf(facts);
@@ -88,7 +91,8 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
         }),
     divider,
     missing && section(missing),
-    // A handover is for one person, and about what runs now; two counts are words already
+    // No chart in a handover, which is about what runs now, and none for fewer than three counts,
+    // which the text shows.
     isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
     context(lines(counts, snoozes, ageWords(facts))),
     unsnooze,
@@ -97,7 +101,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
 
 const byKind = (items: readonly Item[]) => [...Map.groupBy(items, ({ kind }) => kind)];
 
-/** Each kind gets room for one line before any gets room for many. */
+/** Chooses the lines that fit: one of each kind first, then more of each. */
 function chosen(items: readonly Item[]): Item[] {
   const all = byKind(items);
   let room = maxLines - all.length;
@@ -108,7 +112,7 @@ function chosen(items: readonly Item[]): Item[] {
   });
 }
 
-/** `2 VMs in ERROR, 1 waiting for approval`. */
+/** Counts by kind, like `2 VMs in ERROR, 1 waiting for approval`. */
 function summaryOf(items: readonly Item[]): string {
   return byKind(items)
     .flatMap(([, some]) => {
@@ -119,7 +123,7 @@ function summaryOf(items: readonly Item[]): string {
     .join(", ");
 }
 
-/** VMs of unread projects are neither counted nor zero. */
+/** The VMs that can be counted: those of unread projects are left out. */
 function countable({ vms, unreadProjects }: DigestFacts): readonly KnownVm[] | undefined {
   const unread = new Set(unreadProjects);
   return vms?.filter(({ projectName }) => !unread.has(projectName));
@@ -141,7 +145,10 @@ function countWords(facts: DigestFacts): Markdown {
   return md`${many}: ${countByStatus(vms, failingIn(facts))}${partCounts(facts)}${without}.`;
 }
 
-/** As in lists: a VM that runs and fails attestation is red, so it isn't counted as running alone. */
+/**
+ * Failing VMs by ID. As in lists, a running VM that fails attestation isn't counted as only
+ * running.
+ */
 const failingIn = ({ parts = [] }: DigestFacts) =>
   new Map(parts.flatMap(({ red = [] }) => [...red]));
 
@@ -176,7 +183,7 @@ function ageWords({ refreshedAt, stale }: DigestFacts): Markdown | undefined {
 
 const most = 8;
 
-/** Approvals and unknown outcomes have lines of their own. */
+/** States of requests that run now. Approvals and unknown outcomes have their own lines. */
 const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
 
 /** What a feature tells whoever takes the shift, by its name; without a list it could not be read. */
@@ -219,7 +226,7 @@ export function renderHandover(
 
 const maxChanges = 99;
 
-/** Everything that was done, for who wants the details. */
+/** Renders a table of everything that was done. */
 export function renderChanges(ended: readonly RequestFact[]): Message {
   const done = ended.filter(({ state }) => state === "done" || state === "failed");
   if (done.length === 0) return sentence(md`No change is on record for that time.`);

@@ -8,13 +8,13 @@ import { undoneBy } from "../../core/request/origin.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;
-/** A request older than this, relative to the time in question, ended before it or is still open. */
+/** A request made earlier than this before a time had ended by then, or is still open. */
 const longestMs = 24 * 3600_000;
 
 export type RequestSource = ReturnType<typeof requestsForDigest>;
 export type RequestFact = ReturnType<typeof factOf>;
 
-/** What digests read of requests. */
+/** Reads requests for digests. */
 export function requestsForDigest(
   store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "now">,
   commands: readonly ChangeCommand[],
@@ -51,13 +51,13 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
   return {
     id,
     command,
-    /** "Restarted", as the command says it; or that its success can't be confirmed. */
+    /** "Restarted", as the command words it, or that its success can't be confirmed. */
     done:
       known && state === "done" && isUnconfirmed(request, known)
         ? `${known.say.verb} accepted, not confirmed:`
         : (known?.say.done ?? `Done: ${command} of`),
     target,
-    /** A name: a digest mentions no one. */
+    /** The requester's name: a digest mentions nobody. */
     requester: requester.name,
     state,
     stateWords: stateWords(state),
@@ -74,17 +74,17 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
   };
 }
 
-/** Who decided what about a request, by their names, and why. */
+/** Decisions about a request, with people's names and reasons. */
 interface Decisions {
-  /** `from nightly`, as the command says it. */
+  /** Detail as the command words it: `from nightly`. */
   detail?: string | undefined;
   isDestructive?: boolean;
   isUndo?: boolean;
   approvedBy?: readonly string[];
   denied?: { name: string; reason?: string | undefined } | undefined;
-  /** Who recorded an outcome that Gatehouse couldn't know, or canceled it. */
+  /** Person who recorded an outcome that Gatehouse couldn't know, or canceled the request. */
   decidedBy?: { name: string; reason?: string | undefined } | undefined;
-  /** Why it was requested. */
+  /** The requester's reason. */
   reason?: string | undefined;
 }
 

@@ -14,25 +14,31 @@ import { type DigestRule, digestsIn } from "./digests-section.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
 export interface Slot {
-  /** `digest-<series>-<date>-<HHMM>-<zone>`: local date and time, so that a day has one however its clocks change. */
+  /**
+   * `digest-<series>-<date>-<HHMM>-<zone>`. It contains the local date and time, so a day has one
+   * slot however its clocks change.
+   */
   id: string;
   rule: DigestRule;
-  /** Milliseconds. */
+  /** When the digest is due (ms). */
   at: number;
 }
 
-/** The digests of a channel that tell what came since the one before: by its ID, and by the targets of those that have some. */
+/**
+ * The name of a series: digests of a channel in which each continues the one before. It is the
+ * channel's ID, with a hash of the targets if there are any.
+ */
 export function seriesOf({ channel, targets }: Pick<DigestRule, "channel" | "targets">): string {
   if (targets === undefined) return channel;
   return `${channel}-${hash("sha256", targets.join(" ")).slice(0, 8)}`;
 }
 
-/** A week without a slot means that no day was named. */
+/** Days to look through: a week without a slot means that no day was named. */
 const longestDays = 8;
 
 /** The newest slot that was due at `now` or before it. */
 export function latestSlot(rule: DigestRule, now: number): Slot | undefined {
-  // Tomorrow's date first: where clocks go back over midnight, its slot can be due already
+  // Begin with tomorrow's date: where clocks go back over midnight, its slot can be due already.
   const tomorrow = localDate(rule, now).add({ days: 1 });
   return slotsFrom(rule, tomorrow, -1).find(({ at }) => at <= now);
 }
@@ -63,26 +69,30 @@ function slotOn(rule: DigestRule, date: Temporal.PlainDate): Slot {
 }
 
 /**
- * When a local time is, as BullMQ's job schedulers have it: one that comes twice, as clocks go back, means the first; one that the
- * clocks jump over is as much later as they jump, 03:30 for 02:30.
+ * The instant of a local time, as BullMQ's job schedulers define it: a time that occurs twice as
+ * clocks go back means the first; a time that the clocks skip is shifted by the same amount, 02:30
+ * to 03:30.
  */
 const instantOf = (local: Temporal.PlainDateTime, timezone: string): Temporal.Instant =>
   local.toZonedDateTime(timezone, { disambiguation: "compatible" }).toInstant();
 
-/** As a cron expression: minute, hour, and days of the week, 0 for Sunday. */
+/** The schedule as a cron expression: minute, hour, and days of the week, with 0 for Sunday. */
 export function cronOf({ at, days }: Pick<DigestRule, "at" | "days">): string {
   const [hour = "0", minute = "0"] = at.split(":");
   const numbers = days.map((day) => (weekdays.indexOf(day) + 1) % 7);
   return `${Number(minute)} ${Number(hour)} * * ${numbers.toSorted((a, b) => a - b).join(",")}`;
 }
 
-/** What dashboards call it. One channel may have several, about different targets or at different times. */
+/**
+ * Name of the job in dashboards. A channel may have several, about different targets or at
+ * different times.
+ */
 export function scheduleName(rule: DigestRule): string {
   const { at, timezone, days } = rule;
   return `digest ${seriesOf(rule)} ${at.replace(":", "")} ${timezone} ${days.join(",")}`;
 }
 
-/** `Thu 25 Mar, 09:00`, as clocks show it there. */
+/** The local time as text: `Thu 25 Mar, 09:00`. */
 export function localWords(at: number, timezone: string): string {
   return new Intl.DateTimeFormat("en-GB", {
     timeZone: timezone,
@@ -95,7 +105,7 @@ export function localWords(at: number, timezone: string): string {
   }).format(at);
 }
 
-/** `daily`, `mon-fri`, `mon, wed`. */
+/** The days as text: `daily`, `mon-fri`, or `mon, wed`. */
 export function daysWords(days: readonly Weekday[]): string {
   const named = weekdays.filter((day) => days.includes(day));
   if (named.length === 7) return "daily";
@@ -107,7 +117,10 @@ export function daysWords(days: readonly Weekday[]): string {
 
 const off = "off";
 
-/** Schedules set in Slack, and gatehouse.yml's for all other channels. `changed` is called after each change. */
+/**
+ * Stores schedules set in Slack, which replace those of gatehouse.yml for their channel. `changed`
+ * is called after each change.
+ */
 export function createSchedules(
   redis: RedisClient,
   key: Keys,
@@ -135,14 +148,19 @@ export function createSchedules(
       await redis.hset(said, rule.channel, JSON.stringify(rule));
       await changed();
     },
-    /** False when there was none. Off stays off, whatever gatehouse.yml says. */
+    /**
+     * Turns digests of a channel off; false when there was none. They stay off whatever
+     * gatehouse.yml says.
+     */
     async clear(channel: string): Promise<boolean> {
       const had = (await of(channel)).length > 0;
       await redis.hset(said, channel, off);
       await changed();
       return had;
     },
-    /** Whether its schedule existed at that time: a new one does not begin in the past. */
+    /**
+     * Whether the slot's schedule existed at that time: a new schedule doesn't begin in the past.
+     */
     async isOurs({ rule, at }: Slot, now: number): Promise<boolean> {
       const { timezone, days } = rule;
       const name = [seriesOf(rule), rule.at, timezone, days.join(",")].join(" ");
@@ -155,8 +173,9 @@ export function createSchedules(
 type ScheduleWords = Partial<Pick<DigestRule, "channel" | "at" | "timezone" | "days">>;
 
 /**
- * `09:00 Europe/Paris mon-fri`, in any order, every part optional, a channel too (`C02STATUS`, or as Slack writes a link
- * to one). Throws UserError for a word that is none of them, or a second one of its kind.
+ * Reads a schedule like `09:00 Europe/Paris mon-fri`. The parts come in any order, each optional,
+ * and may include a channel (`C02STATUS`, or a link as Slack writes it). Throws UserError for a
+ * word that is none of them, and for a second one of its kind.
  */
 export function readSchedule(text: string): ScheduleWords {
   const words: ScheduleWords = {};
@@ -196,13 +215,15 @@ function partOf(word: string): readonly [keyof ScheduleWords, unknown] {
   );
 }
 
-/** `9am`, `9`, `0900`, `9.30pm`, `9h30`, and `noon` as `09:00`; as written where it isn't a time. */
+/**
+ * A time like `9am`, `9`, `0900`, `9.30pm`, `9h30`, or `noon` as `HH:MM`; any other word unchanged.
+ */
 function clock(word: string): string {
   if (/^noon$/i.test(word)) return "12:00";
   const read = /^(\d{1,2})(?:[:.h]?(\d\d)|h)?(?:([ap])\.?m\.?)?$/i.exec(word);
   if (!read) return word;
   const [, hours = "", minutes = "00", half] = read;
-  // 930 could be a slip for 1930
+  // `930` is ambiguous: it could be a slip for `1930`.
   if (/^\d{3}$/.test(word)) return word;
   if (half === undefined) return `${hours.padStart(2, "0")}:${minutes}`;
   const hour = Number(hours);

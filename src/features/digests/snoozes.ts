@@ -2,23 +2,23 @@ import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 const longestMs = 8 * 24 * 3600_000;
 
-/** Lines that a channel doesn't show for a while. */
+/** Stores which lines a channel doesn't show for a while. */
 export function createSnoozes(redis: RedisClient, key: Keys) {
   const named = (channel: string) => key("digest-snoozes", channel);
   return {
-    /** Until a time (ms). */
+    /** Snoozes a line until a time (ms). */
     async snooze(channel: string, line: string, until: number): Promise<void> {
       const snoozed = named(channel);
       await redis.pipeline().zadd(snoozed, until, line).pexpire(snoozed, longestMs).exec();
     },
-    /** One line, or all of the channel. */
+    /** Ends the snooze of one line, or of all lines of the channel. */
     async unsnooze(channel: string, line?: string): Promise<void> {
       if (line === undefined) await redis.del(named(channel));
       else await redis.zrem(named(channel), line);
     },
     /**
-     * The lines that are snoozed now. Of all lines that there are, those that are gone no longer are: when one comes back, it
-     * is news.
+     * The lines that are snoozed now. If `all` lines are given, snoozed lines that aren't among
+     * them lose their snooze: when such a line comes back, it is news.
      */
     async quiet(channel: string, now: number, all?: ReadonlySet<string>) {
       const quiet = await redis.zrangebyscore(named(channel), `(${now}`, "+inf");

@@ -8,7 +8,7 @@ export const freeze = defineCommand({
   summary: "Stop every change that was not sent yet",
   example: "/gatehouse freeze incident 4711, storage is failing",
   class: "administer",
-  // Stopping changes is always safe
+  // Approvers may freeze too, because stopping changes is always safe.
   approversToo: true,
   args: z.object({
     reason: rest(300, "shown with every refusal during the freeze").optional(),

@@ -2,5 +2,8 @@ import { defineFeature } from "../define-feature.ts";
 import { freeze } from "./freeze.ts";
 import { thaw } from "./thaw.ts";
 
-/** People stop all changes, and allow them again. That Gatehouse freezes by itself, and what a freeze stops, is the core's. */
+/**
+ * Lets people freeze all changes and allow them again. The core enforces the freeze, and can start
+ * one itself.
+ */
 export const freezes = defineFeature({ name: "freeze", commands: [freeze, thaw] });

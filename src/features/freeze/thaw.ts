@@ -19,7 +19,7 @@ export const thaw = defineCommand({
   },
 });
 
-/** For channels where people wait for something. */
+/** The message for channels where people wait for something. */
 export function thawNews(by: string): Message {
   return notice(
     md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,

@@ -17,13 +17,13 @@ import { parseJson } from "../../text/parse-json.ts";
 import type { HomePart } from "../home-part.ts";
 import { type News, homeBlocks, newsBlocks } from "./render-home.ts";
 
-/** How long what a press there began is followed (ms), and how often it is looked at. */
+/** How long the tab follows a request that a press on it made, and how often it looks (ms). */
 const followedForMs = 120_000;
 const followEveryMs = 500;
 
-/** `parts`: what features show there. */
+/** Creates the Home tab. `parts` are the sections of features. */
 export function createHomeTab(parts: () => readonly HomePart[]): HomeTab {
-  /** The newest press of each person. */
+  /** The newest press of each person by user ID: only that one is followed. */
   const followed = new Map<string, symbol>();
 
   async function publish(
@@ -43,20 +43,23 @@ export function createHomeTab(parts: () => readonly HomePart[]): HomeTab {
       });
     let answer = await put(blocks);
     const words = blocksInWords(blocks);
-    // Charts and tables that Slack refuses there
+    // Slack refuses some charts and tables on the Home tab; then their content is shown as text.
     if (!answer.ok && answer.kind === "refused" && words) answer = await put(words);
     if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
     return answer.ok;
   }
 
-  /** `shown`: the state that stands there at least. */
+  /**
+   * Publishes the tab again whenever the request changes. `shown` is the state that the tab shows
+   * already.
+   */
   async function follow(act: Act<Press>, news: News & { request: string }, shown: string) {
     const { userId } = act.interaction;
-    const mine = Symbol(userId);
-    followed.set(userId, mine);
+    const newestPress = Symbol(userId);
+    followed.set(userId, newestPress);
     const until = performance.now() + followedForMs;
     let last = shown;
-    while (followed.get(userId) === mine) {
+    while (followed.get(userId) === newestPress) {
       const state = await stateOf(news.request, act.gateway);
       if (state !== last) await publish(act, news);
       last = state;
@@ -68,7 +71,7 @@ export function createHomeTab(parts: () => readonly HomePart[]): HomeTab {
   return {
     show: (act, said) => publish(act, { said }),
 
-    /** At once, and again when what it began moves on. */
+    /** Publishes the tab at once, and again when the request of the press changes. */
     async pressed(act) {
       const { interaction, reply, gateway } = act;
       let said: Message | undefined;

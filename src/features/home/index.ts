@@ -1,7 +1,10 @@
 import { defineFeature } from "../define-feature.ts";
 import { createHomeTab } from "./home-tab.ts";
 
-/** The Home tab: what waits for a person, what runs, what is in trouble, and what features have to show. */
+/**
+ * Shows the Home tab: what waits for a person, what runs, what has problems, and the sections of
+ * features.
+ */
 export const home = defineFeature({
   name: "home",
   showsHome: true,

@@ -35,21 +35,24 @@ import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomePart, HomeSection } from "../home-part.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
-import { targetButton } from "../../talk/run.ts";
+import { targetButton } from "../../talk/run-buttons.ts";
 import { isChange } from "../../registry/define.ts";
 
 const maxOfEach = 8;
-/** Of the open requests only the newest are read: the page is built each time somebody looks. */
+/**
+ * Only this many of the newest open requests are read, because the page is built each time someone
+ * looks.
+ */
 const maxRead = 200;
 
-/** What stands above the rest after a press there. */
+/** The answer to a press on the tab, shown above everything else. */
 export interface News {
   said?: Message | undefined;
   /** The request that the press was about. */
   request?: string | undefined;
 }
 
-/** What became of a press, in front of what the tab always shows. */
+/** The blocks that tell the result of a press, above what the tab always shows. */
 export async function newsBlocks(
   { said, request: id }: News,
   gateway: GatewayContext,
@@ -63,7 +66,7 @@ export async function newsBlocks(
   return [...(said?.blocks ?? []), section(lines(line, by, ended)), divider];
 }
 
-/** `parts`: what features show there. */
+/** The blocks that the tab always shows. `parts` are the sections of features. */
 export async function homeBlocks(
   person: Person,
   gateway: GatewayContext,
@@ -89,7 +92,8 @@ export async function homeBlocks(
             waiting.slice(0, maxOfEach).map(async (request) => {
               const command = changeNamed(request.record.command, gateway);
               if (!command) return [];
-              // The same facts as on the card in the channel: a vote from here counts as much
+              // The row shows the same facts as the card in the channel, because a vote from here
+              // counts as much.
               const since = await changesSince(request, { ...gateway, journal: store });
               return askingRow(request, command, { mayVote: true, since });
             }),
@@ -144,7 +148,10 @@ function contributedBlocks({ title, lines: all }: HomeSection): Block[] {
   return [header(`${title}${ofAll}`), ...rows];
 }
 
-/** Without what the compute service refused for its ERROR; what interrupts is below what looks. */
+/**
+ * A VM with a problem, without buttons that the compute service refused for its ERROR. Buttons of
+ * changes are below those of reads.
+ */
 async function troubleRow(
   vm: KnownVm,
   failure: string | undefined,

@@ -1,7 +1,9 @@
 import type { Route } from "../../api/server.ts";
 import { defineFeature } from "../define-feature.ts";
 
-/** Model Context Protocol: agents read what commands tell, and call the tools of features. */
+/**
+ * Serves the Model Context Protocol: agents read what commands tell and call the tools of features.
+ */
 export const mcp = defineFeature({
   name: "mcp",
   start: () => ({
@@ -10,7 +12,7 @@ export const mcp = defineFeature({
         name: "mcp",
         path: /^\/mcp$/,
         methods: ["POST"],
-        // Its library is large, and most processes answer no agent
+        // Load the library on the first call: it is large, and most processes serve no agent.
         handle: async (...call: Parameters<Route["handle"]>) =>
           (await import("./mcp.ts")).answerAgent(behind, ...call),
       },

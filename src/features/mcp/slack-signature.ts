@@ -2,9 +2,10 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
 /**
- * Slack's request signing (https://docs.slack.dev/authentication/verifying-requests-from-slack/), stricter than Bolt's:
- * a future date is refused like a past one, each header must appear exactly once in Slack's format, and the raw bytes are
- * checked.
+ * Checks Slack's request signing
+ * (https://docs.slack.dev/authentication/verifying-requests-from-slack/), more strictly than Bolt:
+ * a future date is refused like a past one, each header must appear exactly once in Slack's format,
+ * and the raw bytes are checked.
  */
 
 const toleranceSeconds = 300;
@@ -14,7 +15,10 @@ interface Signed {
   signature: string;
 }
 
-/** Of a header that comes twice Node joins the values, and then neither form fits. */
+/**
+ * Reads the two headers of a signed request, or says which one is wrong. If a header is sent twice,
+ * Node joins the values, and the result has neither form.
+ */
 export function readSignature(
   headers: IncomingHttpHeaders,
   nowMs: number,

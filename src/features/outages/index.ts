@@ -3,7 +3,10 @@ import { judgeOutages } from "./judge-outages.ts";
 import { createOutageStore } from "./outages.ts";
 import { recapWork, reportEveryMs } from "./post-recaps.ts";
 
-/** What was unavailable, as all processes saw it, and a recap for each channel afterwards. */
+/**
+ * Keeps what was unavailable, as all processes saw it, and posts a recap in each affected channel
+ * afterwards.
+ */
 export const outages = defineFeature({
   name: "outages",
   needs: [
@@ -24,7 +27,7 @@ export const outages = defineFeature({
     const { watch, redisProblem } = on;
     const { outageMs } = on.config.policy.timing;
     const store = createOutageStore(on.redis, on.key);
-    // What this process saw. Without Redis it is told once that is back.
+    // Reports what this process saw. While Redis is away it is kept, and reported later.
     on.repeat("outages", reportEveryMs(outageMs), () => watch.report(store).catch(() => undefined));
     return {
       pending: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],

@@ -3,11 +3,11 @@ import { duration } from "../../messages/message.ts";
 import { type DependencyProbe, partNames } from "../../monitor/dependency-probe.ts";
 import type { OutageStore } from "./outages.ts";
 
-/** What Redis does while it is in this trouble. */
+/** Says what Redis does while it has this problem. */
 const redisIsAway = (problem: string) =>
   /is down|answers slowly/.test(problem) ? "has been away" : "has taken no writes";
 
-/** What is away now, and what was away last. */
+/** Finds what is unavailable now, or what was last. */
 export async function judgeOutages(on: {
   outages: Pick<OutageStore, "state">;
   /** Redis time (ms). */

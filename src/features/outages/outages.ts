@@ -7,7 +7,7 @@ import {
 import { createPending } from "../../redis/pending.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 
-/** A time in which one part was unavailable (Redis, ms). */
+/** A time in which one part was unavailable (ms by Redis). */
 interface Outage {
   /** `slack-1763600000000` */
   id: string;
@@ -15,21 +15,22 @@ interface Outage {
   since: number;
 }
 
-/** Of an outage that is over and not told of yet (`redis/pending.ts`). */
+/** Kind of pending work: an outage that is over and needs its recap (`redis/pending.ts`). */
 const recapKind = "recap";
 
 export type Past = Outage & { until: number };
 
 /**
- * Adds what one process saw to what all processes saw of the part, under Redis time, so that an outage opens once and closes
- * once. `seen` is a hash: since when calls fail, when the last one failed, the first answer after that, and the ID of the
- * outage once the failures have lasted long enough without an answer in any process. The first answer ends it, once nobody
- * has failed for the quiet time; then it is on the list of those to tell of, as `<id> <since> <until>`.
+ * Adds what one process saw of a part to what all processes saw, under Redis time, so that an
+ * outage opens once and closes once. The hash `seen` holds when calls began to fail, when the last
+ * one failed, the first answer after that, and the ID of the outage once failures have lasted long
+ * enough without an answer in any process. The first answer ends the outage, after no process has
+ * failed for the quiet time. The outage is then pending for its recap, as `<id> <since> <until>`.
  *
  * KEYS seen, pending, last outage
- * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms), quiet for (ms), longest between two
- *      failures that belong together (ms)
- * → ID of the outage that goes on, or ends with this; '' for none
+ * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms),
+ *      quiet for (ms), longest time between two failures that belong together (ms)
+ * → ID of the outage that continues or ends with this; '' for none
  */
 const sawScript = `${redisTimeLua}
 local function at(ago) return tonumber(ago) and now - ago end
@@ -71,11 +72,11 @@ function fromList(text: string): Past {
   return { id, part, since: Number(since), until: Number(until) };
 }
 
-/** Retries come within seconds: failures further apart are separate. */
+/** Retries come within seconds, so failures further apart are separate (ms). */
 const gapMs = 60_000;
 const keptMs = 24 * 3600_000;
 
-/** Every call rejects while Redis is unavailable. */
+/** Stores outages in Redis. Every call rejects while Redis is unavailable. */
 export type OutageStore = ReturnType<typeof createOutageStore>;
 
 export function createOutageStore(redis: RedisClient, key: Keys) {
@@ -86,7 +87,10 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
   const refusedKey = (id: string) => key("outages", "refused", id);
 
   return {
-    /** Resolves with the ID of the part's outage, where one goes on or ends with this. */
+    /**
+     * Adds what this process saw. Resolves with the ID of the part's outage, if one goes on or ends
+     * with this.
+     */
     async saw(
       { part, failedAgo, answeredAgo }: Sighting,
       outageMs: number,
@@ -94,7 +98,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       const seen = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
         ms === undefined ? "" : Math.round(ms),
       );
-      // It is over after a third of that without a failure in any process
+      // An outage is over after a third of `outageMs` without a failure in any process.
       const timing = [outageMs, Math.round(outageMs / 3), gapMs];
       const id = await runSaw([seenKey(part), pending.list, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
@@ -110,7 +114,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       return { open: open.flat(), last: text === null ? undefined : fromList(text) };
     },
 
-    /** Outages that are over and not told of yet, each as text that `parseOutage` reads. */
+    /** Outages that are over and need their recap. Each is text that `parseOutage` reads. */
     pending,
     parseOutage: fromList,
     lookLater: (outage: Past, inMs: number) => pending.later(onList(outage), inMs),
@@ -121,7 +125,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
         .del(refusedKey(outage.id))
         .exec();
     },
-    /** What a process had to refuse during this outage, each once. */
+    /** Stores interactions that a process had to refuse during this outage, each once. */
     async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {
       const byId = new Map(refused.map((one) => [one.id, JSON.stringify(one)]));
       await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();

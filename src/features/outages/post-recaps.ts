@@ -26,29 +26,31 @@ import { renderRecap } from "./render-recap.ts";
 import type { State } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
-/** Undelivered results hold the recap back for at most this time. */
+/** Undelivered results delay the recap by at most this time. */
 const drainMs = 3600_000;
 
-/** Decides what a channel may read in its recap. */
-interface By {
+/** The facts that decide what a channel may read in its recap. */
+interface RecapView {
   config: Pick<Config, "policy">;
-  /** All that there is. */
+  /** The full inventory, not limited to a view. */
   inventory: Pick<Inventory, "findProject" | "seenIn">;
   commands: readonly ChangeCommand[];
 }
 
-interface RecapOptions extends By {
+interface RecapOptions extends RecapView {
   outages: OutageStore;
   store: Journal;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
-  /** Anything shorter is a hiccup; the other times follow from it. */
+  /** Shortest outage that counts (ms); the other times are derived from it. */
   outageMs: number;
   log: Log;
   at: ((point: "recap" | "recapped", outage: string) => Promise<void>) | undefined;
 }
 
 /**
- * Posts one recap per channel after an outage, once its requests have ended and their results are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
+ * Posts one recap per channel after an outage, once its requests have ended and their results are
+ * posted. It is safe to stop anywhere: an outage stays on the list until every channel has its
+ * recap, and posting is idempotent.
  */
 export function recapWork(options: RecapOptions): PendingWork {
   const { outages, store, outageMs, log } = options;
@@ -93,10 +95,13 @@ export function recapWork(options: RecapOptions): PendingWork {
     return places;
   }
 
-  /** Of these requests, those whose messages are still owed: their own, or the card that they share. */
+  /**
+   * Finds the requests whose messages are still owed: their own ones, or the card that they share.
+   */
   async function undeliveredAmong(ids: readonly string[]): Promise<Set<string>> {
     const undelivered = await store.outbox.among(ids);
-    // Read after that: a request leaves its outbox only once its shared card is on that one's
+    // Read the requests only now: a request leaves its own outbox only after its shared card is on
+    // the outbox of shared cards.
     const requests = await store.getMany(ids);
     const shared = requests.map((request) => boardOf(request.delivered) ?? "");
     const pending = await store.sharedCards.outbox.among(shared);
@@ -105,7 +110,7 @@ export function recapWork(options: RecapOptions): PendingWork {
     return undelivered;
   }
 
-  /** Running requests get some time to end, six outages; those that need a person get none. */
+  /** Running requests get six times `outageMs` to end. Requests that need a person get none. */
   function isReady(
     requests: readonly StoredRequest[],
     undelivered: ReadonlySet<string>,
@@ -135,18 +140,21 @@ export function recapWork(options: RecapOptions): PendingWork {
 /** How often a process saves what it saw of its dependencies (ms). */
 export const reportEveryMs = (outageMs: number): number => Math.min(2_000, outageMs / 10);
 
-/** Older requests ended before the outage, or have reminders. */
+/** Requests made earlier ended before the outage, or have reminders. */
 const lookBackMs = 24 * 3600_000;
 const maxRequests = 5000;
 
-/** IDs of the requests that an outage affected: created or moved in it, or in progress when it began. A stable list. */
+/**
+ * Finds the requests that an outage affected: created or moved during it, or in progress when it
+ * began. The order is stable.
+ */
 export async function touchedBy(outage: Past, store: Journal): Promise<string[]> {
   const { since, until } = outage;
   const ids = await store.idsAskedBetween(since - lookBackMs, until, maxRequests);
   const touched: string[] = [];
   for (const batch of batches(ids)) {
     const requests = await store.getMany(batch);
-    // Most requests ended before it
+    // Skip requests that ended before the outage: most did.
     const near = requests.filter(({ changedAt, final }) => !final || changedAt >= since);
     const histories = await Promise.all(near.map(({ record }) => store.history(record.id)));
     for (const [index, request] of near.entries())
@@ -167,7 +175,10 @@ function isTouched(
   return ["authorized", "sending", "accepted", "unclear"].includes(state);
 }
 
-/** The channels that hear of it: where its card is, where it was requested, and that of its team. */
+/**
+ * The channels that hear about a request: the one of its card, the one it was requested in, and its
+ * team's.
+ */
 function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
   if (hasNoCard(request)) return [];
@@ -179,14 +190,17 @@ function channelsOf(request: StoredRequest): readonly string[] {
   return [...new Set(all.filter((one) => one !== undefined))];
 }
 
-/** A direct message has one reader, who did it. */
+/** A direct message has only one reader, who made the request. */
 const isDirect = (channelId: string) => channelId.startsWith("D");
 
-/** Where a recap speaks of a request: in its channel, or, where that may not see the target, in that of the target's team. */
+/**
+ * The channel whose recap names a request: the given one, or the team's if the given one may not
+ * see the target.
+ */
 export async function recapChannel(
   { target }: Pick<RequestRecord, "target">,
   channelId: string,
-  { config: { policy }, inventory }: By,
+  { config: { policy }, inventory }: RecapView,
 ): Promise<string> {
   const scope = scopeOfChannel(policy, channelId);
   if (!scope || isDirect(channelId)) return channelId;
@@ -198,10 +212,10 @@ export async function recapChannel(
 }
 
 /**
- * What somebody typed in vain, as its channel may read it: as it is when all that it names may be told there, else without
- * names. Slack shows a slash command to nobody else.
+ * The words of a refused command, as its channel may read them: unchanged if the channel may see
+ * everything they name, otherwise without names. Slack shows a slash command to nobody else.
  */
-export async function shownWords(words: string, channelId: string, by: By): Promise<string> {
+export async function shownWords(words: string, channelId: string, by: RecapView): Promise<string> {
   const scope = scopeOfChannel(by.config.policy, channelId);
   if (!scope || isDirect(channelId)) return words;
   const [, sign = "", text = ""] = /^(\/|@gatehouse )?(.*)$/s.exec(words) ?? [];
@@ -222,7 +236,7 @@ async function namesOnly(
 ): Promise<boolean> {
   const { command, input } = invocation;
   const { name } = input;
-  // Of a project that is new, or is to be called so
+  // The name that a project gets, as a new one or by renaming.
   if (command.on !== "vm" && typeof name === "string" && !seesName(name)) return false;
   const kind = targetArgument(command)?.target;
   for (const word of targetWords(invocation).flatMap((one) => one.split(",").filter(Boolean))) {

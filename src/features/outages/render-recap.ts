@@ -21,10 +21,13 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords, deciderOf } from "../../core/request/stage.ts";
 import { whyOf } from "../../core/request/stage.ts";
 
-/** The rest is counted. */
+/** Further lines are only counted. */
 const maxLines = 15;
 
-/** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
+/**
+ * Outcomes in the order of a recap's first sentence: singular, plural, and the place among its
+ * lines.
+ */
 const outcomes = {
   ran: { one: "request ran", several: "requests ran", place: 5 },
   failed: { one: "failed", several: "failed", place: 1 },
@@ -36,8 +39,9 @@ const outcomes = {
 type Outcome = keyof typeof outcomes;
 
 /**
- * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
- * result mentions its requester. Undefined where there is nothing to report.
+ * Renders one message for a channel after an outage: how long it was, what ran, what did not, what
+ * is unknown. It mentions nobody, because each result mentions its requester. Undefined when there
+ * is nothing to report.
  */
 export function renderRecap(
   outage: Past,
@@ -66,7 +70,10 @@ export function renderRecap(
   return message(news(short), section(head), rows);
 }
 
-/** What ran without approval, or destroyed, never stands behind "and 5 more". */
+/**
+ * True for what ran without approval or destroyed something: such a line must never be among those
+ * only counted.
+ */
 function isToKnowFirst({ record, final }: StoredRequest, commands: readonly ChangeCommand[]) {
   const command = commands.find(({ name: called }) => called === record.command);
   return final && (record.breakGlass === true || command?.class === "destroy");
@@ -81,7 +88,7 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
   return state === "done" ? "ran" : state === "failed" ? "failed" : "did-not";
 }
 
-/** `12 requests ran, 2 did not, 1 outcome unknown` */
+/** The counts, like `12 requests ran, 2 did not, 1 outcome unknown`. */
 function countsOf(told: readonly { is: Outcome }[]): string {
   const counts = Object.entries(outcomes).flatMap(([outcome, { one, several }]) => {
     const count = told.filter(({ is }) => is === outcome).length;
@@ -99,7 +106,7 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
     return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(state)} · ${id}`;
   const what = md`${command.say.verb} of ${name(record.target.name)}`;
   const is = outcomeOf(request);
-  // No person decided against it
+  // Offer a retry only if no person decided against the request.
   const isWanted = is === "did-not" && state !== "denied" && deciderOf(stage) === undefined;
   const again = isWanted ? md` Again: ${name(retype(command, record))}` : "";
   const said: Partial<Record<Outcome, Markdown>> = {
@@ -122,7 +129,7 @@ function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteracti
   return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 
-/** In the reader's time zone; a short outage without the date. */
+/** The time of the outage in the reader's time zone, without the date if it was short. */
 function span({ since, until }: Past): Markdown {
   const format = until - since < 12 * 3600_000 ? "{time}" : "{date_short_pretty}, {time}";
   return md`${when(since, format)}–${when(until, format)}`;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { OpenApiPaths } from "../../api/api-context.ts";
 import { fails, inJson, outputSchema, parameter } from "../../api/schemas.ts";
 
-/** What a program proposes, and where that stands. */
+/** The shapes of a proposal and of its state, for programs. */
 export const proposed = z.strictObject({
   command: z.string().min(1).max(4000).describe('its words: "vm snapshot db-1 before-deploy"'),
   reason: z.string().min(1).max(300).describe("why, for the person who decides"),
@@ -19,7 +19,7 @@ const state = inJson(outputSchema(stateShape));
 const key = parameter("header", "Idempotency-Key", { type: "string", maxLength: 200 });
 const wait = { type: "integer", minimum: 0, maximum: 30 };
 
-/** In OpenAPI. */
+/** The routes of proposals in OpenAPI. */
 export const proposalPaths: OpenApiPaths = {
   "/v1/proposals": {
     post: {

@@ -10,7 +10,7 @@ import { createProposals, proposalsOf } from "./proposals.ts";
 import { proposalRoutes } from "./propose.ts";
 import { takeProposal } from "./take-proposal.ts";
 
-/** Changes that services and agents propose, and people run. */
+/** Lets services and agents propose changes, which people run. */
 export const proposals = defineFeature({
   name: "proposals",
   judgePolicy: judgeServices,
@@ -38,7 +38,7 @@ export const proposals = defineFeature({
   },
 });
 
-/** Where proposals of services would be shown. */
+/** Findings about the channels that would show the proposals of each service. */
 function judgeServices(policy: Policy) {
   const every = Object.entries(policy.services);
   const proposers = Object.fromEntries(every.filter(([, { propose }]) => propose.length > 0));

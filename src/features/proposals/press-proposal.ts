@@ -16,8 +16,8 @@ import { authorizeStop } from "../../talk/authorize.ts";
 
 export const dismissalCallback = "proposal-dismissal";
 
-/** The proposal whose own card was pressed. Throws UserError. */
-async function pressed(
+/** Finds the proposal whose card was pressed. Throws UserError. */
+async function findPressed(
   { interaction, gateway }: Act<Press>,
   { proposal: id }: Input,
   how?: { isToDismiss: boolean },
@@ -29,16 +29,22 @@ async function pressed(
   return found;
 }
 
-/** An ordinary command of whoever presses: what is asked, typed, and approved is the same as if they had typed it. */
+/**
+ * Runs the proposed change as an ordinary command of the person who presses: forms, confirmations
+ * and approvals are the same as if they had typed it.
+ */
 export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
-  const { proposal, command } = await pressed(act, value);
+  const { proposal, command } = await findPressed(act, value);
   const origin = { kind: "proposal", proposal: proposal.record.id } as const;
   await run(parseInvocation(command, proposal.record.input), { ...act, origin });
 }
 
 type FoundProposal = Awaited<ReturnType<typeof findProposal>>;
 
-/** Whoever may run it may dismiss it. Throws UserError. */
+/**
+ * Checks that this person may dismiss the proposal: those who may run it may. Throws UserError and
+ * Refused.
+ */
 async function authorizeDismissal(
   { proposal, command }: FoundProposal,
   act: BeforeAck<Press | ViewSubmission>,
@@ -52,7 +58,7 @@ async function authorizeDismissal(
 }
 
 export async function askDismissal(act: Act<Press>, value: Input): Promise<void> {
-  const found = await pressed(act, value, { isToDismiss: true });
+  const found = await findPressed(act, value, { isToDismiss: true });
   await authorizeDismissal(found, act);
   const { record } = found.proposal;
   const what = md`*${deedOf(record, found.command)}* will not be run.`;
@@ -62,7 +68,7 @@ export async function askDismissal(act: Act<Press>, value: Input): Promise<void>
   await openOr(act, modal("Dismiss", [section(what), reason], form));
 }
 
-/** Throws UserError. */
+/** Dismisses a proposal with the reason of the form. Throws UserError. */
 export async function dismissProposal(act: BeforeAck<ViewSubmission>) {
   const { interaction, gateway } = act;
   const reason = plain(interaction.values["reason"] ?? "", 500);

@@ -11,14 +11,17 @@ import { openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import { type Proposals, hasExpired, parseProposal, requestOf } from "./proposals.ts";
 import { renderProposal } from "./render-proposal.ts";
 
-/** How often one is looked at again that was taken, perhaps by a process that died. */
+/** How often a proposal is read again that someone is running, in case that process died (ms). */
 const lookEveryMs = 5_000;
-/** While its request, or the message to link to, is on its way. */
+/** How often it is read while its request, or the message to link to, is on its way (ms). */
 const soonMs = 250;
-/** A request without a message of its own is not waited for longer than this. */
+/** How long the card waits for the message of its request to link to (ms). */
 const linkWithinMs = 10_000;
 
-/** The cards of proposals. It also ends a proposal: as expired, or with the request that was made of it. */
+/**
+ * Source of the cards of proposals. It also ends a proposal: as expired, or with the request that
+ * was made of it.
+ */
 export function proposalSource(options: {
   proposals: Proposals;
   store: Pick<Journal, "get" | "madeBy" | "freezeState">;
@@ -59,7 +62,7 @@ export function proposalSource(options: {
     const untilEndMs = Math.max(soonMs, record.expiresAt - now);
     const { policy } = options.config;
     const { channels } = policy;
-    // A person's own proposal goes to their direct messages, and nowhere else
+    // A proposal in a person's name goes only to that person's direct messages.
     const instead = "service" in record.by ? policy : { teams: {} };
     const isRunAt = (one: string) => isRunIn({ policy: { channels }, command, channelId: one });
     const channelId =

@@ -24,7 +24,7 @@ function parsed<T>(schema: z.ZodType<T>, input: Input): T {
 
 const told = (state: ProposalState) => ({ text: `${state.id}: ${state.state}`, data: state });
 
-/** The commands that this caller may propose, as they are typed. */
+/** Usages of the commands that this caller may propose. */
 function usagesFor(
   caller: Caller | undefined,
   { commands, policy, ourTeamId }: GatewayContext,
@@ -38,7 +38,7 @@ function usagesFor(
   return commands.filter(isOffered).map((command) => usageOf(command).slice(1));
 }
 
-/** What agents can do with proposals. */
+/** Tools for agents: propose a change, and ask where it stands. */
 export const proposalTools: readonly AgentTool[] = [
   {
     name: "propose",

@@ -14,33 +14,35 @@ import type { Journal } from "../../core/request/journal.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
 import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 
-/** A service of gatehouse.yml, or a person in whose name an agent asks. */
+/** Who proposed: a service of gatehouse.yml, or the person for whom an agent asks. */
 export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };
 
-/** What never changes of a proposal. */
+/** The part of a proposal that never changes. */
 export interface ProposalRecord {
   id: string;
   by: Proposer;
-  /** As it was worded. */
+  /** The words of the proposed command. */
   words: string;
   reason: string;
   command: string;
-  /** With the target and the snapshot by their IDs. */
+  /** Arguments, with the target and the snapshot by their IDs. */
   input: Input;
   target: Target;
   labels: Labels;
-  /** What it would lose or interrupt, in Slack's markup. */
+  /** Warnings about what it would lose or interrupt, in Slack's markup. */
   risk: readonly string[];
   channelId: string;
   expiresAt: number;
 }
 
 /**
- * The life of a proposal. Each move is one compare-and-set in Redis, which also notes what Slack must be told.
+ * The life of a proposal. Each move is one compare-and-set in Redis, which also notes what Slack
+ * must be told.
  *
- *     open ──► running    somebody runs it: one request is made of it, whoever presses again
- *       ├────► dismissed  by somebody, who says why
- *       └────► expired    nobody did either in time; from `running` too, where its request was never made
+ *     open ──► running    a person runs it: one request is made of it, however often it is pressed
+ *       ├────► dismissed  by a person, who gives a reason
+ *       └────► expired    nobody did either in time; also from `running`, if its request was
+ *                         never made
  */
 export interface StoredProposal {
   record: ProposalRecord;
@@ -48,14 +50,14 @@ export interface StoredProposal {
   revision: number;
   createdAt: number;
   changedAt: number;
-  /** The request made of it, once that is known to be there. */
+  /** ID of the request made of it, once that request is known to be stored. */
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
   delivered: ReturnType<typeof shownIn>;
   closed: ClosedChannels;
 }
 
-/** The request made of it, if any. */
+/** Finds the request made of a proposal, if any. */
 export async function requestOf(
   { record, state, request }: StoredProposal,
   store: Pick<Journal, "get" | "madeBy">,
@@ -64,16 +66,16 @@ export async function requestOf(
   return state === "running" ? store.madeBy({ kind: "proposal", proposal: record.id }) : undefined;
 }
 
-/** Whoever was about to make its request has made it by then, or died (ms). */
+/** The process that took the proposal has made its request by then, or died (ms). */
 const takenForMs = 60_000;
 
-/** By Redis time; of one without a request. */
+/** Whether a proposal without a request has expired (`now` in ms by Redis). */
 export function hasExpired({ record, state, changedAt }: StoredProposal, now: number): boolean {
   if (state !== "open" && state !== "running") return state === "expired";
   return now >= record.expiresAt && (state === "open" || now >= changedAt + takenForMs);
 }
 
-/** Why this person can't decide it any more, by running or by dismissing it. */
+/** Why this person can no longer run or dismiss the proposal; undefined when they can. */
 export function decidedRefusal(
   { request, dismissal, ...proposal }: StoredProposal,
   { personId, now }: { personId: string; now: number },
@@ -87,7 +89,10 @@ export function decidedRefusal(
     : undefined;
 }
 
-/** Why this person can't run it now: also where its service may no longer propose it, which is no reason to keep it open. */
+/**
+ * Why this person can't run the proposal now; undefined when they can. A service that may no longer
+ * propose it is a reason too; such a proposal can still be dismissed.
+ */
 export function proposalRefusal(
   proposal: StoredProposal,
   command: Command,
@@ -98,25 +103,28 @@ export function proposalRefusal(
   if (decided !== undefined || "person" in by) return decided;
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
-  // A project that is to be made has no ID, and is in no view
+  // A project that doesn't exist yet has no ID and is in no view.
   const scope = rule && id !== "" ? scopeOfView(rule.view) : undefined;
   const isSeen = scope?.sees({ id, name }) ?? true;
   if (rule && isSeen && mayPropose(rule, command, target, input)) return undefined;
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }
 
-/** A card takes less (ms). */
+/** Posting a card takes less (ms). */
 const untoldMs = 30_000;
 
 export type Proposals = ReturnType<typeof createProposals>;
 
 export const proposalsOf = defineService<Proposals>("proposals");
 
-/** Changes that programs propose, and people run. Moves resolve with false, and nothing is written, when it changed meanwhile. */
+/**
+ * Stores changes that programs propose. A move resolves with false, and writes nothing, when the
+ * proposal changed meanwhile.
+ */
 export function createProposals(
   redis: RedisClient,
   key: Keys,
-  /** Failpoint. */
+  /** Failpoint for crash tests. */
   at?: (point: "proposal-taken", id: string) => Promise<void>,
 ) {
   const outbox = createOutbox(redis, key, "proposal", (id) => key("proposal", id));
@@ -139,7 +147,7 @@ export function createProposals(
     now: () => redisNow(redis),
     refresh: records.refresh,
 
-    /** Open ones that no channel shows, for longer than a message takes. */
+    /** Open proposals that no channel shows, though a card should have been posted by now. */
     async untold(afterMs = untoldMs): Promise<StoredProposal[]> {
       const [ids, now] = [await records.openIds(), await redisNow(redis)];
       const open = await Promise.all(ids.map(get));
@@ -149,12 +157,12 @@ export function createProposals(
       });
     },
 
-    /** The channel took no card: it is tried again later. */
+    /** Notes that the channel took no card. It is tried again later. */
     async close(id: string, channelId: string): Promise<void> {
       await outbox.remember(id, closedField(channelId, await redisNow(redis)));
     },
 
-    /** False where one of this ID is on record. */
+    /** Stores a new proposal. False when its ID is taken. */
     propose: (record: ProposalRecord): Promise<boolean> =>
       move({ record, revision: 0 }, "open", {
         audit: { why: record.reason },
@@ -162,14 +170,14 @@ export function createProposals(
         final: false,
       }),
 
-    /** Right before its request is made: from here on nobody dismisses it. */
+    /** Takes the proposal, right before its request is made: from here on nobody can dismiss it. */
     async take(proposal: StoredProposal): Promise<boolean> {
       const isTaken = await move(proposal, "running", { final: false });
       if (isTaken) await at?.("proposal-taken", proposal.record.id);
       return isTaken;
     },
 
-    /** Its request is there. */
+    /** Notes that its request is stored. */
     settle: (proposal: StoredProposal, request: string) =>
       move(proposal, "running", { fields: { request } }),
 
@@ -183,13 +191,13 @@ export function createProposals(
   };
 }
 
-/** IDs, not names, for people. */
+/** The entry for the audit trail, which names people by their IDs. */
 function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {
   const who = { who: callerName(by), ...("person" in by ? { team: by.person.teamId } : {}) };
   return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
 }
 
-/** Undefined for one that is gone. */
+/** Parses a stored proposal; undefined when it is gone. */
 export function parseProposal(fields: Fields): StoredProposal | undefined {
   const { record, state, request, dismissal } = fields;
   if (!record || !state) return undefined;

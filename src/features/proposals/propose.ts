@@ -62,12 +62,12 @@ import {
 } from "../../core/permit/permit.ts";
 import { whyOf } from "../../core/request/stage.ts";
 
-/** A proposal as a caller words it. */
+/** A proposal as a caller sends it. */
 export interface Wanted {
-  /** Its words. */
+  /** The words of the command. */
   command: string;
   reason: string;
-  /** The same key is the same proposal, however often it is sent. */
+  /** Idempotency key: the same key means the same proposal, however often it is sent. */
   key?: string | undefined;
 }
 
@@ -76,7 +76,10 @@ const wrong = (title: string, detail?: string, { status = 422, field = "command"
 
 const personsOpen = 20;
 
-/** Where its proposals are posted, how long they stand, and how many may be open. A person's go to that person alone. */
+/**
+ * Where the caller's proposals are posted, how long they stand, and how many may be open. Those of
+ * a person go only to that person.
+ */
 const termsOf = (caller: Caller, { policy }: GatewayContext) =>
   "service" in caller
     ? {
@@ -94,7 +97,7 @@ const termsOf = (caller: Caller, { policy }: GatewayContext) =>
         setBy: "",
       };
 
-/** Puts a change before people; it is made once one of them runs it. Throws Problem, and UserError for names. */
+/** Stores a proposal, which is run only when a person runs it. Throws ApiProblem. */
 export async function propose(
   caller: Caller,
   { command: typed, reason, key }: Wanted,
@@ -142,7 +145,10 @@ export async function propose(
   }
 }
 
-/** What these words mean, where this caller may propose it. */
+/**
+ * Reads the proposed command and checks that this caller may propose it. Throws ApiProblem, Refused
+ * and UserError.
+ */
 async function readChange(
   caller: Caller,
   words: string,
@@ -188,7 +194,10 @@ async function readChange(
   return { command, input, target, labels, risk: risk.map(String) };
 }
 
-/** A restore says of which snapshot, and that is one of its VM as far as anybody knows. Throws UserError for one that isn't seen. */
+/**
+ * Why a restore can't be proposed: it names no snapshot, or one of another VM. Throws UserError for
+ * a snapshot that the caller doesn't see.
+ */
 async function snapshotProblem(
   command: ChangeCommand,
   { snapshot }: Input,
@@ -212,7 +221,10 @@ async function snapshotProblem(
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 
-/** Before any name is looked up. Throws Problem, and Refused. */
+/**
+ * Asks policy whether the caller may ask for this command, before any name is looked up. Throws
+ * ApiProblem and Refused.
+ */
 async function askFor(
   caller: Caller,
   invocation: ChangeInvocation,
@@ -225,7 +237,10 @@ async function askFor(
   return asking ?? refuseUnlisted(caller, invocation, gateway);
 }
 
-/** Because gatehouse.yml doesn't let this service propose it: on this target, or on any. */
+/**
+ * Refuses a command that gatehouse.yml doesn't let this service propose, on this target or on any.
+ * Throws ApiProblem.
+ */
 async function refuseUnlisted(
   caller: ServiceCaller,
   { command, input }: ChangeInvocation,
@@ -244,7 +259,7 @@ async function refuseUnlisted(
   return refuseNoted(caller, { command, targets }, rule, gateway, why);
 }
 
-/** Records in the audit trail by which rule. Throws `why`. */
+/** Records in the audit trail which rule refused the proposal, then throws `why`. */
 async function refuseNoted(
   caller: Caller,
   { command, targets }: { command: ChangeCommand; targets: readonly Target[] },
@@ -256,7 +271,10 @@ async function refuseNoted(
   throw why;
 }
 
-/** Names that nothing has, or that the caller doesn't see, are refused in the same words. */
+/**
+ * Resolves the one target of a proposal. A name that doesn't exist and one that the caller doesn't
+ * see are refused with the same words. Throws ApiProblem and UserError.
+ */
 async function oneTarget(
   asker: Asking | ServiceAsking,
   invocation: ChangeInvocation,
@@ -268,8 +286,8 @@ async function oneTarget(
 }
 
 /**
- * Where it can be run: in the channel of the service, where that may be told of the target; else in that of the target's team, and
- * then those of alarms. Throws Problem.
+ * Finds a channel in which the command can be run: the service's, if it may see the target;
+ * otherwise the team's, and then those of `alerts` and `audit`. Throws ApiProblem.
  */
 async function channelFor(
   caller: ServiceCaller,
@@ -297,29 +315,30 @@ async function channelFor(
   return refuseNoted(caller, asked, "channels", gateway, wrong(title, way));
 }
 
-/** A proposal, or the request that was made of it, as it is told to whoever proposed. */
+/** The state of a proposal, or of the request made of it, as the proposer reads it. */
 export interface ProposalState {
   id: string;
-  /** `open`, `dismissed`, `expired`, or that of its request, as in docs/promise.md. */
+  /** `open`, `dismissed`, `expired`, or the request's state, as in docs/promise.md. */
   state: string;
-  /** Nothing more becomes of it. `unknown` isn't final: a person must check. */
+  /** True when the state can't change any more. `unknown` isn't final: a person must check. */
   final: boolean;
   command: string;
   reason: string;
   expiresAt: string;
   request?: string;
-  /** Who ran or dismissed it. */
+  /** Name of the person who ran or dismissed it. */
   by?: string;
   why?: string;
-  /** Once its request has ended, in a sentence. */
+  /** The result in a sentence, once the request has ended. */
   result?: string;
 }
 
 const lookEveryMs = 250;
 
 /**
- * What became of a proposal of this caller. With `waitMs`, once it has another state than `after`, or than now, if that happens in
- * time. Throws Problem, the same for another's and for one that nobody made.
+ * Reads the state of this caller's proposal. With `waitMs` it waits that long for a state other
+ * than `after`, or than the present one. Throws ApiProblem, which is the same for another caller's
+ * proposal and for an ID that nobody used.
  */
 export async function stateOf(
   caller: Caller,
@@ -333,7 +352,7 @@ export async function stateOf(
   const until = performance.now() + waitMs;
   const proposer = callerName(caller);
   for (let { after } = how; ;) {
-    // It may be gone from gatehouse.yml since it began to wait
+    // The service may have been removed from gatehouse.yml while this call waits.
     if ("service" in caller && !Object.hasOwn(gatewayNow().policy.services, caller.service))
       throw unauthorized();
     const proposal = await proposals.get(id);
@@ -360,7 +379,8 @@ async function described(
     const { final, stage, record: made } = request;
     const why = whyOf(stage);
     const its = changeNamed(made.command, gatewayNow());
-    // Whoever is told that it ended reads what that changed from here on, though a worker records it only in a moment
+    // A caller who reads that the request ended must also read its effect in the next call, even
+    // before a worker has recorded it.
     const isRecorded = request.delivered.said["afterwards"] !== undefined;
     if (final && its && !isRecorded) await noteOutcome(request, its, gatewayNow().inventory);
     return {
@@ -403,10 +423,10 @@ function wantedIn({ headers, body }: Call): Wanted {
   return { ...read.data, key: key?.toString() };
 }
 
-/** The longest that a call waits for the next state (s). */
+/** The longest time that a call waits for the next state (s). */
 const longestWait = 30;
 
-/** For services; a person's agent comes in over MCP. */
+/** Routes for services. Agents of people use MCP instead. */
 export function proposalRoutes(behind: Behind): readonly Route[] {
   const known = (call: Call, named: Parameters<Handle>[1]) =>
     serviceOf(call, named, behind.gatewayNow());

@@ -23,14 +23,17 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 interface Beside {
   policy: Pick<Policy, "confirm">;
   frozen: Freeze | undefined;
-  /** The channels where it could be run, because it can't be where its card is; undefined where it can. */
+  /** Channels where it could be run, if it can't be run where its card is; otherwise undefined. */
   runIn: readonly string[] | undefined;
-  /** The request made of it, and the address of its message. */
+  /** The request made of it, and the link to that request's message. */
   request: StoredRequest | undefined;
   link: string | undefined;
 }
 
-/** The one message of a proposal, edited in place. The change itself has its own, as if it had been typed. */
+/**
+ * Renders the card of a proposal, which is edited in place. The change itself has its own messages,
+ * as if it had been typed.
+ */
 export function renderProposal(
   proposal: StoredProposal,
   command: ChangeCommand,
@@ -84,7 +87,10 @@ function stateLine(proposal: StoredProposal, beside: Beside): Markdown {
   return lines(frozenWords(frozen), until, runInLine(proposal, beside));
 }
 
-/** A button that everyone is refused isn't there; the words can be typed where they run. */
+/**
+ * If everyone would be refused in this channel, the card says where to type the command instead of
+ * having a button.
+ */
 function runInLine({ record }: StoredProposal, { runIn }: Beside): Markdown | undefined {
   if (runIn === undefined) return undefined;
   const places = new Markdown(runIn.map((id) => channelLink(id).value).join(", "));

@@ -18,7 +18,10 @@ import { type GatewayContext, changeNamed, outdated } from "../../talk/gateway-c
 import { seenByService } from "../../talk/visible-to.ts";
 import type { Origin } from "../../core/request/origin.ts";
 
-/** A proposal that this person may still decide, as far as the proposal goes. Throws UserError. */
+/**
+ * Finds a proposal that this person may still run or dismiss, as far as the proposal decides that.
+ * Throws UserError.
+ */
 export async function findProposal(
   id: string,
   personId: string,
@@ -50,19 +53,19 @@ export async function findProposal(
   return { proposal, command, today };
 }
 
-/** A press waits no longer: what it opens must be open within three seconds. */
+/** The longest read during a press (ms): Slack opens a form only within three seconds. */
 const readWithinMs = 1_000;
 
 /**
- * The target as it is called and whose it is at the press: what a service may propose goes by that, not by what was so when it did.
- * Undefined for one that is gone. Throws UserError where the compute service doesn't tell: a name that Gatehouse knew before could
- * allow what the name of now doesn't.
+ * Reads the target's present name and project, which decide what a service may propose, not those
+ * at the time of the proposal. Undefined when the target is gone. Throws UserError when the compute
+ * service doesn't answer, because an old name could allow what the present one doesn't.
  */
 async function targetToday(
   target: Target,
   { compute }: GatewayContext,
 ): Promise<Target | undefined> {
-  // One that is to be made has no ID
+  // A target that doesn't exist yet has no ID.
   if (target.id === "") return target;
   const within = { signal: AbortSignal.timeout(readWithinMs) };
   try {
@@ -86,8 +89,9 @@ async function targetToday(
 }
 
 /**
- * A restore takes what was proposed: throws UserError where Gatehouse no longer has that snapshot, where it is another VM's, and
- * where the service that proposed it or whoever presses doesn't see it.
+ * Checks that a restore still means the proposed snapshot. Throws UserError when Gatehouse no
+ * longer knows the snapshot, when it is of another VM, and when the service or the person doesn't
+ * see it.
  */
 async function refuseOtherSnapshot(
   { by, input, target, labels }: ProposalRecord,
@@ -96,7 +100,7 @@ async function refuseOtherSnapshot(
 ): Promise<void> {
   const { snapshot } = input;
   if (!restoresSnapshot(command) || typeof snapshot !== "string") return;
-  // Whoever doesn't see the VM is refused like anybody without the right to it
+  // A person who doesn't see the VM is refused later, like anyone without the right to it.
   const vm = await gateway.inventory.findVm(target.id, { onlyKnown: true });
   if (!("found" in vm) || vm.found.id !== target.id) return;
   const called = labels["snapshot"] ?? snapshot;
@@ -104,7 +108,7 @@ async function refuseOtherSnapshot(
   const list = lister ? `: \`/${lister.name} ${target.name}\` lists what can be restored` : "";
   const way = `Dismiss this proposal${list}.`;
   const known = await gateway.snapshots.of(target.id);
-  // Taken elsewhere, it never was among those
+  // A snapshot without a label was taken elsewhere and never was among the known ones.
   if (labels["snapshot"] !== undefined && !known.some(({ id }) => id === snapshot))
     throw new UserError(`The snapshot ${called} is gone. Nothing was done.`, way);
   const owner = await gateway.snapshots.ownerOf(snapshot);
@@ -123,12 +127,12 @@ async function refuseOtherSnapshot(
   });
 }
 
-/** Two people may press at once. */
+/** Several tries, because two people may press at the same time. */
 const mostTries = 5;
 
 /**
- * Right before a request is made of a proposal: from then on nobody dismisses it. What was
- * proposed must be what is asked for; a form may only add to it. Throws UserError.
+ * Takes a proposal right before a request is made of it; from then on nobody can dismiss it. The
+ * request must be what was proposed; a form may only add to it. Throws UserError.
  */
 export async function takeProposal(
   { command, input, target, person }: Permit,
@@ -153,7 +157,7 @@ export async function takeProposal(
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
     const { by } = record;
     const rule = "service" in by ? gateway.policy.services[by.service] : undefined;
-    // One that is to be made is called as was filled in
+    // A target that doesn't exist yet has the name that was filled in.
     const named = target.id === "" ? target : today;
     if ("service" in by && rule && !mayPropose(rule, command, named, input))
       throw new UserError(
@@ -165,6 +169,6 @@ export async function takeProposal(
   throw new UserError("This proposal just changed. Nothing was done.", "Press the button again.");
 }
 
-/** A form takes spaces away around what is filled in, and leaves out what is empty. */
+/** The value as a form returns it: trimmed, and missing when empty. */
 const asInForms = (value: unknown) =>
   typeof value === "string" ? value.trim() || undefined : value;

@@ -13,7 +13,7 @@ import {
 import { version } from "../../config/version.ts";
 import { type Command, targetArgument } from "../../registry/define.ts";
 
-/** OpenAPI 3.1. `paths`: those beside the reads. */
+/** Describes the API in OpenAPI 3.1. `paths` are the routes in addition to the reads. */
 export function describeApi(commands: readonly Command[], paths: OpenApiPaths) {
   const reads = withJson(commands).map(({ command, data: { at, shape } }) => {
     const target = at.includes("{") ? targetArgument(command)?.key : undefined;

@@ -10,7 +10,10 @@ import type { Input } from "../../registry/invocation.ts";
 import { PickOne } from "../../core/submit/resolve-targets.ts";
 import { describeApi } from "./describe-api.ts";
 
-/** `GET /v1/vms` and so on, each at the address that its command says, and what describes them. */
+/**
+ * The routes of reads, such as `GET /v1/vms`, each at the address that its command gives, and the
+ * route of their description.
+ */
 export function readRoutes(behind: Behind): readonly Route[] {
   const { commands } = behind.gatewayNow();
   const description = describeApi(commands, behind.paths);
@@ -51,7 +54,10 @@ function inPath({ path }: Call, pattern: RegExp, key: string | undefined): Input
   }
 }
 
-/** Once its arguments are right, a read refuses only what isn't there for its caller. */
+/**
+ * Turns an error of a read into a problem for HTTP. When its arguments are valid, a read only
+ * refuses what doesn't exist for its caller.
+ */
 function asProblem(error: unknown, log: Log, field?: string): unknown {
   if (error instanceof PickOne)
     return new ApiProblem(error.isAmbiguous ? 409 : 404, ...wordsOf(error, log), { field });

@@ -9,7 +9,7 @@ import { appraisalAfter, isAttestedAfter } from "../../core/deliver/after-result
 import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { endUnsent } from "../../core/perform/perform.ts";
-import { type Next, ended as over, waitFor } from "../../core/perform/step.ts";
+import { type Next, ended as nothingLeft, waitFor } from "../../core/perform/step.ts";
 import type { WorkerContext } from "../../core/perform/worker-context.ts";
 import { submit } from "../../core/submit/submit.ts";
 import type { WorkerSteps } from "../define-feature.ts";
@@ -20,16 +20,16 @@ import { whyOf } from "../../core/request/stage.ts";
 export interface RolloutContext {
   rollouts: Rollouts;
   workerContext: WorkerContext;
-  /** Test hook: tests end the process at these points. */
+  /** Failpoint for crash tests. */
   at: ((point: "roll-claimed" | "roll-submitted", rollout: string) => Promise<void>) | undefined;
 }
 
-/** Steps in one job, so that others get a turn. */
+/** The most steps in one job, so that other rollouts get a turn. */
 const maxSteps = 5;
-/** How long the first target waits for the rollout's card. */
+/** How long the first target waits for the rollout's card (ms). */
 const messageWithinMs = 5000;
 
-/** Takes the steps of rollouts. */
+/** The steps of rollouts, which any worker takes. */
 export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerContext">): WorkerSteps {
   const { steps, openIds } = rollouts;
   return {
@@ -42,7 +42,10 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
   };
 }
 
-/** Advances a rollout by some steps. Any number of processes may do so: each step is a compare-and-set. */
+/**
+ * Advances a rollout by some steps. Any number of processes may do so at a time, because each step
+ * is a compare-and-set.
+ */
 export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
   const { policy, standstill, log } = by.workerContext;
   const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));
@@ -50,7 +53,7 @@ export async function advanceRollout(id: string, by: RolloutContext): Promise<Ne
   try {
     for (let steps = 0; steps < maxSteps; steps++) {
       const rollout = await by.rollouts.get(id);
-      if (!rollout || rollout.final || rollout.state === "planned") return over;
+      if (!rollout || rollout.final || rollout.state === "planned") return nothingLeft;
       if (!(await step(rollout, by))) break;
     }
   } catch (error) {
@@ -66,7 +69,7 @@ async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean
   const isOther = policyVersion !== workerContext.policyVersion;
   const { store } = workerContext;
   const isOld = isOther && (await store.isPolicyInForce(workerContext.policyVersion));
-  // In a rolling change of policy it is left to workers that have the new one
+  // While policy is being replaced, rollouts of the new one are left to workers that have it.
   if (isOther && !isOld) return false;
   const halt = await reasonToPause(rollout, by);
   if (halt !== undefined) {
@@ -97,7 +100,7 @@ async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean
   return isNews;
 }
 
-/** Why a running rollout must wait for a person. */
+/** Why a running rollout must pause until a person resumes it; undefined when it needn't. */
 async function reasonToPause(
   { state, record, seenAt }: StoredRollout,
   { workerContext }: RolloutContext,
@@ -107,13 +110,16 @@ async function reasonToPause(
   if (record.policyVersion !== policyVersion) return "the policy changed since this request";
   const frozen = await store.freezeState();
   if (frozen) return `all changes are frozen by ${frozen.by}`;
-  // After a long gap it may no longer be wanted
+  // After a long gap the rollout may no longer be wanted.
   const awayMs = (await store.now()) - seenAt;
   if (awayMs > policy.timing.staleAfterMs) return `no worker advanced it for ${duration(awayMs)}`;
   return undefined;
 }
 
-/** People should see the card first, and its thread holds messages about targets; but Slack may be unavailable. */
+/**
+ * True while the first target must wait for the card: people should see it first, and its thread
+ * holds the messages about targets. The wait is limited, because Slack may be unavailable.
+ */
 async function waitsForMessage(
   { progress, delivered, state }: StoredRollout,
   { rollouts }: RolloutContext,
@@ -130,7 +136,10 @@ async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Pro
   return false;
 }
 
-/** Outcomes of open targets. Claimed ones that never reached the journal are submitted now. */
+/**
+ * Judges the targets in progress and returns outcomes of those that ended. Claimed targets that
+ * never reached the journal are submitted now.
+ */
 async function judgeOpen(
   rollout: StoredRollout,
   command: ChangeCommand,
@@ -141,7 +150,7 @@ async function judgeOpen(
   const stored = await store.getMany(open.map(({ request }) => request));
   const byId = new Map(stored.map((request) => [request.record.id, request]));
   const missing = open.filter(({ request }) => !byId.has(request));
-  // A process may have died between claim and submit; a paused rollout submits nothing
+  // A process may have died between claim and submit. A paused rollout submits nothing.
   if (rollout.state !== "paused") await begin(rollout, missing, command, by);
   const judged = await Promise.all(
     open.map(async (one) => {
@@ -157,17 +166,20 @@ async function judgeOpen(
   return judged.filter((outcome) => outcome !== undefined);
 }
 
-/** A freeze or a new policy cancels unsent requests and pauses the rollout: no failures. */
+/**
+ * True for a request that a freeze or a new policy canceled unsent, pausing the rollout: that is no
+ * failure, and the target is tried again.
+ */
 function isReturned({ state }: StoredRollout, { stage }: StoredRequest): boolean {
   return state === "paused" && stage.state === "cancelled" && stage.decidedBy === undefined;
 }
 
-/** Expired after a stop: canceled, not failed. */
+/** A request that expires after a stop counts as canceled, not failed. */
 function isOverdue({ state }: StoredRollout, { state: ended }: StoredRequest): boolean {
   return state === "ending" && ended === "expired";
 }
 
-/** Submits claimed targets, until a pause or a stop. */
+/** Submits claimed targets until the rollout is paused or stopped. */
 async function begin(
   rollout: StoredRollout,
   begins: readonly OpenTarget[],
@@ -182,7 +194,7 @@ async function begin(
     const request = await submitTarget(standing, wanted, target, command, by);
     await by.at?.("roll-submitted", rollout.record.id);
     if (request === wanted) continue;
-    // An equal request of the same person serves both
+    // An equal request of the same person is used instead of a second one.
     const open = standing.progress.open.map((one) => (one.n === n ? { ...one, request } : one));
     const { state, progress } = standing;
     const moved = await by.rollouts.move(standing, { state, progress: { ...progress, open } });
@@ -191,7 +203,10 @@ async function begin(
   }
 }
 
-/** Submits one target; idempotent, because the ID is given. Returns the ID of its request, or of an equal recent one. */
+/**
+ * Submits the request of one target. Idempotent, because the ID is given. Returns the ID of the
+ * request, or of an equal recent one.
+ */
 export async function submitTarget(
   rollout: StoredRollout,
   requestId: string,
@@ -203,7 +218,8 @@ export async function submitTarget(
   const { id, policyVersion } = record;
   const threadTs = record.threadTs ?? delivered.card?.ts;
   const { staleAfterMs } = workerContext.policy.timing;
-  // A rollout that ends submits it only to cancel it: it must not run meanwhile
+  // A rollout that is ending submits a request only to cancel it, so the request must not run
+  // meanwhile.
   const held = state === "ending" ? { staleAfterMs: -1, isHeld: true } : {};
   const input = withTarget(command, record.input, target);
   const permit = permitInRollout(rollout, { command, target, input }, workerContext);
@@ -214,8 +230,9 @@ export async function submitTarget(
 }
 
 /**
- * Those of these that must not be touched, as outcomes: what runs there isn't what should, so that somebody has to look before
- * it is changed. A VM that doesn't run, or whose report can't be had right now, is judged once it has booted.
+ * Finds targets that must not be touched, as failed outcomes: what runs on them isn't what should,
+ * so a person must look first. A VM that doesn't run, or has no report now, is judged after it has
+ * booted.
  */
 async function refusedBefore(
   beginning: readonly OpenTarget[],
@@ -244,10 +261,13 @@ async function refusedBefore(
   return (await Promise.all(refusals)).filter((refusal) => refusal !== undefined);
 }
 
-/** After this time without a current report, the VM counts as not attested. */
+/** After this time without a current report, a VM counts as not attested (ms). */
 const attestedWithinMs = 120_000;
 
-/** Undefined until the target has ended. Where evidence is asked of it, settled is not enough. */
+/**
+ * The outcome of a target; undefined until it has ended. If evidence is required, being settled
+ * isn't enough.
+ */
 async function judgeTarget(
   { n }: OpenTarget,
   stored: StoredRequest,
@@ -271,7 +291,7 @@ async function judgeTarget(
 
 type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
 
-/** Whether the VM is attested and matches its pins, if evidence is asked of it. */
+/** Whether the VM is attested and matches its pins, if that is required. */
 async function trustOf(
   request: StoredRequest,
   command: ChangeCommand,
@@ -301,7 +321,10 @@ async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">
     await endUnsent(request, { state: "cancelled", why: canceledUnsent }, { store });
 }
 
-/** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */
+/**
+ * Cancels unsent requests of a stopped rollout at once: a worker that was down might otherwise
+ * start one before it reads the rollout.
+ */
 export async function cancelUnsentOpen({ progress }: StoredRollout, store: Journal) {
   const open = await store.getMany(progress.open.map(({ request }) => request));
   await Promise.all(open.map((request) => cancelUnsent(request, store)));

@@ -21,7 +21,7 @@ import { type Rolling, rollingArgs, rollingOf } from "./rolling.ts";
 
 const firstField = "roll:most";
 
-/** The form of a rollout: what is wrong with it is shown before the ack, and it begins after that. */
+/** Handles the form of a rollout. Errors are shown before the ack; the rollout begins after it. */
 export const confirmRollout = (rollouts: Rollouts): FormHandler => ({
   async check(act) {
     const { values } = act.interaction;
@@ -42,7 +42,8 @@ export const confirmRollout = (rollouts: Rollouts): FormHandler => ({
     let isStarted = false;
     if (rollout.state === "planned") {
       const permit = await authorizePlan(planned, act);
-      // Counts as one request, however many VMs: a person confirmed their number
+      // A rollout counts as one request, however many VMs it has, because a person confirmed their
+      // number.
       const personId = interaction.userId;
       await gateway.store.countAgainstLimits({ personId, holder: interaction.id, limits });
       const changed = { ...record, input, options };
@@ -55,10 +56,10 @@ export const confirmRollout = (rollouts: Rollouts): FormHandler => ({
   },
 });
 
-/** The command's own arguments and the rollout's options, as written in the form. */
+/** The command's arguments and the rollout's options, as filled in. */
 type PlannedForm = Planned & { input: Input; options: Rolling };
 
-/** Throws UserError for all but the requester. */
+/** Reads the form and its plan. Throws UserError for everyone except the requester. */
 async function readPlanned(
   { interaction, gateway }: BeforeAck<ViewSubmission>,
   rollouts: Rollouts,
@@ -73,7 +74,7 @@ async function readPlanned(
   return { ...planned, input, options: optionsIn(values, planned) };
 }
 
-/** Its errors by field. Throws UserError where its requester may no longer run it. */
+/** Errors of the form by field. Throws when the requester may no longer run it. */
 async function checkPlanned(
   planned: PlannedForm,
   act: BeforeAck<ViewSubmission>,
@@ -81,7 +82,7 @@ async function checkPlanned(
   if (planned.rollout.state !== "planned") return undefined;
   const { command, input } = planned;
   const { values } = act.interaction;
-  // Any target will do: this checks everything else
+  // Any target works here: this checks everything else.
   const whole = withTarget(command, input, { id: "any" });
   const errors = {
     ...argumentErrors(command, whole, values, firstField),

@@ -21,8 +21,8 @@ import type { RolloutRecord, Skipped } from "./rollout.ts";
 export const rolloutCallback = "roll";
 
 /**
- * The form of several VMs: the plan, the arguments of each request, and how to go on from one VM to the next. `hasFile`: the requester
- * got the list of them as a file.
+ * The form of a change of several VMs: the plan, the arguments of each request, and the rollout's
+ * options. `hasFile`: the requester got the list of VMs as a file.
  */
 export function formOfMany(
   command: ChangeCommand,
@@ -53,7 +53,7 @@ export function formOfMany(
   return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
 }
 
-/** How many VMs it interrupts, and how many at a time. */
+/** Says how many VMs are interrupted, and how many at a time. */
 function interruption(
   { class: of }: ChangeCommand,
   targets: readonly Target[],
@@ -65,7 +65,7 @@ function interruption(
   return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }
 
-/** The warnings of the command's form for each VM, equal ones once. */
+/** Warnings of the command's form for each VM. Equal ones are shown once. */
 function warnings(
   command: ChangeCommand,
   targets: readonly Target[],
@@ -84,7 +84,7 @@ function warnings(
   return all.length > 8 ? [...shown, md`…and ${all.length - 8} other changes.`] : shown;
 }
 
-/** With more, the form shows counts, and the list is a file. */
+/** With more VMs the form shows counts, and the list is sent as a file. */
 export const maxListed = 40;
 
 function listOf(targets: readonly Target[]): KnownBlock[] {
@@ -113,7 +113,7 @@ function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
 
 const maxWithoutNumber = 20;
 
-/** Whether the number of VMs must be typed: against a slip of the hand. */
+/** Whether the number of VMs must be typed, as a guard against a slip. */
 export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
   return total > maxWithoutNumber || !!isEverything;
 }

@@ -8,7 +8,7 @@ import { rollingFlags } from "./rolling.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 
-/** One command on several VMs: some at a time, each as a request, until too many fail. */
+/** Runs one command on several VMs: some at a time, each as a request, until too many fail. */
 export const rollouts = defineFeature({
   name: "rollouts",
   flags: rollingFlags,

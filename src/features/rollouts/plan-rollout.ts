@@ -20,8 +20,8 @@ import { placeOf } from "../../talk/submit-change.ts";
 import { rollingOf } from "./rolling.ts";
 
 /**
- * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.
- * Throws UserError when no VM is eligible, or one needs approval.
+ * Plans one command on several VMs: reads their state and stores the plan, which runs nothing
+ * before it is confirmed. Throws UserError when no VM is eligible, or one needs approval.
  */
 export async function planRollout(
   invocation: ChangeInvocation,
@@ -78,10 +78,10 @@ export async function planRollout(
   return { record, targets };
 }
 
-/** With more projects a form uses known data; the gate reads each VM anyway. */
+/** With more projects than this, the plan uses known states; the gate reads each VM anyway. */
 const maxReads = 50;
 
-/** The current state of the targets by their IDs, from one read per project; without those that are gone. */
+/** The current targets by ID, read once per project. VMs that are gone are left out. */
 async function readNow(targets: readonly Target[], { compute, log }: GatewayContext) {
   const ofProjects = Map.groupBy(targets, ({ projectId }) => projectId);
   const now = new Map(targets.map((target) => [target.id, target]));
@@ -106,7 +106,7 @@ async function readNow(targets: readonly Target[], { compute, log }: GatewayCont
   return now;
 }
 
-/** Why policy refuses a VM that others of the rollout needn't be refused for. */
+/** Why policy refuses one VM of the rollout. */
 function refusedWords({ rule, toldAs }: PolicyRefusal): string {
   const [what, glob] = rule.split(" ");
   return what === "protect"

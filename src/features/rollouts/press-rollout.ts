@@ -33,7 +33,10 @@ export interface Planned {
   command: ChangeCommand;
 }
 
-/** One that this person asked for, or whose every VM they see: what is hidden is answered like what doesn't exist. */
+/**
+ * Finds a rollout that this person asked for, or whose VMs they all see. A hidden rollout gets the
+ * same answer as one that doesn't exist.
+ */
 export async function findPlanned(
   id: string,
   { interaction, gateway }: BeforeAck<Pick<Interaction, "userId">>,
@@ -52,7 +55,10 @@ export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction
     throw new UserError("Only the requester can continue.");
 }
 
-/** Throws where policy doesn't let this person run it on its targets, or only with approval. */
+/**
+ * Authorizes the rollout on all its targets. Throws Refused, and UserError when one of them needs
+ * approval.
+ */
 export async function authorizePlan(
   { rollout, command }: Planned,
   act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
@@ -70,7 +76,10 @@ export async function authorizePlan(
   throw new UserError(`${needing?.targets[0]?.name ?? ""} needs approval: ${why}.`, hint);
 }
 
-/** False where it has begun already. Throws where the permit isn't for each of its targets. */
+/**
+ * Starts a planned rollout. False when it has begun already. Throws if the permit doesn't cover
+ * every target.
+ */
 export async function begin(
   permit: Permit,
   rollout: StoredRollout,
@@ -87,7 +96,7 @@ export async function begin(
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 
-/** For what changes none of its VMs. */
+/** Authorizes an act that changes none of the rollout's VMs. Throws Refused. */
 async function authorizeHold({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
   const { targets, record } = rollout;
   const asked = { command, person: await personOf(act), channelId: record.channelId };
@@ -100,7 +109,7 @@ type OnRollout = (
   rollouts: Rollouts,
 ) => Promise<void>;
 
-/** The buttons of a rollout. */
+/** Handlers of a rollout's buttons. */
 export function rolloutPresses(rollouts: Rollouts): Readonly<Record<string, PressHandler>> {
   const onRollout =
     (handle: OnRollout): PressHandler =>
@@ -117,7 +126,10 @@ export function rolloutPresses(rollouts: Rollouts): Readonly<Record<string, Pres
   };
 }
 
-/** Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
+/**
+ * Handles pause, resume and stop. Anyone who may run the command on these VMs may pause and stop,
+ * because it may be an emergency.
+ */
 function steer(control: RolloutControl): OnRollout {
   return async (planned, act, rollouts) => {
     if (!planned)
@@ -136,7 +148,7 @@ function steer(control: RolloutControl): OnRollout {
   };
 }
 
-/** The outcome of each of its VMs, for whoever may run its command on them. */
+/** Sends the list of outcomes as a file to people who may run the command on these VMs. */
 async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (!planned?.rollout.final)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
@@ -146,12 +158,12 @@ async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Prom
   await act.reply.privately(isSent ? say(md`The list is in your direct messages.`) : unsent(list));
 }
 
-/** As long as a rollout that has ended is kept. */
+/** As long as an ended rollout is kept (ms). */
 const keptMs = 90 * 24 * 3600_000;
 
 /**
- * Starts what a stopped rollout left, once, with the rights of who presses: without the VM that stopped it, or with that one
- * first. Its VMs and options were confirmed before.
+ * Starts the targets that a stopped rollout left, once, with the rights of the person who presses:
+ * without the VM that stopped it, or with that VM first. VMs and options were confirmed before.
  */
 async function goOnWithRest(
   planned: Planned | undefined,
@@ -188,7 +200,7 @@ async function goOnWithRest(
   if (made) await begin(permit, made, rest, `the rest of ${record.id}`, rollouts);
 }
 
-/** The form from a button: for mentions, and triggers that were too old. */
+/** Opens the form from a button, for mentions and for forms that Slack didn't open in time. */
 async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
   if (planned?.rollout.state !== "planned")
     throw new UserError(

@@ -20,7 +20,7 @@ import { planRollout } from "./plan-rollout.ts";
 import type { RolloutRecord } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
-/** The form of several VMs: shows the plan, and runs nothing before it is confirmed. */
+/** Opens the form of several VMs, which shows the plan. Nothing runs before it is confirmed. */
 export const proposeRollout =
   (rollouts: Rollouts): SeveralHandler =>
   async (invocation, several, asking, act) => {
@@ -49,7 +49,10 @@ function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
   return sentence(lines(what, how), buttons([review]));
 }
 
-/** Too many for a form: the list as a file, to the requester only. */
+/**
+ * Sends the list of VMs to the requester as a file if there are too many for a form. False when no
+ * file was sent.
+ */
 async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
   if (targets.length <= maxListed) return false;
   const rows = targets.map((target) => {

@@ -24,7 +24,7 @@ import type { Rolling } from "./rolling.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
-/** The one message of a rollout in the channel, edited in place, without mentions. */
+/** Renders the card of a rollout, which is edited in place and mentions nobody. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record } = rollout;
   const title = md`${signOf(rollout)} *${command.say.verb}* ${counted(record.total, "VM")} (${name(record.words)})`;
@@ -41,7 +41,7 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
 
 const maxCells = 20;
 
-/** `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
+/** The progress, like `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
 function progressLine(rollout: StoredRollout): Markdown {
   const { record } = rollout;
   const cells = Math.min(maxCells, record.total);
@@ -49,16 +49,19 @@ function progressLine(rollout: StoredRollout): Markdown {
   return md`${"▓".repeat(full) + "░".repeat(cells - full)} ${progressWords(rollout)}`;
 }
 
-/** Those that failed before they were touched: nothing was done to them, as to those that did not begin. */
+/**
+ * How many targets were refused before they were touched. They count like targets that did not
+ * begin.
+ */
 const refusedUntouched = ({ outcomes }: StoredRollout): number =>
   [...outcomes.values()].filter(isUntouched).length;
 const isUntouched = ({ is, request }: Outcome) => is === "failed" && request === "";
 
-/** How many it has done something to, with failed and unknown ones. */
+/** How many targets the rollout has acted on, including failed and unknown ones. */
 const endedIn = (rollout: StoredRollout): number =>
   rollout.progress.ok + rollout.progress.failed - refusedUntouched(rollout);
 
-/** Without the bar, which is nothing to read aloud. */
+/** The progress without the bar, which a screen reader can't read. */
 function progressWords(rollout: StoredRollout): string {
   const { record, progress } = rollout;
   const { unknown = 0 } = progress;
@@ -100,14 +103,19 @@ function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | u
   }
 }
 
-/** ` by olivia`, or `: web-1: the compute service reports ERROR`. */
+/**
+ * Who or what paused or stopped it: ` by olivia`, or `: web-1: the compute service reports ERROR`.
+ */
 function howOf({ by, why, endsAs }: StoredRollout["progress"]): string {
   return by && endsAs !== "failed" ? ` by ${by.name}` : why ? `: ${why}` : "";
 }
 
 const mostNamed = 3;
 
-/** ` before ledger-2: its measurement matches no pin. ledger-1 restarted; 3 not touched.` */
+/**
+ * Why and where it stopped: ` before ledger-2: its measurement matches no pin. ledger-1 restarted;
+ * 3 not touched.`
+ */
 function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   const { outcomes, progress, record, targets } = rollout;
   const { culprit = -1 } = progress;
@@ -160,7 +168,9 @@ function signOf({ state, progress }: StoredRollout): string {
 
 const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 
-/** The result in the thread, with the one mention of the requester. Failures first. */
+/**
+ * Renders the result for the thread, with the only mention of the requester. Failures come first.
+ */
 export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record } = rollout;
   const rows = rowsOf(rollout, command);
@@ -189,17 +199,22 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   );
 }
 
-/** All rows, which a table may not hold. */
+/** The list of all targets as a file, because a table may be too small. */
 export const rolloutList = (rollout: StoredRollout, command: ChangeCommand) => ({
   name: `${rollout.record.id}.csv`,
   title: `${command.say.verb} of ${counted(rollout.record.total, "VM")}`,
   content: csv([columns, ...rowsOf(rollout, command)]),
 });
 
-/** Whatever isn't in here was not started: after what failed, and before what is done. */
+/**
+ * The order of outcomes in the list. Other outcomes mean not started: they come after failures and
+ * before successes.
+ */
 const ranks: Partial<Record<Outcome["is"], number>> = { failed: 0, unknown: 1, ok: 3, already: 3 };
 
-/** Failed, unknown, not started, then done; each in the original order. */
+/**
+ * Rows in this order: failed, unknown, not started, done. Within each, the original order stays.
+ */
 function rowsOf(
   { progress, targets, outcomes }: StoredRollout,
   command: ChangeCommand,

@@ -8,8 +8,8 @@ import type { Owes, Source } from "../../core/deliver/deliver.ts";
 import { type Owed, paced } from "../../core/deliver/post-once.ts";
 
 /**
- * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its
- * targets post nothing.
+ * Source of the messages of rollouts: a card that is edited every few seconds, and the result in
+ * its thread. The requests of targets post nothing.
  */
 export function rolloutSource(options: {
   rollouts: Rollouts;
@@ -54,10 +54,13 @@ export function rolloutSource(options: {
   return { outbox, owedSince: "createdAt", readSubject: readRollout };
 }
 
-/** In the thread of its card; where the channel is closed, the requester's direct messages. */
+/**
+ * The place for messages: the thread of the card, or the requester's direct messages if the channel
+ * is closed.
+ */
 function placeOf({ record, delivered }: StoredRollout): Place {
   const { card, isElsewhere } = delivered;
-  // The thread of a card is closed with its channel
+  // A closed channel closes the card's thread too.
   const open = isElsewhere && card?.channelId === record.channelId ? undefined : card;
   const threadTs = isElsewhere ? open?.ts : (record.threadTs ?? open?.ts);
   const channelId = open?.channelId ?? (isElsewhere ? record.requester.id : record.channelId);

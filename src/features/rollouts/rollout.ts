@@ -4,16 +4,16 @@ import { calledName, type Target } from "../../registry/define.ts";
 import { lettersOf } from "../../core/request/record.ts";
 
 /**
- * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
- * whether and how anything is sent.
+ * The states of a rollout: one command on many targets. The rollout decides when the next target
+ * may begin, as a request; only the journal decides whether and how anything is sent.
  *
  *     planned ──► running ◄──► paused
  *                    │            │
- *                    └─► ending ◄─┘   no further one begins, those under way end
+ *                    └─► ending ◄─┘   no other target begins, those in progress end
  *                           │
- *     running ──► done      └──► stopped (by a person) | failed (too many failed, or one was not attested)
+ *     running ──► done      └──► stopped (by a person) | failed (too many failed, or attestation)
  *
- * - `planned`  shown in a dialog and not confirmed yet; deleted after a while
+ * A `planned` rollout is shown in a form and not confirmed yet; it is deleted after a while.
  */
 export type RolloutState =
   | "planned"
@@ -24,7 +24,7 @@ export type RolloutState =
   | "stopped"
   | "failed";
 
-/** The part that never changes once confirmed. */
+/** The part of a rollout that never changes once confirmed. */
 export interface RolloutRecord {
   id: string;
   command: string;
@@ -35,15 +35,15 @@ export interface RolloutRecord {
   options: Rolling;
   /** How many targets there are. */
   total: number;
-  /** The words named every VM: then the number must be typed, however small. */
+  /** Set when the words named every VM; then the number must be typed, however small. */
   isEverything?: boolean | "of what they see";
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;
   policyVersion: string;
-  /** Skipped. */
+  /** VMs that were skipped, each with the reason. */
   leftOut: readonly Skipped[];
-  /** Milliseconds, Redis time. */
+  /** When it was made (ms by Redis). */
   createdAt: number;
 }
 
@@ -54,72 +54,78 @@ export interface Skipped {
 
 /** A target in progress. */
 export interface OpenTarget {
-  /** Its place among the targets, from 0. */
+  /** Index of the target. */
   n: number;
   request: string;
 }
 
 export interface RolloutProgress {
-  /** The first target that has not begun. */
+  /** Index of the first target that has not begun. */
   next: number;
   open: readonly OpenTarget[];
-  /** Canceled with nothing sent while the rollout was paused: requeued on resume. */
+  /**
+   * Indexes of targets whose request was canceled unsent while the rollout was paused. They are
+   * tried again on resume.
+   */
   again?: readonly number[] | undefined;
-  /** Times requeued, by place: each time is another request. */
+  /** How often each target was tried again, by index. Each time needs a request of its own. */
   requeues?: Readonly<Record<string, number>>;
   ok: number;
-  /** Of `ok`: already in the wanted state. */
+  /** Part of `ok`: targets that were already in the wanted state. */
   already: number;
-  /** Includes unknown outcomes: both stop a rollout. */
+  /** Failed targets, including unknown outcomes, because both stop a rollout. */
   failed: number;
-  /** Of `failed`: unknown outcomes. */
+  /** Part of `failed`: unknown outcomes. */
   unknown?: number;
-  /** The reason for its state, for people. */
+  /** Reason for the state, shown to people. */
   why?: string;
-  /** The place of the target that stopped it. */
+  /** Index of the target that stopped the rollout. */
   culprit?: number;
-  /** Its state once all in progress have ended. */
+  /** The state after all targets in progress have ended. */
   endsAs?: "stopped" | "failed";
-  /** Who paused or stopped it, while that lasts. */
+  /** The person who paused or stopped it, while that lasts. */
   by?: { id: string; name: string };
   startedAt?: number;
 }
 
-/** In the reason of what was refused before it was touched. */
+/** Marks the reason of a target that was refused before it was touched. */
 export const untried = " before it was touched: ";
 
 export interface Outcome {
   n: number;
   is: "ok" | "already" | "failed" | "unknown" | "cancelled" | "returned";
-  /** Empty where none was made: the target was refused before it was touched. */
+  /** ID of the request; empty when the target was refused before it was touched. */
   request: string;
   why?: string;
-  /** From the send until settled (ms). */
+  /** Time from the send until the target settled (ms). */
   tookMs?: number;
-  /** Failed attestation: stops the rollout, whatever the options say. */
+  /** Whether attestation failed; that stops the rollout, whatever the options say. */
   isUntrusted?: boolean;
 }
 
-/** `revision` grows with every write, and a write names the one that it read. */
+/**
+ * A rollout as stored. `revision` grows with every write, and each write names the revision that it
+ * read.
+ */
 export interface StoredRollout {
   record: RolloutRecord;
   targets: readonly Target[];
-  /** Of targets that ended, by place. */
+  /** Outcomes of targets that ended, by index. */
   outcomes: ReadonlyMap<number, Outcome>;
   state: RolloutState;
   final: boolean;
   revision: number;
   changedAt: number;
   progress: RolloutProgress;
-  /** When a worker last advanced it (Redis, ms). */
+  /** When a worker last advanced it (ms by Redis). */
   seenAt: number;
   delivered: {
     said: Record<string, string>;
     card?: { channelId: string; ts: string };
-    /** The one before, which Slack no longer lets be edited. */
+    /** The previous card, which Slack no longer lets Gatehouse edit. */
     formerCard?: { channelId: string; ts: string };
     shown?: string;
-    /** The bot can't post in the channel. */
+    /** True when Gatehouse can't post in the channel. */
     isElsewhere: boolean;
   };
 }
@@ -128,24 +134,36 @@ export function newRolloutId(): string {
   return `roll-${lettersOf(randomBytes(8))}`;
 }
 
-/** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
+/**
+ * ID of a target's request. It is derived from the rollout and the index, so the journal stores it
+ * once, however often and late it is submitted.
+ */
 export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
   return `r-${lettersOf(hash("sha256", `${rolloutId} ${n} ${earlier}`, "buffer").subarray(0, 10))}`;
 }
 
-/** The rollout that goes on with what another one left: one, however often it is asked for. */
+/**
+ * ID of the rollout that continues with what this one left. It is always the same, so only one can
+ * be made.
+ */
 export function restIdOf(rolloutId: string): string {
   return `roll-${lettersOf(hash("sha256", `rest of ${rolloutId}`, "buffer").subarray(0, 8))}`;
 }
 
-/** What did not begin, or was canceled before anything was sent; also what stopped it, to try that again. */
+/**
+ * Targets that did not begin or were canceled unsent; with `again`, also the one that stopped the
+ * rollout.
+ */
 export function restOf(rollout: StoredRollout, again: boolean): readonly Target[] {
   const { targets, outcomes, progress } = rollout;
   const isLeft = (n: number) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled";
   return targets.filter((_, n) => isLeft(n) || (again && n === progress.culprit));
 }
 
-/** Not where its outcome is unknown: it may have happened. */
+/**
+ * Whether the target that stopped the rollout may be tried again: not if its outcome is unknown,
+ * because it may have happened.
+ */
 export function mayTryAgain({ outcomes, progress }: Pick<StoredRollout, "outcomes" | "progress">) {
   return progress.culprit !== undefined && outcomes.get(progress.culprit)?.is === "failed";
 }
@@ -156,15 +174,15 @@ export const isFinalState = (state: RolloutState): boolean =>
 interface Step {
   state: RolloutState;
   progress: RolloutProgress;
-  /** Also in `progress.open`. */
+  /** Targets that begin; they are in `progress.open` too. */
   begins: readonly OpenTarget[];
-  /** Set when the state changes: why, for the audit trail. */
+  /** Reason for a change of state, for the audit trail. */
   why?: string;
 }
 
 type Steppable = Pick<StoredRollout, "record" | "targets" | "state" | "progress">;
 
-/** The rollout's next state after these outcomes, and the targets that begin. */
+/** Decides the next state after these outcomes, and the targets that begin. Pure. */
 export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const counted = count(rollout.progress, ended);
   const { id, total } = rollout.record;
@@ -197,14 +215,14 @@ export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   return { state: "running", progress, begins };
 }
 
-/** Places still to begin, at most `most`: requeued ones first. */
+/** Indexes of targets still to begin, at most `most`; those that are tried again come first. */
 function leftOf({ again = [], next }: RolloutProgress, total: number, most = 1): number[] {
   const left = again.slice(0, most);
   for (let n = next; n < total && left.length < most; n++) left.push(n);
   return left;
 }
 
-/** Until the canary has succeeded, it runs alone. */
+/** How many targets may be in progress: only the canary until it has succeeded. */
 function roomFor({ record }: Steppable, progress: RolloutProgress): number {
   const { canary, maxUnavailable } = record.options;
   const isBegun = progress.next > 0 && !progress.again?.includes(0);
@@ -212,7 +230,10 @@ function roomFor({ record }: Steppable, progress: RolloutProgress): number {
   return canary && !isProven ? 1 : maxUnavailable;
 }
 
-/** A failed attestation or a failed canary stops it, whatever the options say. */
+/**
+ * Why the rollout must stop; undefined when it goes on. A failed attestation or a failed canary
+ * stops it, whatever the options say.
+ */
 function reasonToStop(
   rollout: Steppable,
   { failed }: RolloutProgress,
@@ -259,7 +280,7 @@ function hasFailed({ is }: Pick<Outcome, "is">): boolean {
 
 export type RolloutControl = "pause" | "resume" | "stop";
 
-/** The state after the control, or undefined where it does not apply. */
+/** The state after a person's control; undefined when the control doesn't apply. */
 export function steered(
   { state, progress }: Pick<StoredRollout, "state" | "progress">,
   steering: RolloutControl,

@@ -23,17 +23,17 @@ import {
   steered,
 } from "./rollout.ts";
 
-/** An unconfirmed plan is outdated after this time. */
+/** How long an unconfirmed plan is kept (ms). */
 const planKeptMs = 30 * 60_000;
 
 interface RolloutMove {
   state: RolloutState;
   progress: RolloutProgress;
   outcomes?: readonly Outcome[];
-  /** For the audit trail; `actor` is a person. */
+  /** Reason for the audit trail; `actor` is a person's ID. */
   why?: string;
   actor?: string;
-  /** What exactly a person confirmed. */
+  /** The plan as the person confirmed it. */
   record?: RolloutRecord;
 }
 
@@ -47,11 +47,11 @@ export function createRollouts(redis: RedisClient, key: Keys) {
 
   return {
     outbox,
-    /** Rollouts that a worker has something to do for. */
+    /** IDs of rollouts that have steps for a worker. */
     steps,
     now: () => redisNow(redis),
 
-    /** Saves what a dialog shows, so that exactly that runs once confirmed. */
+    /** Stores what a form shows, so that exactly this runs once confirmed. */
     async plan(record: RolloutRecord, targets: readonly Target[]): Promise<void> {
       const progress: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
       const now = await redisNow(redis);
@@ -69,7 +69,10 @@ export function createRollouts(redis: RedisClient, key: Keys) {
 
     stateOf: (id: string): Promise<string | null> => redis.hget(rolloutKey(id), "state"),
 
-    /** Undefined, with nothing written, when it changed since it was read. */
+    /**
+     * Writes a new state. Undefined, with nothing written, when the rollout changed since it was
+     * read.
+     */
     async move(rollout: StoredRollout, to: RolloutMove): Promise<StoredRollout | undefined> {
       const { id } = rollout.record;
       const final = isFinalState(to.state);
@@ -88,7 +91,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       return { ...rollout, record, state, progress, outcomes: all, final, revision };
     },
 
-    /** Not under the revision: nothing changes. */
+    /** Notes that a worker looked at the rollout. The revision stays, because nothing changes. */
     async seen(id: string): Promise<void> {
       await redis.hset(rolloutKey(id), "seenAt", String(await redisNow(redis)));
     },
@@ -113,7 +116,7 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
   };
 }
 
-/** Undefined for one that is gone. */
+/** Parses a stored rollout; undefined when it is gone. */
 export function parseRollout(fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RolloutRecord;
@@ -136,12 +139,12 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
   };
 }
 
-/** The worker writes too, so a move may need several tries. */
+/** A move may need several tries, because a worker writes to the rollout too. */
 const maxTries = 20;
 
 /**
- * Pauses, resumes, or stops a rollout; VMs in progress finish. `policyVersion` is the one that allows the person to do
- * this. Throws UserError.
+ * Pauses, resumes or stops a rollout. VMs in progress finish. `policyVersion` is the version of the
+ * policy that allows this. Throws UserError.
  */
 export async function controlRollout(
   id: string,

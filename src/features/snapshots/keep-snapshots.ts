@@ -16,7 +16,7 @@ import type { RequestRecord } from "../../core/request/record.ts";
 import { beforeOf, callOf } from "../../core/request/stage.ts";
 import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 
-/** What a finished request leaves to remember of snapshots: the compute service can't list them. */
+/** Remembers the snapshots of a finished request, because the compute service can't list them. */
 export async function keepSnapshots(
   request: StoredRequest,
   command: ChangeCommand,
@@ -33,13 +33,16 @@ export async function keepSnapshots(
 
 interface Keeping {
   snapshots: Snapshots;
-  /** To the audit channel, once per ID. */
+  /** Posts in the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
-  /** What is made of the VM's evidence now, in words. */
+  /** The appraisal of the VM's evidence now, as text. */
   attestation(vm: NamedVm): Promise<string | undefined>;
 }
 
-/** Asks whoever can confirm it: the ID of another team's snapshot would bring its data into this one's VM. */
+/**
+ * Asks for someone who can confirm the ID: a snapshot of another team would bring that team's data
+ * into this VM.
+ */
 function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
   const text = md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`;
   return message(
@@ -75,7 +78,7 @@ async function keepSnapshot(request: StoredRequest, to: Keeping): Promise<void> 
   });
 }
 
-/** A typed ID that worked is known from now on. */
+/** Remembers a typed ID that could be restored. */
 async function keepTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
   const { snapshot: id } = record.input;
   if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;

@@ -5,7 +5,7 @@ import { fitting, option } from "../../talk/suggestions.ts";
 import { textAt } from "../../slack/json.ts";
 import { parseJson } from "../../text/parse-json.ts";
 
-/** Snapshots of the VM that the form is about. */
+/** Offers the snapshots of the form's VM. */
 export const pickSnapshot: Picker = async ({ privateMetadata, typed: raw }, gateway) => {
   const typed = raw.trim();
   const known = await gateway.snapshots.of(textAt(parseJson(privateMetadata), "targetId"));

@@ -3,7 +3,11 @@ import { type Snapshots, takenAt } from "../../fleet/inventory/snapshots.ts";
 import type { Target } from "../../registry/define.ts";
 import { type Input, PickValue } from "../../registry/invocation.ts";
 
-/** Replaces the name of a known snapshot of this VM by its ID. Unknown words pass: they may be an ID. */
+/**
+ * Replaces the name of a known snapshot of this VM by its ID. Unknown words are kept, because they
+ * may be an ID. Throws PickValue when several snapshots have the name, and UserError when none of
+ * them has a confirmed ID.
+ */
 export async function withSnapshotId(
   input: Input,
   target: Target,

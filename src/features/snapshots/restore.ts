@@ -77,7 +77,7 @@ export const restore = defineCommand({
   tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
 });
 
-/** The time alone, where it is clear which day that was. */
+/** The time, with the date if it isn't clear which day it was. */
 function day(at: number, agoMs: number): Markdown {
   return agoMs < 12 * 3600_000
     ? when(at, "{time}", utc(at).slice(11))

@@ -32,7 +32,7 @@ export const snapshot = defineCommand({
   offeredIn: ["RUNNING", "STOPPED"],
   effect: {
     notNow: (vm) => unknownStatus(vm),
-    // The compute service can't list snapshots: its answer is the only proof
+    // The compute service can't list snapshots, so its answer is the only proof.
     provenBy: () => true,
     wanted: () => false,
   },
@@ -56,7 +56,7 @@ export const snapshot = defineCommand({
     compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),
 });
 
-/** `db-1-20261120-0312`, UTC. */
+/** The default name of a snapshot, in UTC: `db-1-20261120-0312`. */
 export function defaultName(vmName: string, at: Date): string {
   const digits = at.toISOString().replaceAll(/\D/g, "");
   return `${vmName.slice(0, 80)}-${digits.slice(0, 8)}-${digits.slice(8, 12)}`;

@@ -8,12 +8,15 @@ import { dottedName, runButton } from "../../registry/define.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { snapshots as listSnapshots } from "./list-snapshots.ts";
 
-/** Where gatehouse.yml says nothing of snapshots. */
+/** The age of an old snapshot if gatehouse.yml sets none (ms). */
 const usualOldMs = 7 * 24 * 3600_000;
-/** Younger VMs need no snapshot yet. */
+/** VMs younger than this need no snapshot yet (ms). */
 const freshMs = 24 * 3600_000;
 
-/** One line on VMs with only old snapshots, the oldest first, one on those without. Only Gatehouse's own snapshots are known. */
+/**
+ * The lines of digests about snapshots: one for VMs with only old ones, the oldest first, and one
+ * for VMs without any. Only snapshots taken with Gatehouse are known.
+ */
 export function snapshotsInDigests(on: {
   snapshots: Pick<Snapshots, "newest">;
   config: Pick<Config, "policy">;

@@ -5,13 +5,13 @@ import type { Fields, Keys, RedisClient } from "../../redis/redis.ts";
 import type { Owes, Source } from "../../core/deliver/deliver.ts";
 
 const keptMs = 7 * 24 * 3600_000;
-/** Lines that are on their way to Redis at a time. */
+/** How many lines are written to Redis at a time. */
 const linesAtOnce = 200;
 
 /**
- * Lines that a channel is subscribed to. Each is told once, whoever brings it and however often. While the message that lines
- * came into can't be posted yet, because the channel takes about one a second, further lines join it. Right before it is posted
- * it is closed, and stays as it is.
+ * Posts the lines that a channel is subscribed to, each once, however often it is brought and by
+ * whichever process. A channel takes about one message a second; while a message waits for that,
+ * further lines join it. Right before it is posted it is closed, and it never changes afterwards.
  */
 export function createFeeds<Line extends object>(options: {
   redis: RedisClient;
@@ -43,7 +43,7 @@ export function createFeeds<Line extends object>(options: {
           key: "feed",
           mark: delivered.said["feed"],
           place,
-          // After the wait for the channel, right before the post
+          // `render` runs after the wait for the channel, right before the post.
           growsUntilMarked: true,
           async render() {
             await feeds.close(id);
@@ -61,7 +61,10 @@ export function createFeeds<Line extends object>(options: {
     return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as Line]));
   }
 
-  /** A process that dies in between leaves a line on no feed, which joins one when it is brought again. */
+  /**
+   * Stores a line and adds it to the open message. If the process dies in between, the line joins a
+   * message when it is brought again.
+   */
   async function add(channelId: string, { key: named, ...line }: Line & { key: string }) {
     const id = `${channelId} ${named}`;
     const stored = redis.multi().hsetnx(lineKey(id), "line", JSON.stringify(line));
@@ -70,7 +73,10 @@ export function createFeeds<Line extends object>(options: {
   }
 
   return {
-    /** Stored when it resolves. What the channel was notified about before, by its key in any process, is left out. */
+    /**
+     * Stores these lines. A line whose key was brought to the channel before, by any process, is
+     * left out.
+     */
     async post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void> {
       for (let from = 0; from < lines.length; from += linesAtOnce) {
         const some = lines.slice(from, from + linesAtOnce);

@@ -7,7 +7,7 @@ import { createSubscriptions, subscriptionsOf } from "./subscriptions.ts";
 import { tellElsewhere } from "./tell-elsewhere.ts";
 import { unsubscribe } from "./unsubscribe.ts";
 
-/** Channels that are told when VMs fail, drift, or are changed from elsewhere. */
+/** Tells subscribed channels when VMs fail, drift, or are changed from another channel. */
 export const subscriptions = defineFeature({
   name: "subscriptions",
   commands: [subscribe, unsubscribe],

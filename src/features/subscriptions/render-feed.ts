@@ -12,10 +12,13 @@ import {
 } from "../../messages/message.ts";
 import type { NewsLine } from "../../monitor/news.ts";
 
-/** The rest is counted. */
+/** Further lines are only counted. */
 const maxLines = 15;
 
-/** What a channel is subscribed to, as it happened: one line, or some that came together. Without mentions. */
+/**
+ * Renders events that a channel is subscribed to: one line, or several that came together. It
+ * mentions nobody.
+ */
 export function renderFeed(lines: readonly NewsLine[]): Message {
   const shown = lines.slice(0, maxLines);
   const rows = shown.map(({ text, link, button }) =>

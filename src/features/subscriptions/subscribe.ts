@@ -23,7 +23,7 @@ import { nearest } from "../../text/nearest.ts";
 import { type ReadContext, noteInChannel } from "../../commands/context.ts";
 import { type Event, events } from "../../monitor/news.ts";
 
-/** In one channel. */
+/** The most names and globs that one channel can be subscribed to. */
 const maxGlobs = 50;
 const fewNames = 3;
 
@@ -75,8 +75,8 @@ export const subscribe = defineCommand({
 });
 
 /**
- * What it names now, of what the channel may be told and the person sees. A glob may match what comes later; a name must be there.
- * Throws UserError.
+ * Says which VMs the globs match now, among those that the channel and the person may see. A glob
+ * may match VMs that come later; a name must exist. Throws UserError.
  */
 async function meantBy(globs: readonly string[], context: ReadContext): Promise<Markdown> {
   const { person, channelId, policy, ourTeamId } = context;
@@ -101,7 +101,7 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
   return md`Now ${counted(meant.length, "VM")} ${match}: ${listed(names, fewNames)}.`;
 }
 
-/** `change` and `drifts` are probably no names. */
+/** Suggests an event for a misspelled one: `change` and `drifts` are probably no names. */
 function slipIn(word: string): string | undefined {
   const event = nearest(word.toLowerCase(), events);
   return event && `Did you mean \`${event}\`?`;
@@ -125,14 +125,14 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
 const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";
 export const noneNamed = () => new UserError("No VM or project is named.", usage);
 
-/** Throws UserError where there is nothing to subscribe. */
+/** Throws UserError outside of a channel, where nothing can be subscribed. */
 export function checkPlace({ channelId }: Pick<ReadContext, "channelId">): void {
   if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
 }
 
 const isEvent = (word: string): word is Event => events.some((event) => event === word);
 
-/** Names, globs, and events in any order, with commas or spaces. Throws UserError. */
+/** Reads names, globs and events in any order, separated by commas or spaces. Throws UserError. */
 export function readWords(text: string) {
   const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
   const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
@@ -143,10 +143,10 @@ export function readWords(text: string) {
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
 
-/** As the audit trail keeps them. */
+/** The words as the audit trail stores them. */
 export const asNoted = ({ globs, events: some }: ReturnType<typeof readWords>): string =>
   [...globs, ...some].join(" ").slice(0, 300);
 
-/** `trouble, drift, and changes` */
+/** The events as text: `trouble, drift, and changes`. */
 export const eventWords = (some: readonly Event[]): string =>
   new Intl.ListFormat("en-US").format(some);

@@ -7,25 +7,28 @@ import { defineService } from "../../registry/service-key.ts";
 
 export interface Subscription {
   channelId: string;
-  /** A name or a glob, as `compileTargetGlobs` reads it. */
+  /** A name or a glob in the syntax of `compileTargetGlobs`. */
   glob: string;
   events: readonly Event[];
-  /** User ID. */
+  /** ID of the person who subscribed the channel. */
   by: string;
   at: number;
 }
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-/** Those that the commands of subscriptions answer from. */
+/** The service that the commands of subscriptions answer from. */
 export const subscriptionsOf = defineService<Subscriptions>("subscriptions");
 
-/** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
+/**
+ * Stores subscriptions in one hash, a field for each channel and glob, so that two people who
+ * subscribe at the same time don't overwrite each other.
+ */
 export function createSubscriptions(options: {
   redis: RedisClient;
   key: Keys;
   config: Pick<Config, "policy">;
-  /** Puts lines into a channel, each once by its key. */
+  /** Posts lines in a channel, each once by its key. */
   post(channelId: string, lines: readonly (NewsLine & { key: string })[]): Promise<void>;
 }) {
   const { redis, key } = options;
@@ -60,12 +63,12 @@ export function createSubscriptions(options: {
   };
 
   return {
-    /** Key in Redis, which is there while any channel is subscribed. */
+    /** Key in Redis, which exists while any channel is subscribed. */
     named,
     follow,
     all,
     of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
-    /** In place of what was said of this glob in this channel before. */
+    /** Replaces the channel's subscription to this glob. */
     async set(subscription: Subscription): Promise<void> {
       await redis.hset(named, fieldOf(subscription), JSON.stringify(subscription));
     },

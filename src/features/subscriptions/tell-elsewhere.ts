@@ -8,14 +8,14 @@ import { showRequest } from "../../registry/command-buttons.ts";
 import type { Follow } from "../../monitor/news.ts";
 import type { NewsLine } from "../../monitor/news.ts";
 
-/** What channels that are subscribed read of a change that was made, once its own has read it. Idempotent. */
+/** Tells subscribed channels about a change, after its own channel was told. Idempotent. */
 export async function tellElsewhere(
   request: StoredRequest,
   command: ChangeCommand,
   to: {
-    /** The name of a project now; undefined where it isn't known. */
+    /** Resolves the project's present name; undefined when it isn't known. */
     projectName(id: string): Promise<string | undefined>;
-    /** The address of a message in Slack, where Slack says it. */
+    /** Resolves the link to a message; undefined when Slack doesn't tell it. */
     linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
     follow: Follow;
     attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
@@ -34,7 +34,7 @@ export async function tellElsewhere(
   await to.follow([{ event: "changes", key: record.id, about, line, saidIn }]);
 }
 
-/** `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
+/** The line, like `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
 function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
   const { target, requester } = request.record;
   const isInProject = target.kind === "vm" && target.projectName !== undefined;

@@ -12,7 +12,7 @@ interface Arrival {
   at: number;
   peer: string;
   group: string;
-  /** `vm` of what fires in it, and of what has ended. */
+  /** The label `vm` of each alert that fires in it, and of each that has ended. */
   firing: readonly string[];
   ended: readonly string[];
   omitted: number;
@@ -37,8 +37,8 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * The network between the peers and Gatehouse: it notes each delivery, holds some back for seconds, and loses some answers, after
- * which Alertmanager repeats the delivery.
+ * The network between the peers and Gatehouse. It notes each delivery, delays some for seconds, and
+ * loses some answers, after which Alertmanager repeats the delivery.
  */
 export async function startWire(apiPort: number, random: () => number) {
   const arrivals: Arrival[] = [];
@@ -82,7 +82,7 @@ export async function startWire(apiPort: number, random: () => number) {
   return {
     url,
     arrivals,
-    /** Whether it neither holds back nor loses anything. */
+    /** True while it neither delays nor loses anything. */
     set isFair(fair: boolean) {
       isFair = fair;
     },
@@ -96,7 +96,7 @@ export async function startWire(apiPort: number, random: () => number) {
   };
 }
 
-/** What a group's newest message says: `vm` of what fires. */
+/** Reads a group's newest message: the label `vm` of each firing alert. */
 function shownIn(world: TestWorld, group: string): { isFiring: boolean; vms: string[] } {
   const head = new RegExp(`^(🔥|✅|⚪) ${group}(?: on ([^\\n]*))?(?:\\n|$)`);
   const cards = world.ada.seesChannel("ops").messages.flatMap((message) => {
@@ -124,24 +124,26 @@ interface Options {
   peers: Peers;
   wire: Wire;
   seed: number;
-  /** How long it goes on (ms). */
+  /** How long random events happen (ms). */
   forMs: number;
-  /** How long Gatehouse has to agree once nothing happens (ms). */
+  /** How soon Gatehouse must agree once nothing happens any more (ms). */
   agreeWithinMs: number;
-  /** Told at each quiet point. */
+  /** Called at each quiet point. */
   onAgreed?(line: string): void;
 }
 
-/** What the peers and Gatehouse say at a quiet point, and what is wrong with that. */
+/** The state of the peers and of Gatehouse at a quiet point, and how they differ. */
 interface Judged {
   isSettled: boolean;
   wrong: readonly string[];
 }
 
 /**
- * Alerts begin, end, fire again, are silenced, and lose a peer, at random and by a seed. At quiet points what is active in
- * Alertmanager fires here; and what fires here is active there, unless Alertmanager has never told otherwise: it sends nothing of
- * what is silenced, and not all where `max_alerts` cuts its list. Resolves with counts of what happened; throws when they disagree.
+ * Lets alerts begin, end, fire again and be silenced, and peers go away, at random from a seed. At
+ * quiet points every alert that is active in Alertmanager must fire in Gatehouse. An alert that
+ * fires in Gatehouse must be active there, unless Alertmanager never told its end: it sends nothing
+ * about silenced alerts, and `max_alerts` cuts its list. Resolves with counts of the events; throws
+ * when the two disagree.
  */
 export async function liveThrough(options: Options): Promise<Readonly<Record<string, number>>> {
   const { world, peers, wire, seed, forMs } = options;
@@ -167,7 +169,7 @@ export async function liveThrough(options: Options): Promise<Readonly<Record<str
       reachable,
     );
 
-  /** One thing that happens to one alert; false where it can't. */
+  /** The events that can happen to one alert; each returns false if it can't happen now. */
   const events: Readonly<Record<string, (key: string, life: Life) => boolean | Promise<boolean>>> =
     {
       async begins(key, life) {
@@ -218,7 +220,7 @@ export async function liveThrough(options: Options): Promise<Readonly<Record<str
     if (reachable === undefined) return;
     peers.thaw(1 - reachable);
     reachable = undefined;
-    // Prometheus goes on to send what fires, and for 15 minutes what has ended
+    // Prometheus keeps sending alerts that fire, and for 15 minutes those that have ended.
     await post([...lives.values()]);
   }
 
@@ -249,7 +251,7 @@ export async function liveThrough(options: Options): Promise<Readonly<Record<str
   async function judge(): Promise<Judged> {
     const [one, other] = await Promise.all([peers.active(0), peers.active(1)]);
     const lastArrivalAt = wire.arrivals.at(-1)?.at ?? 0;
-    // Longer than two intervals of a group, and the wait of the second peer
+    // This is longer than two intervals of a group and the wait of the second peer.
     const isQuiet = Date.now() - Math.max(lastArrivalAt, lastEventAt) > 3_500;
     const active = new Set(one);
     const wrong = [...whole, "Many"].flatMap((group) => {

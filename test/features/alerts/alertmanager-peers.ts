@@ -12,7 +12,7 @@ export interface PostedAlert {
   name: string;
   vm: string;
   startsAt: Date;
-  /** When it ended; without it, it fires. */
+  /** When it ended; undefined while it fires. */
   endsAt?: Date | undefined;
   labels?: Readonly<Record<string, string>>;
 }
@@ -25,7 +25,10 @@ export interface Receiver {
 
 const authorization = `http_config: { authorization: { credentials: ${testSecret} } }`;
 
-/** The first receiver takes what no `receiver` label sends to another one. */
+/**
+ * A configuration in which the first receiver takes every alert that no `receiver` label routes to
+ * another one.
+ */
 function configOf(receivers: readonly [Receiver, ...Receiver[]]): string {
   const [usual, ...others] = receivers;
   const routes = others.map(
@@ -49,7 +52,7 @@ ${entries.join("\n")}
 
 export type Peers = Awaited<ReturnType<typeof startPeers>>;
 
-/** Two peers of one cluster of the real Alertmanager, on loopback. */
+/** Starts two peers of a cluster of the real Alertmanager on loopback. */
 export async function startPeers(path: string, ...receivers: [Receiver, ...Receiver[]]) {
   const dir = await mkdtemp(join(tmpdir(), "alertmanager-"));
   const config = join(dir, "alertmanager.yml");
@@ -91,7 +94,7 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
   await expect.poll(clusters, { timeout: 20_000 }).toEqual([2, 2]);
 
   return {
-    /** To both peers, as Prometheus does; or to one of them alone. */
+    /** Posts alerts to both peers, as Prometheus does, or to one of them. */
     async post(alerts: readonly PostedAlert[], only?: number): Promise<void> {
       const body = alerts.map(({ name, vm, startsAt, endsAt, labels = {} }) => ({
         labels: { alertname: name, vm, ...labels },
@@ -103,7 +106,10 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
         if (only === undefined || only === n) await call(web, "alerts", body);
     },
 
-    /** By one of the peers: it takes a moment to reach the other one. Resolves with how to end it, by either. */
+    /**
+     * Silences an alert at one peer; the other one learns of it a moment later. Resolves with a
+     * function that ends the silence at either peer.
+     */
     async silence(name: string, vm: string, by = 0): Promise<(endedBy?: number) => Promise<void>> {
       const isEqual = { isRegex: false, isEqual: true };
       const matchers = Object.entries({ alertname: name, vm }).map(([label, value]) => {
@@ -124,18 +130,18 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
       };
     },
 
-    /** What is active in a peer, neither silenced nor inhibited: `name vm`, in order. */
+    /** The alerts that are active in a peer, neither silenced nor inhibited: `name vm`, sorted. */
     async active(peer = 0): Promise<string[]> {
       const route = "alerts?active=true&silenced=false&inhibited=false";
       const all = (await call(webs[peer] ?? 0, route)) as { labels: Record<string, string> }[];
       return all.map(({ labels }) => `${labels["alertname"]} ${labels["vm"]}`).toSorted();
     },
 
-    /** A process that stands still, and goes on. */
+    /** Stops a peer's process; `thaw` continues it. */
     freeze: (peer: number) => children[peer]?.kill("SIGSTOP"),
     thaw: (peer: number) => children[peer]?.kill("SIGCONT"),
 
-    /** Deliveries that failed, of both. */
+    /** Number of failed deliveries of both peers. */
     async failed(): Promise<number> {
       const texts = webs.map(async (web) =>
         (await fetch(`http://127.0.0.1:${web}/metrics`)).text(),

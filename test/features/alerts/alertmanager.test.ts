@@ -10,7 +10,10 @@ import { sources, startAlertWorld, testSecret } from "./sending.ts";
 
 const program = programOf("prometheus-alertmanager");
 
-/** How long the random events go on (minutes), and their seed: CONTRIBUTING.md says how to run an hour of them. */
+/**
+ * How long the random events last (minutes). CONTRIBUTING.md says how to run an hour of them, and
+ * how to set their seed.
+ */
 const minutes = Number(process.env["ALERTMANAGER_MINUTES"] ?? "0.2");
 const seed = Number(process.env["ALERTMANAGER_SEED"] ?? "1");
 

@@ -18,7 +18,7 @@ import {
 const now = () => Math.floor(Date.now() / 1000);
 const messages = (world: TestWorld, channel = "ops") => world.olivia.seesChannel(channel).messages;
 
-describe("what comes to the API for alerts", () => {
+describe("a delivery to the API for alerts", () => {
   let world: TestWorld;
   beforeAll(async () => {
     world = await startAlertWorld();
@@ -136,7 +136,7 @@ describe("what comes to the API for alerts", () => {
     });
   });
 
-  it("goes to a handler that outlives a caller who hangs up in the middle", async () => {
+  it("is handled to the end if its caller hangs up in the middle", async () => {
     const broken = request({
       port: world.processes[0]?.apiPort,
       path: "/alerts/prometheus",
@@ -151,7 +151,7 @@ describe("what comes to the API for alerts", () => {
     expect(sent.status).toBe(202);
   });
 
-  it("is never logged whole, and no secret is", () => {
+  it("is never logged in full, nor is any secret", () => {
     const log = world.lines.join("");
     expect(log).toContain("alert.taken");
     expect(log).not.toMatch(/CPU above 95%|test-secret/);
@@ -160,7 +160,7 @@ describe("what comes to the API for alerts", () => {
 });
 
 describe("a secret in a file that is rotated while deliveries come", () => {
-  it("refuses none of those that are signed by the old one or the new one", async () => {
+  it("refuses no delivery that is signed with the old or the new one", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "alerts-")), "secret");
     await writeFile(file, "test-secret-old");
     await using world = await startAlertWorld({

@@ -17,7 +17,7 @@ const inChannelAndThreads = (world: TestWorld, channel = "ops") =>
   world.ada.seesChannel(channel).messages.map(wordsOf);
 
 describe("a storm of alerts", () => {
-  it("shows in its shared message who is on it, and that changes are frozen", async () => {
+  it("shows in its shared message who works on it, and that changes are frozen", async () => {
     await using world = await startAlertWorld();
     const names = Array.from({ length: 60 }, (_, n) => `Storm${n}`);
     await Promise.all(names.map((name) => fire(world, [{ name }], { groupKey: name })));
@@ -34,7 +34,7 @@ describe("a storm of alerts", () => {
     expect((await hears(world.vera, "ops", frozen, 20_000)).ts).toBe(shared.ts);
   }, 90_000);
 
-  it("whose shared message is gone from Redis goes on: a group that fires gets a message of its own", async () => {
+  it("whose shared message is gone from Redis continues: a firing group gets its own message", async () => {
     await using world = await startAlertWorld();
     const names = Array.from({ length: 20 }, (_, n) => `Storm${n}`);
     await Promise.all(names.map((name) => fire(world, [{ name }], { groupKey: name })));
@@ -53,7 +53,7 @@ describe("a storm of alerts", () => {
     expect(own()).toHaveLength(1);
   }, 90_000);
 
-  it("is shown or counted whole, in few messages, and a restart meanwhile is told at once", async () => {
+  it("is shown or counted completely, in few messages, and a restart meanwhile is told at once", async () => {
     await using world = await startAlertWorld();
     const groups = 120;
     const all = Array.from({ length: groups }, (_, n) =>
@@ -117,7 +117,7 @@ describe("a storm of alerts", () => {
     const told = () => inChannelAndThreads(world).filter((one) => one.includes("gone-2")).length;
     await expect.poll(told, { timeout: 30_000 }).toBeGreaterThanOrEqual(2 * names.length);
     await isQuiet(world);
-    // Both that joined meanwhile are told, as one where the first had not been told yet
+    // Both VMs that joined meanwhile are told, in one message if the first one was still waiting.
     for (const name of names)
       expect(
         inChannelAndThreads(world)
@@ -126,7 +126,7 @@ describe("a storm of alerts", () => {
       ).toMatch(/gone-1.*gone-2/);
   }, 60_000);
 
-  it("over the limit of its source is repeated by it: 503, never 429", async () => {
+  it("over its source's limit is answered with 503, never 429, so that the source repeats it", async () => {
     await using world = await startAlertWorld();
     const at = Date.now();
     const places = Array.from({ length: 3_000 }, (_, n) => [at + n / 1_000, `before-${n}`]).flat();

@@ -37,7 +37,7 @@ const teams = `${testPolicy}${sources}teams:
 `;
 
 describe("a delivery", () => {
-  it("that is repeated, and that of a second peer, is one message and no further record", async () => {
+  it("that is repeated or comes from a second peer is one message and one record", async () => {
     await using world = await startAlertWorld();
     const body = alertmanagerBody([{}]);
     const all = await Promise.all(Array.from({ length: 6 }, () => send(world, "prometheus", body)));
@@ -53,7 +53,7 @@ describe("a delivery", () => {
     expect(JSON.stringify(trail)).not.toContain("CPU above");
   });
 
-  it("that says the end before the beginning shows nothing that fires", async () => {
+  it("that tells the end before the beginning shows nothing firing", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{ status: "resolved" }]);
     await fire(world, [{}]);
@@ -63,7 +63,7 @@ describe("a delivery", () => {
     expect(inChannel(world)).toHaveLength(1);
   });
 
-  it("of PagerDuty that comes again is not a new message", async () => {
+  it("of PagerDuty that is repeated is not a new message", async () => {
     await using world = await startAlertWorld();
     const post = (body: string) =>
       send(world, "pagerduty", body, {
@@ -77,7 +77,7 @@ describe("a delivery", () => {
     expect(inChannel(world).map(({ ts }) => ts)).toEqual([card.ts]);
   });
 
-  it("with mentions, links, and marks in it is shown as it reads, and mentions nobody", async () => {
+  it("with mentions, links, and marks in it is shown as text, and mentions nobody", async () => {
     await using world = await startAlertWorld();
     const evil =
       "<!channel> <@U0OLIVIA> <https://evil.example|click> @here *b* :fire: \u202edlrow\u0000";
@@ -151,7 +151,7 @@ describe("the message of a group", () => {
     expect(record.threadTs).toBe(card.ts);
   });
 
-  it("says of every VM with controls how it is now, whatever the inventory last heard", async () => {
+  it("says the present state of every VM with controls, whatever the inventory read last", async () => {
     await using world = await startAlertWorld();
     const vms = ["web-1", "web-2", "db-1", "worker-1", "train-7", "gpu-1"];
     world.compute.edit.setStatus({ vm: "gpu-1", status: "STOPPED" });
@@ -184,7 +184,7 @@ describe("the message of a group", () => {
     await hears(world.olivia, "ops", /✅ Resized web-2[^(]*\(olivia, /);
   });
 
-  it("says who is on it, then what became of it, and how the VM is now", async () => {
+  it("says who works on it, then the result, and the VM's present state", async () => {
     await using world = await startAlertWorld({ compute: { transitionMs: 3_000 } });
     await fire(world, [{}]);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
@@ -209,7 +209,7 @@ describe("the message of a group", () => {
     );
   }, 40_000);
 
-  it("offers in ERROR what the VM's own card offers: not what the service has refused for that", async () => {
+  it("offers in ERROR the same commands as the VM's own card: not those that the service has refused for it", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{ vm: "train-7" }]);
     const card = await hears(world.olivia, "ops", /HighCpu on train-7[^]*\[Restart…\]/);
@@ -224,18 +224,18 @@ describe("the message of a group", () => {
     expect(refused.ts).toBe(card.ts);
     expect(wordsOf(refused)).toMatch(/\[Show\] \[Metrics\]/);
     expect(wordsOf(refused)).not.toContain("[Restart…]");
-    // In a menu beside another VM, too
+    // The menu beside another VM leaves it out too.
     await fire(world, [{ vm: "train-7" }, {}], { groupKey: "two" });
     const both = await hears(world.olivia, "ops", /HighCpu on (train-7, web-2|web-2, train-7)/);
     const [rows] = [JSON.stringify(both.blocks)];
     expect(rows.match(/"Restart…"/g)).toHaveLength(1);
-    // Once it has left ERROR, it is offered again
+    // Restart is offered again once the VM has left ERROR.
     world.compute.edit.setStatus({ vm: "train-7", status: "RUNNING" });
     await fire(world, [{ vm: "train-7" }], { groupKey: "later" });
     await hears(world.olivia, "ops", /^🔥 HighCpu on train-7 [^]*RUNNING as of[^]*\[Restart…\]/);
   }, 30_000);
 
-  it("doesn't offer what gatehouse.yml protects the VM from", async () => {
+  it("doesn't offer changes that gatehouse.yml protects the VM from", async () => {
     const offering = sources.replace("[vm.snapshot]", "[vm.stop]");
     const policy = `${testPolicy.replace("vault-*", "web-2")}${offering}`;
     await using world = await startAlertWorld({ policy });
@@ -247,7 +247,7 @@ describe("the message of a group", () => {
     await hears(world.olivia, "ops", /HighCpu on db-1[^]*\[Stop…\]/);
   });
 
-  it("says of nobody that they are on it who only opened the form", async () => {
+  it("doesn't name a person who only opened the form", async () => {
     const asks = `${testPolicy}${sources.replace("[vm.snapshot]", "[vm.stop]")}confirm: ["web-*"]
 `;
     await using world = await startAlertWorld({ policy: asks });
@@ -280,7 +280,7 @@ describe("the message of a group", () => {
     );
   }, 30_000);
 
-  it("says what each of several alerts on a VM says, and names in its thread what is new alone", async () => {
+  it("shows the summary of each alert on a VM, and names only new ones in its thread", async () => {
     await using world = await startAlertWorld();
     const disks = ["/var 95% full", "/home 99% full"];
     await fire(
@@ -298,7 +298,7 @@ describe("the message of a group", () => {
     await hears(world.olivia, "ops", /^🔥 HighCpu on gone-1, gone-2 [^]*CPU above 95% for 5 min/);
   }, 30_000);
 
-  it("that flaps remembers what it has to tell last, and each request of its buttons once", async () => {
+  it("that flaps keeps its newest events, and each request of its buttons once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
     const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
@@ -359,7 +359,7 @@ describe("the message of a group", () => {
     await hears(world.olivia, "ops", /^✅ HighCpu on web-2 /);
   });
 
-  it("fires again when what was held for being a late copy perhaps counts, after a minute", async () => {
+  it("fires again when a held delivery, perhaps a late copy, counts after a minute", async () => {
     await using world = await startAlertWorld();
     const from = (peer: string) => ({ ...bearer(), "x-forwarded-for": peer });
     const post = async (tells: Fired, peer: string) =>
@@ -376,7 +376,7 @@ describe("the message of a group", () => {
       Number(await world.client.zscore(world.key("pending"), `alert-held ${id}`)) - Date.now();
     expect(dueInMs).toBeGreaterThan(40_000);
     expect(dueInMs).toBeLessThan(61_000);
-    // As if the minute were over
+    // Pretend that the minute is over.
     for (const held of record.group.held) held.from = Date.now() - 1;
     await world.client.hset(key, "alert", JSON.stringify(record));
     await world.client.zadd(world.key("pending"), Date.now() - 1, `alert-held ${id}`);
@@ -392,7 +392,7 @@ describe("the message of a group", () => {
       "cron",
       (vm: string) => ({ group: "disks", alerts: [{ name: "DiskFull", vm, startsAt: minute(0) }] }),
     ],
-    // Each tells of its own alert alone, and says that there are others
+    // Each delivery lists only its own alert, and says that there are others.
     [
       "prometheus",
       (vm: string) => ({ ...alertmanagerBody([{ name: "DiskFull", vm }]), truncatedAlerts: 1 }),
@@ -418,7 +418,7 @@ describe("the message of a group", () => {
     60_000,
   );
 
-  it("is put off in time where another process writes to it all the time, with all that wait behind", async () => {
+  it("is refused in time when another process writes to it all the time, with all that wait behind it", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
     const tells = (vm: string) => {
@@ -436,13 +436,13 @@ describe("the message of a group", () => {
     const both = ["second", "third"].map((vm) => alerts.take("s", tells(vm), busy));
     expect(await Promise.all(both)).toEqual([undefined, undefined]);
     expect(performance.now() - began).toBeLessThan(9_500);
-    // Nobody's turn is lost
+    // No delivery loses its turn.
     expect(await alerts.take("s", tells("fourth"), calm)).toEqual({ id, isChanged: true });
     const alert = await alerts.get(id);
     expect(alert && firingIn(alert.record.group)).toBe(2);
   }, 30_000);
 
-  it("fires as long as its source leaves alerts out, and says that it doesn't know them", async () => {
+  it("fires as long as its source leaves alerts out, and says that it doesn't know their state", async () => {
     await using world = await startAlertWorld();
     const post = async (tells: readonly Fired[], truncatedAlerts: number) => {
       const body = { ...alertmanagerBody(tells), truncatedAlerts };
@@ -466,7 +466,7 @@ describe("the message of a group", () => {
     await hears(world.olivia, "ops", /^✅ HighCpu on /);
   }, 40_000);
 
-  it("says what is no longer reported, and ends with what a whole list still has", async () => {
+  it("names alerts that are no longer reported, and ends with those that a complete list still has", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}, { vm: "db-1" }]);
     await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
@@ -484,7 +484,7 @@ describe("the message of a group", () => {
     );
   }, 30_000);
 
-  it("that flaps shows what it is within seconds, holds up no other group, and tells its turns as one", async () => {
+  it("that flaps shows its state within seconds, delays no other group, and tells its changes as one", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
     const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
@@ -508,7 +508,7 @@ describe("the message of a group", () => {
     expect(turns.join(" ")).toMatch(/It fired and ended \d+ times in between\./);
   }, 60_000);
 
-  it("that nobody tells of any more says so, and is taken as over; a source that is gone ends at once", async () => {
+  it("that no source mentions any more says so, and is taken as over; a removed source ends it at once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
     const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
@@ -534,7 +534,7 @@ describe("the message of a group", () => {
       return [after?.state, after?.record.silence];
     };
     expect(await silentFor(11)).toEqual(["firing", undefined]);
-    // It tells what fires once
+    // The format `plain` tells of a firing alert only once.
     expect(await silentFor(47, "plain")).toEqual(["firing", undefined]);
     expect(await silentFor(13)).toEqual(["firing", "quiet"]);
     const [quiet] = await alerts.firing();
@@ -550,7 +550,7 @@ describe("the message of a group", () => {
     expect(await alerts.firing()).toEqual([]);
   });
 
-  it("says what it saw last of a VM that the compute service doesn't tell of", async () => {
+  it("shows the last known state of a VM that the compute service can't read", async () => {
     await using world = await startAlertWorld();
     world.compute.weather({ match: "reads", slowMs: 3_000 });
     await fire(world, [{}]);
@@ -558,7 +558,7 @@ describe("the message of a group", () => {
     expect(wordsOf(card)).toContain("web-2 in payments was last seen RUNNING.");
   });
 
-  it("follows a VM that is renamed after the alert, and no other one of its name", async () => {
+  it("follows a VM that is renamed after the alert, and no other one with its old name", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
     await hears(world.olivia, "ops", /web-2 in payments is RUNNING as of/);
@@ -572,7 +572,7 @@ describe("the message of a group", () => {
     expect((await world.ended("vm restart")).record.target.id).toBe("vm-payments-web-2");
   }, 30_000);
 
-  it("makes one request of two presses of one button, and another once it says what became of it", async () => {
+  it("makes one request of two presses of one button, and another after the card shows the result", async () => {
     await using world = await startAlertWorld({ receive: "http" });
     await fire(world, [{}]);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
@@ -601,16 +601,16 @@ describe("the message of a group", () => {
   });
 });
 
-describe("where it is told", () => {
+describe("the channel of a group", () => {
   const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
 
-  it("of a source without a channel is the audit trail's, where gatehouse.yml names no other", async () => {
+  it("is that of the audit trail for a source without a channel, if gatehouse.yml names no other", async () => {
     await using world = await startAlertWorld({ policy: `${nowhere}${sources}` });
     await fire(world, [{}], { source: "by-team" });
     await hears(world.ada, "audit", /^🔥 HighCpu on web-2 /);
   });
 
-  it("is elsewhere while its channel is closed, and its buttons work there", async () => {
+  it("is another one while its own is closed, and its buttons work there", async () => {
     await using world = await startAlertWorld();
     channelNamed(world, "ops").archived = true;
     await fire(world, [{}]);
@@ -625,14 +625,14 @@ describe("where it is told", () => {
     await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
   });
 
-  it("is its own channel again while it fires, once that opens: its card is there, and says so where it stood", async () => {
+  it("is its own again once that opens while it fires: its card moves there, and the former card says so", async () => {
     await using world = await startAlertWorld();
     channelNamed(world, "ops").archived = true;
     const { alert } = await fire(world, [{}]);
     const away = await hears(world.ada, "status", /^🔥 HighCpu on web-2 /);
     const key = world.key("alert", String(alert));
     const tryAgain = async () => {
-      // As if half a minute were over
+      // Pretend that half a minute is over.
       await world.client.hset(key, "closed:C01OPS", "0");
       await world.client.zadd(world.key("pending"), 0, `alert ${String(alert)}`);
       await eventually(async () =>
@@ -658,7 +658,7 @@ describe("where it is told", () => {
     expect(inChannel(world, "status")).toHaveLength(1);
   }, 40_000);
 
-  it("is its own channel once that opens, where there is no other; status says so meanwhile", async () => {
+  it("is its own once that opens, if there is no other; status says so meanwhile", async () => {
     const alone = nowhere.replace("audit: { channel: C03AUDIT }\n", "");
     await using world = await startAlertWorld({ policy: `${alone}${sources}` });
     channelNamed(world, "ops").archived = true;
@@ -678,7 +678,7 @@ describe("where it is told", () => {
     expect(await alerts.untold(0)).toEqual([]);
   }, 40_000);
 
-  it("has no buttons that everyone is refused, where `channels` names others", async () => {
+  it("has no buttons that everyone would be refused because of `channels`", async () => {
     await using world = await startAlertWorld({
       policy: `${testPolicy}${sources}channels: [C02STATUS]\n`,
     });
@@ -690,7 +690,7 @@ describe("where it is told", () => {
 });
 
 describe("with teams", () => {
-  it("tells nothing of a team's VM in the channel of others while the team's own is closed", async () => {
+  it("shows nothing about a team's VM in another team's channel while its own is closed", async () => {
     const policy = teams.replace("channel: C02STATUS }\n  lab", "channel: C01OPS }\n  lab");
     await using world = await startAlertWorld({ policy });
     channelNamed(world, "ops").archived = true;
@@ -699,7 +699,7 @@ describe("with teams", () => {
     expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("SecretLeak");
   });
 
-  it("a group goes to the channel of its VM's team, and another team's VM in it is words alone", async () => {
+  it("a group goes to the channel of its VM's team, and another team's VM in it is plain text", async () => {
     await using world = await startAlertWorld({ policy: teams });
     await fire(world, [{}, { vm: "train-7", startsAt: minute(1) }], { source: "by-team" });
     const card = await hears(world.olivia, "status", /HighCpu on web-2, train-7/);
@@ -716,7 +716,7 @@ describe("with teams", () => {
     expect(JSON.stringify(card.blocks)).not.toMatch(/"alert:|vm-ml|ERROR/);
   });
 
-  it("a copied button of a VM that somebody doesn't see is answered like one that isn't there", async () => {
+  it("a copied button of a hidden VM is answered like one of a VM that doesn't exist", async () => {
     await using world = await startAlertWorld({ policy: teams, receive: "http" });
     await fire(world, [{ vm: "train-7" }], { source: "by-team" });
     const card = await hears(world.amir, "leads-only", /train-7 in ml is ERROR as of/);
@@ -740,13 +740,13 @@ describe("with teams", () => {
     for (const one of said) expect(one).toContain("This button no longer works");
     expect(said.join("")).not.toMatch(/train-7|vm-ml/);
     expect(world.compute.writes()).toEqual([]);
-    // On the right message, by somebody who may only look
+    // A person who may only look presses on the right message.
     await sendSigned(world, pressPayload(world, "vera", ours, buttonOn(ours, "Restart…")));
     await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + 6);
     expect(await world.store.openIds()).toEqual([]);
   }, 30_000);
 
-  it("digests, handover, and Home name what fires, each for those who see the VM", async () => {
+  it("digests, handover, and Home name firing alerts, each for people who see the VM", async () => {
     await using world = await startAlertWorld({ policy: teams });
     await fire(world, [{}, { vm: "train-7", name: "GpuHot" }, { vm: "nobody-knows" }]);
     await world.olivia.types("status", "/gatehouse digest now");

@@ -83,7 +83,7 @@ const grafanaBody = {
   message: "**Firing**",
 };
 
-describe("what sources send", () => {
+describe("the format of a delivery", () => {
   it("is Alertmanager's: the first label that names a VM counts, and an end has its time", () => {
     expect(readOne(alertmanagerBody([{}]), sourceOf("alertmanager"))).toMatchObject({
       group: '{}:{alertname="HighCpu"}',
@@ -102,7 +102,7 @@ describe("what sources send", () => {
     });
   });
 
-  it("is Grafana's, with what it adds", () => {
+  it("is Grafana's, with its additions", () => {
     const delivery = readAlerts(grafanaBody, sourceOf("grafana", { vm: ["zone"] }));
     expect(delivery).toMatchObject({
       groupKey: "{}:{}",
@@ -136,7 +136,7 @@ describe("what sources send", () => {
     expect(readAlerts(ping, source)).toEqual({ groupKey: "", alerts: [], omitted: 0 });
   });
 
-  it("is our own simple one", () => {
+  it("is Gatehouse's own simple one", () => {
     const body = { alerts: [{ name: "DiskFull", vm: "db-1", startsAt: minute(0) }] };
     const fired = readOne(body, sourceOf("plain"));
     expect(fired).toMatchObject({ group: "DiskFull", name: "DiskFull", vm: "db-1" });
@@ -149,7 +149,7 @@ describe("what sources send", () => {
     });
   });
 
-  it("is refused with the field that is wrong, and without what stands there", () => {
+  it("is refused with the name of the wrong field, and without its value", () => {
     const broken = alertmanagerBody([{ startsAt: "secret-time" }]);
     expect(problem(broken, sourceOf("alertmanager"))).toBe("alerts.0.startsAt");
     expect(JSON.stringify(readAlerts(broken, sourceOf("alertmanager")))).not.toContain(
@@ -174,7 +174,7 @@ describe("what sources send", () => {
         expect(problem(body, sourceOf(format))).not.toBe("none");
   });
 
-  it("is shortened, and without what can't be seen", () => {
+  it("is shortened, without invisible characters", () => {
     const evil = alertmanagerBody([
       { vm: `web\u202e-2${"x".repeat(100_000)}`, summary: `a\u0000b\n${"y".repeat(100_000)}` },
     ]);
@@ -188,7 +188,7 @@ describe("what sources send", () => {
 
 const source = sourceOf("alertmanager");
 type Told = Parameters<typeof alertmanagerBody>[0];
-/** What a peer of Alertmanager sends at a time; `after` are minutes. */
+/** A post of one peer of Alertmanager; `after` is in minutes. */
 interface Post {
   tells: Told;
   after?: number;
@@ -214,14 +214,17 @@ const firingVms = (group: AlertGroup) =>
 const [web, db, gpu] = [{}, { vm: "db-1" }, { vm: "gpu-1" }];
 const over = { status: "resolved" } as const;
 
-/** A group of Alertmanager with two peers: what fires there, and what it posts in turn. */
+/**
+ * The life of a group with two peers of Alertmanager: what fires there, and what the peers post in
+ * turn.
+ */
 const life = fc.array(
   fc.record({
     /** Which of three alerts fire from now on. */
     fire: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
-    /** Silenced: they fire there, and are in no list. */
+    /** Silenced alerts fire in Alertmanager but are in no list. */
     isSilenced: fc.boolean(),
-    /** Whether the other peer's copy comes, and how late (s). */
+    /** How late the other peer's copy arrives (s); undefined for never. */
     copyAfterS: fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined }),
     pauseS: fc.integer({ min: 60, max: 900 }),
     sender: fc.constantFrom("a", "b"),
@@ -230,7 +233,7 @@ const life = fc.array(
 );
 
 describe("a group of alerts", () => {
-  it("fires where Alertmanager's does, through fires, ends, refires, silences, and late copies of its peers", () => {
+  it("fires when Alertmanager's does, through fires, ends, refires, silences, and late copies of its peers", () => {
     const vms = ["web-2", "db-1", "gpu-1"];
     fc.assert(
       fc.property(life, (steps) => {
@@ -251,7 +254,7 @@ describe("a group of alerts", () => {
             })),
           ];
           before = firing;
-          // It tells of a group that has ended nothing more
+          // Alertmanager sends nothing more about a group that has ended.
           if (tells.length === 0) continue;
           sent.push({ at, sender, tells });
           const other = sender === "a" ? "b" : "a";
@@ -271,7 +274,7 @@ describe("a group of alerts", () => {
     );
   });
 
-  it("fires where Alertmanager's does a minute later, however fast it goes and whichever peer tells it", () => {
+  it("fires a minute later when Alertmanager's does, however fast it changes and whichever peer tells it", () => {
     const step = fc.record({
       fire: fc.tuple(fc.boolean(), fc.boolean()),
       pauseS: fc.integer({ min: 1, max: 50 }),
@@ -301,7 +304,7 @@ describe("a group of alerts", () => {
     );
   });
 
-  it("holds what may be a peer's late copy, which counts a minute later unless that peer takes it back or news comes", () => {
+  it("holds a delivery that may be a peer's late copy, which counts a minute later unless that peer takes it back or news comes", () => {
     const at = (group: AlertGroup, after: number) =>
       firingVms(settle(group, Date.parse(minute(0)) + after * 60_000));
     const quick = [{ tells: [web] }, { tells: [over], after: 0.2 }];
@@ -313,12 +316,13 @@ describe("a group of alerts", () => {
     expect(at(groupAfter([...copied, retried]), 1.1)).toEqual(["web-2"]);
     const news = { tells: [over, db], after: 0.6 };
     expect(at(groupAfter([...copied, news]), 1.1)).toEqual(["db-1"]);
-    // Its own retry, or that it fires again sooner than it ever told anything
+    // This may be the sender's own retry, or a new firing sooner than this sender ever told a state
+    // before.
     const own = [{ tells: [web] }, { tells: [over], after: 10 }, { tells: [web], after: 10.2 }];
     expect([at(groupAfter(own), 10.4), at(groupAfter(own), 10.6)]).toEqual([[], ["web-2"]]);
   });
 
-  it("goes by the last of what a peer tells that was away and tells two states at once", () => {
+  it("follows the last of two states that a peer tells at once after it was away", () => {
     const posts = [
       { tells: [gpu] },
       { tells: [gpu], after: 0.1, sender: "b" },
@@ -330,7 +334,7 @@ describe("a group of alerts", () => {
     expect(firingVms(later)).toEqual(["gpu-1", "web-2"]);
   });
 
-  it("holds what each of two peers tells, and goes by the one that came last", () => {
+  it("holds a delivery of each of two peers, and follows the last one", () => {
     const at = (seconds: number) =>
       firingVms(settle(group, Date.parse(minute(0)) + seconds * 1_000));
     const group = groupAfter(
@@ -353,7 +357,7 @@ describe("a group of alerts", () => {
     expect([at(40), at(42), at(70)]).toEqual([[], ["db-1", "web-2"], ["db-1", "web-2"]]);
   });
 
-  it("holds what another peer leaves out, and a beginning that its end overtook", () => {
+  it("holds a list in which another peer leaves alerts out, and a beginning that its end overtook", () => {
     const at = (group: AlertGroup, after: number) =>
       firingVms(settle(group, Date.parse(minute(0)) + after * 60_000));
     const left = [
@@ -367,7 +371,7 @@ describe("a group of alerts", () => {
       [],
       ["web-2"],
     ]);
-    // It was among those that a shorter list left out: its beginning isn't under way
+    // The alert was among those that a shorter list left out, so its beginning isn't under way.
     const limited = [
       { tells: [web, db], truncated: 1 },
       { tells: [web, { vm: "gpu-1", ...over }], truncated: 1, after: 0.2 },
@@ -452,7 +456,7 @@ describe("a group of alerts", () => {
     expect(firingIn(groupAfter([five, twoEnded, others, rest]))).toBe(0);
   });
 
-  it("holds what a whole list leaves out as no longer reported, until it is listed again", () => {
+  it("takes an alert that a complete list leaves out as no longer reported, until it is listed again", () => {
     const silenced = [{ tells: [web, db] }, { tells: [over], after: 10 }];
     const group = groupAfter(silenced);
     expect(firingIn(group)).toBe(0);
@@ -480,7 +484,7 @@ describe("a group of alerts", () => {
     expect(ended?.endedAt).toBe(Date.parse(minute(7)));
   });
 
-  it("of PagerDuty and of signed times goes by when its sender says, at one time by the end", () => {
+  it("of PagerDuty or with signed times follows its sender's times; at equal times the end counts", () => {
     const pagerduty = sourceOf("pagerduty");
     const told = (...events: [status: string, at: number][]) =>
       events.reduce((group, [status, at]) => {
@@ -492,7 +496,7 @@ describe("a group of alerts", () => {
     expect(firingIn(told(["triggered", 0], ["resolved", 5], ["triggered", 9]))).toBe(1);
   });
 
-  it("has ended when the end came first: the later time counts, and at one time the end", () => {
+  it("has ended when the end came first: the later time counts, and at equal times the end", () => {
     const told = (...fired: Parameters<typeof alertmanagerBody>[0][]) =>
       fired.reduce((group, one) => {
         const delivery = readAlerts(alertmanagerBody(one), source);
@@ -503,13 +507,13 @@ describe("a group of alerts", () => {
     expect(firingIn(told([{ status: "resolved" }], [{ startsAt: minute(20) }]))).toBe(1);
   });
 
-  it("says what fires, however many have ended", () => {
+  it("shows firing alerts, however many have ended", () => {
     const ends = Array.from({ length: 300 }, (_, n) => ({ vm: `vm-${n}`, ...over }));
     const group = groupAfter([{ tells: [...ends, web, db] }]);
     expect(firingVms(group)).toEqual(["db-1", "web-2"]);
   });
 
-  it("keeps a hundred by detail, and counts the rest", () => {
+  it("keeps a hundred with details, and counts the rest", () => {
     const alerts = Array.from({ length: 3_000 }, (_, n): Alert => ({
       key: `key-${n}`,
       at: now,

@@ -27,7 +27,10 @@ export type Fired = Partial<{
 
 export const minute = (n: number) => new Date(Date.UTC(2026, 10, 25, 3, n)).toISOString();
 
-/** As Alertmanager words it: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config */
+/**
+ * A body in Alertmanager's format:
+ * https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+ */
 export function alertmanagerBody(alerts: readonly Fired[], groupKey = '{}:{alertname="HighCpu"}') {
   return {
     version: "4",
@@ -119,7 +122,7 @@ export const bearer = (secret = testSecret) => ({ authorization: `Bearer ${secre
 export const hmac = (secret: string, body: string) =>
   createHmac("sha256", secret).update(body).digest("hex");
 
-/** POSTs to the API of a process. */
+/** Posts a delivery to the API of a process. */
 export async function send(
   world: Pick<TestWorld, "processes">,
   source: string,
@@ -160,6 +163,6 @@ export const fire = async (
 export const inChannel = (world: TestWorld, channel = "ops") =>
   world.ada.seesChannel(channel).messages.filter(({ threadTs }) => threadTs === undefined);
 
-/** Nothing is owed any more. */
+/** Whether no message is owed any more. */
 export const isQuiet = (world: TestWorld) =>
   eventually(async () => expect(await pendingOf(world.client, world.key, "alert")).toBe(0));

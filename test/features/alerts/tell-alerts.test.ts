@@ -16,7 +16,7 @@ const onVm = (key: string, vm: string, name = "HighCpu") => ({
 const plain = (text: { value: string }) =>
   text.value.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
 
-it("tells what fires and what ended, each once, of the VMs that are spoken of", async () => {
+it("tells firing and ended alerts, each once, of the VMs that it is about", async () => {
   await using at = await testRedis();
   const { redis, key } = at;
   const asked: (readonly string[])[] = [];
@@ -61,7 +61,7 @@ it("tells what fires and what ended, each once, of the VMs that are spoken of", 
     ["✅ *DiskFull* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC."],
   ]);
   expect(counts).toBe(", 🔥 1 with an alert firing");
-  // Whoever sees everything also reads what names no VM
+  // A reader who sees everything also gets alerts whose label names no VM.
   expect((await told(true)).lines[0]?.at(-1)).toMatch(/^🔥 \*HighCpu\* fires on nowhere since/);
 });
 

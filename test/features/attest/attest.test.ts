@@ -75,7 +75,7 @@ describe("/vm attest", () => {
     await says("/vm attest nothing-*", /matches none of the \d+ VMs Gatehouse knows/);
   });
 
-  it("gives the raw report as a file to whoever presses for it", async () => {
+  it("gives the raw report as a file to the person who presses its button", async () => {
     await says("/vm attest web-2", /Verified: web-2/);
     await world.vera.presses("Raw report");
     await hears(world.vera, "ops", /is a file in your direct messages/);
@@ -90,7 +90,7 @@ describe("/vm attest", () => {
     });
   });
 
-  it("gives all that the result follows from, signed, and a terminal judges it again by that alone", async () => {
+  it("gives all evidence in a signed file, which a terminal judges again without anything else", async () => {
     await says("/vm attest ledger-1 --evidence", /The evidence is a file/);
     const file = await world.slack.until(() =>
       [...world.slack.workspace.files.values()].find(({ name }) => name.startsWith("evidence-")),
@@ -110,7 +110,7 @@ describe("/vm attest", () => {
     expect(well.said).toMatch(/^Verified: AMD's signature holds; the measurement is pinned\.\n/);
     expect(well.said).toMatch(/as signed by the key [0-9a-f]{16}, which /);
     expect(well.code).toBe(0);
-    // Pins that somebody put in later, and a reader who trusts the vendors alone
+    // Pins that were added later fail the check, and a reader may trust only the vendors.
     const changed = await check(content.replace('"vmpl": 0', '"vmpl": 1'));
     expect(changed.said).toMatch(/^Failed: the bundle was changed after it was signed\./);
     expect(changed.code).toBe(1);
@@ -146,7 +146,7 @@ describe("/vm attest", () => {
     );
     expect(well.said).toMatch(/as signed by the key [0-9a-f]{16}, which /);
     expect(well.code).toBe(1);
-    // Two VMs of one kind, whose vendor's lists are there once
+    // Two VMs of one kind share one copy of their vendor's lists.
     const { endorsements, vms } = JSON.parse(content) as Record<string, object[]>;
     expect([endorsements?.length, vms?.length]).toEqual([3, 4]);
     const changed = await check(content.replace('"verdict": "failed"', '"verdict": "verified"'));
@@ -170,7 +170,7 @@ describe("a console", () => {
     await hears(world.olivia, "ops", /No console on ledger-3: its attestation failed \(debugging/);
     await world.olivia.types("ops", "/vm console ledger-1");
     await hears(world.olivia, "ops", /shown only to you/);
-    // Lists that are gone: nothing says that the VM is bad, and nothing that it is good
+    // Without the vendor's lists nothing proves that the VM is good or bad.
     await rm(path.join(world.endorsements, "amd/Genoa/vcek.crl"));
     await world.olivia.types("ops", "/vm console ledger-1");
     await hears(world.olivia, "ops", /No console on ledger-1: it could not be verified/);

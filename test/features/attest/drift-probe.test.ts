@@ -17,7 +17,7 @@ import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
 import { createDriftRecords, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { running } from "../../support/known-vm.ts";
 
-/** What was told, once per id, as the announcer does it. */
+/** Records what was told, once per ID, as the announcer does. */
 function teller() {
   const said = new Map<string, Message>();
   return {
@@ -101,7 +101,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
 }
 
 describe("watching pinned VMs for drift", () => {
-  it("tells a mismatch once, again when it changes, and once that it is over", async () => {
+  it("reports a mismatch once, again when it changes, and its end once", async () => {
     await using at = await startDrift();
     await at.run();
     expect(at.texts()).toEqual([]);
@@ -118,7 +118,7 @@ describe("watching pinned VMs for drift", () => {
     expect(at.said.size).toBe(2);
   });
 
-  it("tells that it is over once, and the same failure anew after that", async () => {
+  it("reports the end once, and the same failure again after that", async () => {
     await using at = await startDrift();
     await at.run();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
@@ -132,7 +132,7 @@ describe("watching pinned VMs for drift", () => {
     expect(at.said.size).toBe(3);
   });
 
-  it("is told once, also by several processes at once, and when one dies before it has remembered", async () => {
+  it("reports once, with several processes at once, and when one dies before it has recorded it", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.run([at.web2], 3);
@@ -143,7 +143,7 @@ describe("watching pinned VMs for drift", () => {
     expect(at.said.size).toBe(1);
   });
 
-  it("takes what can't be verified neither for a failure nor for its end", async () => {
+  it("treats a VM that can't be verified neither as a failure nor as its end", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.run();
@@ -157,7 +157,7 @@ describe("watching pinned VMs for drift", () => {
 });
 
 describe("a vendor's list that ran out", () => {
-  it("is one alarm for all VMs that hang on it, and one when it is over", async () => {
+  it("is one alarm for all affected VMs, and one when it is over", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gatehouse-lists-"));
     await writeEndorsements(folder, { ranOut: ["Turin"] });
     await using at = await startDrift({ folder });
@@ -172,7 +172,7 @@ describe("a vendor's list that ran out", () => {
     expect(at.texts()).toEqual([
       "❔ 4 pinned VMs can't be verified: AMD's revocation list of Turin has expired.",
     ]);
-    // While nothing can be read, nothing is over
+    // A failure doesn't end while nothing can be read.
     at.service.weather({ match: "GET /v1/vms/:id/attestation", status: 503 });
     await at.run([at.web2, ...vms]);
     at.service.clear();

@@ -16,7 +16,7 @@ const judgedAt = (at: number, many = 3) =>
 
 type Records = ReadonlyMap<string, DriftRecord>;
 
-/** As these VMs are known before anything was missing. */
+/** The records of these VMs before anything was missing. */
 const knownAt = (vms: readonly KnownVm[]): Records =>
   new Map(
     vms.map((one) => [one.id, { vm: one, mark: "", reason: "", since: 0, lacks: [] } as const]),
@@ -35,8 +35,8 @@ const inShort = (records: Records) =>
     vms: vms.map(({ name }) => name),
   }));
 
-describe("what vouches for VMs", () => {
-  it("is named from 14 days before its end, once for all that hang on it", () => {
+describe("evidence for VMs", () => {
+  it("is named from 14 days before it expires, once for all affected VMs", () => {
     const none = compareLacks(knownAt(first30), judgedAt(now), on(now));
     expect(inShort(none.after)).toEqual([]);
     const at = now + 17 * dayMs;
@@ -53,7 +53,7 @@ describe("what vouches for VMs", () => {
     ]);
   });
 
-  it("is one alarm when it has ended, none while it stays so, and one when it is over", () => {
+  it("is one alarm when it has expired, none while that lasts, and one when it is renewed", () => {
     const at = now + 31 * dayMs;
     const ended = compareLacks(knownAt(first30), judgedAt(at, 22), on(at));
     const [news, ...more] = ended.changes;
@@ -61,7 +61,7 @@ describe("what vouches for VMs", () => {
       "❔ 22 pinned VMs can't be verified: AMD's revocation list of Genoa has expired.",
     );
     expect(more).toEqual([]);
-    // Another hangs on it, and the first no longer does: it is what it was
+    // Another VM has the same lack and the first no longer does: the lack stays the same.
     const here = { ...on(at + dayMs), pinned: new Set(first30.slice(1).map(({ id }) => id)) };
     const later = compareLacks(ended.after, judgedAt(at + dayMs, 23), here);
     expect(later.changes).toEqual([]);
@@ -71,13 +71,13 @@ describe("what vouches for VMs", () => {
     expect(inShort(over.after)).toEqual([]);
   });
 
-  it("stays as it was where no report can be read", () => {
+  it("stays as it was when no report can be read", () => {
     const at = now + 31 * dayMs;
     const { after } = compareLacks(knownAt(first30), judgedAt(at), on(at));
     const lost = { report: { error: new Error("away") }, verification: missing };
     const unread = [{ vm: vm(0), appraisal: appraise(good(lost)) }];
     expect(compareLacks(after, unread, on(at + dayMs))).toEqual({ after, changes: [] });
-    // A VM that is gone, or no longer pinned, holds nothing up
+    // A VM that is gone or no longer pinned doesn't keep the lack open.
     const gone = compareLacks(after, [], { ...on(at + dayMs), pinned: new Set() });
     expect(gone.after.size).toBe(0);
     expect(gone.changes).toHaveLength(1);
@@ -92,7 +92,7 @@ describe("what vouches for VMs", () => {
   });
 });
 
-describe("what vouches for VMs of two teams", () => {
+describe("evidence for VMs of two teams", () => {
   const ofTeam = (projectName: string, n: number) => ({ ...vm(n), projectName });
   const vms = [ofTeam("a", 0), ofTeam("a", 1), ofTeam("b", 2), ofTeam("shop", 3)];
   const judged = (at: number) =>
@@ -103,7 +103,7 @@ describe("what vouches for VMs of two teams", () => {
   const placeOf = ({ projectName }: { projectName: string }) =>
     projectName === "shop" ? "access" : `teams.${projectName}`;
 
-  it("is an alarm to each about its own, each with an ID of its own", () => {
+  it("gives each team an alarm about its own VMs, with its own ID", () => {
     const at = now + 31 * dayMs;
     const ended = compareLacks(knownAt(vms), judged(at), { ...on(at), placeOf });
     const said = ended.changes;
@@ -113,7 +113,7 @@ describe("what vouches for VMs of two teams", () => {
       ["access", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
     ]);
     expect(new Set(said.map(({ id }) => id)).size).toBe(3);
-    // What no team has is told under an ID without a team
+    // The alarm for VMs without a team has an ID without a team.
     const [alone] = compareLacks(knownAt(first30), judgedAt(at), on(at)).changes;
     expect(said[2]?.id).toBe(alone?.id);
     const others = new Set(["vm-2", "vm-3"]);

@@ -31,7 +31,10 @@ const sealedPin = async (vm: string) => sealed((await kept(vm)).split(" ")[0] ??
 const alarms = async () =>
   (await auditOf(client, key("audit"))).filter(({ what }) => what === "alarm");
 
-/** What is said after this: the same words may have been said before. */
+/**
+ * Types the command and waits for a new answer that matches, because the same words may have been
+ * said before.
+ */
 async function answerTo(text: string, words: RegExp): Promise<string> {
   const before = olivia.seesChannel("ops").messages.length;
   const find = () =>
@@ -208,7 +211,7 @@ describe("a pin that is proposed", () => {
 });
 
 describe("a VM that no longer measures its pin", () => {
-  it("is shown with what was done to it, and a button that proposes the new values and asks why", async () => {
+  it("is shown with the changes since, and a button that proposes the new values and asks why", async () => {
     await using here = await startWorld({ policy, prepare: ({ edit }) => seedLedger(edit) });
     const [asker, approver] = [here.olivia, here.amir];
     await asker.types("ops", "/gatehouse pins propose ledger-2 as built");

@@ -17,7 +17,7 @@ ${more}
 timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
 `;
 
-/** Says what was checked, in the form that the button opens. */
+/** Signs a review in the form that its button opens. */
 async function signs(person: TestWorld["amir"], checked: string) {
   await person.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
   expect((await person.submits({ Reason: checked })).errors).toBeUndefined();
@@ -37,8 +37,8 @@ async function breaksGlass(world: TestWorld, words: string, target: string) {
   return form;
 }
 
-describe("breaking the glass", () => {
-  it("is signed by no approver of another team, for whom there is no such review", async () => {
+describe("break-glass", () => {
+  it("can't be signed by an approver of another team, who sees no such review", async () => {
     const teams = `teams:
   apps: { projects: [staging], operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }
   search: { projects: [search], approve: [U0VERA] }`;
@@ -75,7 +75,7 @@ describe("breaking the glass", () => {
     const request = await world.ended("project delete");
     expect(request).toMatchObject({ state: "done", record: { reason: "it leaks data right now" } });
     expect(world.compute.writes()).toMatchObject([{ method: "DELETE" }]);
-    // What was begun, and then how it really ended
+    // The channel is told that the change began, and then how it ended.
     await hears(world.ada, "audit", /ada started this without approval: Delete staging, “it leaks/);
     await hears(world.ada, "audit", /✅ Break-glass by ada: Deleted staging/);
     const told = await world.amir.until((seen) => describeSeen(seen).includes("[Sign review]"));
@@ -98,7 +98,8 @@ describe("breaking the glass", () => {
       /ada started this without approval[^]*✅ Signed by amir: “staging held no customer's data”/,
     );
     expect(wordsOf(notice)).not.toContain("[Sign review]");
-    // Nothing goes on asking for what is done: who signed, when, and what they checked
+    // The signed notice no longer asks for a signature. It shows who signed, when, and what they
+    // checked.
     expect(wordsOf(notice)).toMatch(/Signed by amir: .* · \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
     expect(wordsOf(notice)).not.toContain("must sign");
     const card = await hears(
@@ -140,7 +141,7 @@ describe("breaking the glass", () => {
     expect(posted.filter((words) => /^(Digest|Handover)/.test(words))).toHaveLength(2);
   });
 
-  it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
+  it("takes the safety snapshot with the same right, for a person outside of `operate`", async () => {
     await using world = await startWorld({ policy: policy("") });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const id = snapshotIdOf(await world.ended("vm snapshot"));
@@ -149,7 +150,7 @@ describe("breaking the glass", () => {
     expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
     expect(callOf(restored.stage)?.safety?.snapshotId).toBeTruthy();
     expect(world.compute.writes()).toHaveLength(3);
-    // The review is the restore's: nobody could ever sign one of the snapshot
+    // The review belongs to the restore. One of its safety snapshot could never be signed.
     const all = await world.store.getMany(await world.store.recentIds({}, 10));
     const safety = all.find(({ record }) => record.origin.kind === "safety");
     await world.ada.types("ops", `/gatehouse why ${safety?.record.id}`);
@@ -159,7 +160,7 @@ describe("breaking the glass", () => {
     await hears(world.ada, "ops", /vm restore of db-1[^]*review pending/);
   });
 
-  it("is named in the help of those whom policy lists, and in no one else's", async () => {
+  it("is named only in the help of people whom policy lists", async () => {
     await using world = await startWorld({ policy: policy("") });
     const helpOf = async (person: TestWorld["ada"]) => {
       await person.types("ops", "/gatehouse help");
@@ -170,7 +171,7 @@ describe("breaking the glass", () => {
     );
     for (const person of [world.olivia, world.amir])
       expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
-    // Ada isn't in operate, and can restore in an emergency
+    // Ada isn't in `operate`, but can restore in an emergency.
     await world.ada.types("ops", "/gatehouse help vm restore");
     const one = wordsOf(await hears(world.ada, "ops", /Restore a VM from a snapshot/));
     expect(one).toMatch(/\/vm restore <?.*In an emergency you can skip approval/s);
@@ -178,7 +179,7 @@ describe("breaking the glass", () => {
     await hears(world.amir, "ops", /There is no help on vm restore/);
   });
 
-  it("is told where it is needed: on the card that waits, and by can-i, to whoever may use it", async () => {
+  it("is mentioned on the card that waits, and by can-i, for people who may use it", async () => {
     await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
@@ -193,7 +194,7 @@ describe("breaking the glass", () => {
       await person.types("ops", `/gatehouse can-i ${words}`);
       return wordsOf(await hears(person, "ops", said));
     };
-    // Ada isn't in operate: the rules for every day say no, and an emergency isn't every day
+    // Ada isn't in `operate`: the everyday rules refuse her, but those for an emergency don't.
     const forAda =
       /No: You can't run \/project delete[^]*In an emergency you can: add --break-glass "why"/;
     await asks(world.ada, "project delete ml", forAda);
@@ -203,14 +204,14 @@ describe("breaking the glass", () => {
     expect(await asks(world.ada, "vm snapshot db-1", /\/vm snapshot/)).not.toContain("emergency");
     const forOlivia = await asks(world.olivia, "project delete ml", /must approve it within/);
     expect(forOlivia).not.toContain("emergency");
-    // The request that waits is in nobody's way
+    // The waiting request doesn't block another one.
     await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
     await expect
       .poll(() => world.compute.writes().map(({ path }) => path))
       .toContain("/v1/projects/prj-ml");
   });
 
-  it("is on no card where nobody may use it", async () => {
+  it("is on no card if nobody may use it", async () => {
     const none = policy("").replace('breakGlass: ["U0ADA"]', "breakGlass: []");
     await using world = await startWorld({ policy: none });
     await world.olivia.types("ops", "/project delete ml");
@@ -222,13 +223,13 @@ describe("breaking the glass", () => {
     expect(card).not.toMatch(/break-?glass/i);
   });
 
-  it("is only for those whom policy lists, and never past protection", async () => {
+  it("is only for those whom policy lists, and never bypasses protection", async () => {
     await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
     await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');
     await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
     await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
     await world.ada.until((seen) => describeSeen(seen).includes("is protected"));
-    // Before names are looked up: a stranger learns none
+    // Policy decides before names are looked up, so a stranger learns none.
     await world.vera.types("ops", '/vm stop web-1 --break-glass "I want to"');
     const refused = await hears(world.vera, "ops", /You can't run \/vm stop/);
     expect(wordsOf(refused)).not.toMatch(/Which one|needs an exact target/);

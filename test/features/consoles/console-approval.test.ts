@@ -10,7 +10,7 @@ const policy = `${testPolicy}approvals: [{ operations: ["vm.console"], required:
 const opened = (world: TestWorld) =>
   world.compute.writes().filter(({ path }) => path.endsWith("/console")).length;
 
-/** Olivia asks, Amir approves; resolves with the card that waits for her. */
+/** Olivia requests a console and Amir approves it. Resolves with the card that waits for her. */
 async function approved(world: TestWorld) {
   await world.olivia.types("ops", "/vm console web-2");
   await hears(world.amir, "ops", /Console web-2[^]*One other person must approve/);
@@ -18,14 +18,14 @@ async function approved(world: TestWorld) {
   return hears(world.olivia, "ops", /Console web-2[^]*requester has not opened it yet/);
 }
 
-/** The button that only she sees. */
+/** The message with the button that only Olivia sees. */
 const offered = (world: TestWorld) => hears(world.olivia, "ops", /Anyone with the address/);
 
 const refusals = async (world: TestWorld) =>
   (await auditOf(world.client, world.key("audit"))).flatMap(({ rule }) => (rule ? [rule] : []));
 
 describe("a console that needs approval", () => {
-  it("waits for it, opens once, only for the requester, and leaves no trace of its address", async () => {
+  it("waits for approval, opens once, only for the requester, and leaves no trace of its address", async () => {
     await using world = await startWorld({ policy, compute: { consoleMs: 900 } });
     await world.slack.edit.setGroupMembers("oncall", ["olivia", "vera"]);
     await world.olivia.types("ops", "/gatehouse can-i vm console web-2");
@@ -90,7 +90,7 @@ describe("a console that needs approval", () => {
     expect(opened(world)).toBe(0);
   });
 
-  it("is not done when the service refuses it, and left to a person when no clear answer came", async () => {
+  it("isn't done when the service refuses it, and is left to a person when the answer is unclear", async () => {
     await using world = await startWorld({ policy });
     world.compute.weather({ match: "POST /v1/vms/vm-payments-web-2/console", status: 422 });
     const card = await approved(world);

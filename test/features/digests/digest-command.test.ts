@@ -9,7 +9,7 @@ import { shownText } from "../../commands/shown-text.ts";
 const now = Date.parse("2026-11-20T12:00:00Z");
 
 describe("/gatehouse digest", () => {
-  it("is turned on with what was said and usual else, and off again", async () => {
+  it("is turned on with the given settings and defaults, and off again", async () => {
     await using at = await startReading({ now: () => now });
     expect(shownText(await at.reads("gatehouse digest"))).toMatch(
       /^No digest is set up for <#C01OPS>\./,
@@ -25,7 +25,7 @@ describe("/gatehouse digest", () => {
     );
   });
 
-  it("is posted now where that can be done, else says why not", async () => {
+  it("is posted now if possible, and otherwise says why not", async () => {
     await using at = await startReading();
     expect(shownText(await at.reads("gatehouse digest now"))).toBe("The digest is in <#C01OPS>.");
     expect(at.told).toEqual([expect.stringMatching(/^C01OPS: Digest: /)]);

@@ -61,7 +61,7 @@ const fast = {
   edits: { interval: 1, burst: 100, reserve: 0 },
 };
 
-/** What all processes of a test see, changed as the test goes on. */
+/** The world that all processes of a test see. The test changes it as it goes on. */
 export interface Scene {
   now: number;
   vms: readonly KnownVm[];
@@ -73,13 +73,13 @@ export interface Scene {
   policy: Policy;
 }
 
-/** A policy with these digests in place of its own. */
+/** The policy with these digests instead of its own. */
 const withDigests = (policy: Policy, digests: readonly DigestRule[]): Policy => {
   const some = { ...policy, digests };
   return some;
 };
 
-/** What an inventory of these VMs says, of all or within a scope. */
+/** An inventory of these VMs, limited to a scope if one is given. */
 function inventoryOf(set: Scene, scope?: () => Promise<Scope | undefined>): DigestInventory {
   const vms = async () => {
     const seen = await scope?.();
@@ -103,7 +103,7 @@ function inventoryOf(set: Scene, scope?: () => Promise<Scope | undefined>): Dige
       unread: [],
       ...set.state,
     }),
-    // Only what digests ask for
+    // Only the parts that digests use.
     seenIn: (within) => inventoryOf(set, within) as Inventory,
   };
 }
@@ -117,7 +117,10 @@ export interface DigestProcess {
   close(): Promise<void>;
 }
 
-/** Processes that make digests, each with its own connection, at one Redis and one Slack, under one clock that the test sets. */
+/**
+ * Starts processes that make digests, each with its own connection, on one Redis and one Slack,
+ * with one clock that the test sets.
+ */
 export async function startScene(scene: Partial<Scene> = {}) {
   const slack: SandboxSlack = await startGatehouseSlack({ rateLimits: "off" });
   const redisUrl = inject("redisUrl");

@@ -5,7 +5,7 @@ import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
 import { startWorld } from "../../support/start-world.ts";
 
 describe("/gatehouse digest", () => {
-  it("posts one now, its buttons work, and a snoozed line stays away", async () => {
+  it("posts one now, its buttons work, and a snoozed line stays hidden", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/vm restart web-2");
     await world.ended();
@@ -22,7 +22,7 @@ describe("/gatehouse digest", () => {
     await hears(world.vera, "ops", /You can't run/);
     await world.olivia.chooses(line(digest), snooze, { in: digest.ts });
     const told = await hears(world.olivia, "ops", /Snoozed for 4 h: digests in this channel omit/);
-    // Alone, and not all of the channel
+    // This ends the snooze of one line, not of all lines of the channel.
     await world.olivia.presses("Un-snooze", { in: told.ts });
     await hears(world.olivia, "ops", /shows that line again/);
     await world.olivia.chooses(line(digest), snooze, { in: digest.ts });
@@ -78,7 +78,7 @@ describe("/gatehouse digest", () => {
     expect(shared.ephemeral).toBe(false);
   });
 
-  it("has a line for each thing that whoever leads must know, of whom and since when, and in a hand-over too", async () => {
+  it("has a line for each fact that the person in charge must know, with who and since when, in a handover too", async () => {
     await using world = await startAlertWorld();
     const { olivia, amir, ada } = world;
     await olivia.types("ops", "/vm snapshot db-1 nightly");
@@ -152,7 +152,7 @@ describe("/gatehouse digest", () => {
 });
 
 describe("a VM that changes without being asked to", () => {
-  it("is told in the alerts channel, and what Gatehouse did itself is not", async () => {
+  it("is reported in the alerts channel, unless Gatehouse changed it", async () => {
     await using world = await startWorld({
       pace: { inventoryRefreshMs: 200 },
     });

@@ -12,7 +12,7 @@ const problemsOf = (text: string) => {
 };
 
 describe("digests in gatehouse.yml", () => {
-  it("have a channel, a time, a zone, and days", () => {
+  it("have a channel, a time, a time zone, and days", () => {
     const [read] = sectionOf(
       policyOf(
         "digests: [{ channel: C02STATUS, at: '09:00', timezone: Europe/Paris, days: mon-fri }]",
@@ -54,7 +54,7 @@ describe("digests in gatehouse.yml", () => {
     ]);
   });
 
-  it("are told with their mistakes", () => {
+  it("are refused with their mistakes", () => {
     expect(
       problemsOf(
         'digests:\n  - { channel: "#ops", at: "9:00", timezone: Mars/Base, days: fryday }\n',
@@ -79,7 +79,7 @@ describe("digests in gatehouse.yml", () => {
       `${team}, digests: [{ at: "09:00" }] } }`,
       `${team} } }\ndigests: [{ channel: C1A, at: "09:00" }]`,
     ].map((text) => policyVersion(policyOf(text)));
-    // As 0.2.0 gave it
+    // Version 0.2.0 gave this version of the file.
     expect(new Set(versions)).toEqual(new Set(["dcdde9344c47"]));
   });
 });

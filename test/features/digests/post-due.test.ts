@@ -18,7 +18,7 @@ const ms = (iso: string) => Date.parse(iso);
 const hour = 3_600_000;
 
 describe("digests on a schedule", () => {
-  it("come exactly once a day in two time zones over changes of the clocks, from three processes", async () => {
+  it("are posted exactly once a day in two time zones across clock changes, by three processes", async () => {
     await using scene = await startScene({
       now: ms("2027-03-26T00:00Z"),
       rules: [rule("Europe/Paris", "02:30"), rule("America/New_York", "02:30", "C01OPS")],
@@ -43,7 +43,7 @@ describe("digests on a schedule", () => {
     expect(scene.posted().length - before).toBe(3);
   });
 
-  it("comes late, once, and says so when nobody was there at its time", async () => {
+  it("is posted late, once, and says so when no process ran at its time", async () => {
     await using scene = await startScene({
       now: ms("2026-11-19T12:00Z"),
       rules: [rule("UTC")],
@@ -70,7 +70,7 @@ describe("digests on a schedule", () => {
     expect(scene.posted()).toHaveLength(1);
   });
 
-  it("comes from the first day on where days lie in between", async () => {
+  it("is posted from the first day on when days lie in between", async () => {
     const weekly = { ...rule("UTC"), days: ["mon"] as const };
     await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [weekly] });
     const one = await scene.start();
@@ -81,7 +81,7 @@ describe("digests on a schedule", () => {
     expect(scene.posted()).toHaveLength(1);
   });
 
-  it("follows what was said in Slack before what gatehouse.yml says", async () => {
+  it("follows Slack's settings before those of gatehouse.yml", async () => {
     await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
     const { digests, postDue } = await scene.start();
     await digests.schedules.set(rule("UTC", "10:00"));
@@ -99,7 +99,7 @@ describe("digests on a schedule", () => {
     expect(await digests.schedules.clear("C02STATUS")).toBe(false);
   });
 
-  it("is given up with an alarm after it ended three processes", async () => {
+  it("is given up with an alarm after it crashed three processes", async () => {
     await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
     let starts = 0;
     const dies = { at: () => (starts++, new Promise<never>(() => {})), leaseMs: 20 };
@@ -107,7 +107,8 @@ describe("digests on a schedule", () => {
     scene.set.now = ms("2026-11-20T09:00Z");
     for (let tries = 0; tries < 60 && scene.alarms.length === 0; tries++) {
       const one = await scene.start(dies);
-      // Killed in the middle: `postDue` never ends, and nobody waits for it
+      // The process is killed in the middle: `postDue` never ends, and the test doesn't wait for
+      // it.
       await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
     }
     expect(starts).toBe(3);
@@ -207,7 +208,7 @@ describe("a button in digests that one person answers for all", () => {
 describe("the chart of a digest", () => {
   const shown = { vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")] };
 
-  it("is in the message, with the same in words", async () => {
+  it("is in the message, with the same as text", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
@@ -226,7 +227,7 @@ describe("the chart of a digest", () => {
     expect(scene.posted().map(wordsOf).join()).toContain("3 VMs: 1 ERROR, 1 STOPPED, 1 RUNNING.");
   });
 
-  it("is in words where Slack refuses it, and the digest is posted once", async () => {
+  it("is text when Slack refuses it, and the digest is posted once", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
@@ -276,7 +277,7 @@ describe("snoozing a line", () => {
     expect(await words("C02STATUS")).toContain("db-1");
   });
 
-  it("outlasts what is learned about it, and ends when the line is gone for certain", async () => {
+  it("lasts when facts about the line change, and ends when the line is certainly gone", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       vms: [running("db-1", "ERROR")],
@@ -287,11 +288,11 @@ describe("snoozing a line", () => {
     const words = async () => JSON.stringify(await digests.build("C02STATUS"));
     await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour);
     expect(await words()).not.toContain("db-1");
-    // Only now it is known since when
+    // Only now it is known when the status began.
     const statuses = { "vm-db-1": ["ERROR", set.now] } as const;
     await createStatusRecords(scene.redis, scene.key).writeRecords(new Map([["p-shop", statuses]]));
     expect(await words()).not.toContain("db-1");
-    // What can't be read may still be so
+    // A VM that can't be read may still be in ERROR.
     set.vms = [];
     set.state = { stale: true };
     await words();

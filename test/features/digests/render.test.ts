@@ -101,7 +101,7 @@ describe("a digest", () => {
     expect(chartIn(message)).toBeUndefined();
   });
 
-  it("tells the most urgent first, each line with a button and a way to quiet it", () => {
+  it("shows the most urgent first, each line with a button and a way to snooze it", () => {
     const drift: DriftRecord = {
       vm: running("db-1"),
       mark: "ab",
@@ -152,7 +152,7 @@ describe("a digest", () => {
     expect(message.text).toBe(
       "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 letter, 1 waiting for approval, 4 changes, 1 parcel",
     );
-    // One row for each line, with a button beside it, or a menu where it can be snoozed
+    // Each line is a row with a button beside it, or a menu if it can be snoozed.
     const beside = message.blocks.flatMap((block) => {
       if (block.type !== "section") return [];
       if (block.accessory?.type === "button") return [block.accessory.action_id];
@@ -187,7 +187,7 @@ describe("a digest", () => {
     );
   });
 
-  it("says of how many VMs it is, draws no chart of two bars, and marks what ran without approval", () => {
+  it("says how many VMs it is about, draws no chart with two bars, and marks what ran without approval", () => {
     const ended = [
       request("r-dddddddddd"),
       request("r-eeeeeeeeee", { isBreakGlass: true }),
@@ -284,7 +284,7 @@ describe("a digest", () => {
   });
 });
 
-describe("what a lead must know first", () => {
+describe("a fact that the person in charge must know", () => {
   const db = { ...request("x").target, id: "vm-db-1", name: "db-1" };
   const approval = { yes: 1, required: 1, expiresAt: now };
   const restore = {
@@ -349,7 +349,7 @@ describe("what a lead must know first", () => {
     "📦 A parcel came.",
   ];
 
-  it("is a line of its own however much else happened, in a digest and in a hand-over", () => {
+  it("has a line of its own however much else happened, in a digest and in a handover", () => {
     for (const message of [
       renderDigest(facts(some), frame),
       renderHandover(facts(some), [], { by: "olivia", text: "" }),
@@ -375,7 +375,7 @@ describe("what a lead must know first", () => {
     expect(told.split("*Restored* `db-1`")).toHaveLength(2);
   });
 
-  it("begins with the freeze that stands, by whom, since when, and why, without its own beginning again", () => {
+  it("begins with the present freeze, by whom, since when, and why, and doesn't repeat its start", () => {
     const frozen = { by: "ada", reason: "storage", at: now - hour };
     const switches = [
       { is: "freeze" as const, by: "ada", reason: "storage", at: now - hour },
@@ -388,7 +388,7 @@ describe("what a lead must know first", () => {
     expect(lines).not.toContain("ada froze");
   });
 
-  it("is counted as it is told: VMs that run and are red stand in the count", () => {
+  it("is in the counts as well: VMs that run and fail are counted as failing", () => {
     const drift: DriftRecord = {
       vm: running("db-1"),
       mark: "ab",
@@ -442,7 +442,7 @@ describe("a hand-over", () => {
   });
 });
 
-describe("what vouches for VMs", () => {
+describe("evidence for VMs", () => {
   const day = 24 * hour;
   const ending = (endsAt: number | undefined) => ({
     what: endsAt === undefined ? "AMD's list has expired" : "AMD's list",
@@ -458,7 +458,7 @@ describe("what vouches for VMs", () => {
       lacks: [lack],
     }));
 
-  it("is told before it ends and when it has, with how many VMs hang on it", () => {
+  it("is reported before and after it expires, with the number of affected VMs", () => {
     expect(shown({ parts: [drifting(lacking(ending(now + 6 * day)))] })).toContain(
       "⏳ AMD's list expires 08:00:00 UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
@@ -474,7 +474,7 @@ describe("what vouches for VMs", () => {
     );
   });
 
-  it("is told again at each stage where it was snoozed", () => {
+  it("is reported again at each stage after it was snoozed", () => {
     const keyAt = (days: number) =>
       itemsOf(facts({ parts: [drifting(lacking(ending(now + days * day)))] }))
         .find(({ kind }) => kind === "unverified")

@@ -30,7 +30,7 @@ describe("the time of a digest", () => {
     );
   });
 
-  it("is as much later as the clocks jump over it", () => {
+  it("is shifted by as much as the clocks skip", () => {
     const slot = latestSlot(paris("02:30"), ms("2027-03-28T12:00Z"));
     expect(iso(slot?.at)).toBe("2027-03-28T01:30:00.000Z"); // 03:30 in Paris
     expect(slot?.id).toBe("digest-C02STATUS-2027-03-28-0230-Europe/Paris");
@@ -48,7 +48,7 @@ describe("the time of a digest", () => {
     expect(latestSlot(paris("09:00", []), ms("2026-11-22T12:00Z"))).toBeUndefined();
   });
 
-  it("comes once each day in any zone, whenever one looks", () => {
+  it("occurs once each day in any time zone, at whatever time it is computed", () => {
     const zones = [
       "Europe/Paris",
       "America/Sao_Paulo",
@@ -119,13 +119,13 @@ describe("the words of a schedule", () => {
   });
 
   it.each(["24", "2400", "13pm", "0am", "9:5", "9:60", "930", "9.5", "-9", "9amm", "٩", "1e1"])(
-    "refuse a time that is none, or two: %s",
+    "refuse an invalid or ambiguous time: %s",
     (words) => {
       expect(() => readSchedule(words)).toThrow("is not a time");
     },
   );
 
-  it("are said the short way", () => {
+  it("are shown in short form", () => {
     expect(daysWords(daily)).toBe("daily");
     expect(daysWords(["fri", "mon", "tue", "wed", "thu"])).toBe("mon-fri");
     expect(daysWords(["wed", "mon"])).toBe("mon, wed");

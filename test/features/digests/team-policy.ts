@@ -1,6 +1,9 @@
 import { policyOf } from "../../core/permit/sample.ts";
 
-/** Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. */
+/**
+ * The team payments has #ops, the team search has #vendor, and the team lab has no channel. The
+ * other projects have no team.
+ */
 export const twoTeams = policyOf(`
 access: { operate: ["U0PLA"], administer: ["U9ADMIN"] }
 audit: { channel: C03AUDIT }

@@ -60,7 +60,7 @@ const parcels: HandoverPart = {
 };
 const at = (iso: string) => Date.parse(iso);
 
-/** The names of VMs that stand in a text. */
+/** The names of VMs in a text. */
 const namesIn = (text: string) => vms.map(({ name }) => name).filter((name) => text.includes(name));
 
 async function startTeams() {
@@ -76,7 +76,7 @@ async function startTeams() {
 }
 
 describe("digests with teams", () => {
-  it("speak of the team's in its channel, of its targets where it names some, and elsewhere of nobody's", async () => {
+  it("are about the team's VMs in its channel, limited to its targets, and elsewhere about VMs of no team", async () => {
     await using scene = await startTeams();
     const processes = [await scene.start(), await scene.start()];
     await Promise.all(processes.map((one) => one.postDue()));
@@ -95,7 +95,7 @@ describe("digests with teams", () => {
     expect(scene.posted("vendor")).toEqual([]);
   });
 
-  it("say so on request in each channel, and to one person what both may see", async () => {
+  it("show the same on request in each channel, and to one person what the channel and the person may see", async () => {
     await using scene = await startTeams();
     const { digests } = await scene.start();
     const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
@@ -118,7 +118,7 @@ describe("digests with teams", () => {
     expect(namesIn(shownText(await digests.changes(0, scope)))).toEqual(["sea-web"]);
   });
 
-  it("leave out what was asked for under a name that another team has now", async () => {
+  it("leave out a request whose target's name belongs to another team now", async () => {
     await using scene = await startTeams();
     const { digests } = await scene.start();
     scene.set.vms = vms.map((vm) =>
@@ -134,8 +134,8 @@ describe("digests with teams", () => {
   });
 });
 
-describe("when digests come", () => {
-  it("decides nothing: what waits for approval stays", () => {
+describe("the time of digests", () => {
+  it("decides nothing: requests that wait for approval stay", () => {
     const text = (time: string) =>
       `teams: { a: { projects: ["a"], channel: C01OPS, digests: [{ at: "${time}" }] } }`;
     expect(policyVersion(policyOf(text("09:00")))).toBe(policyVersion(policyOf(text("10:00"))));

@@ -3,7 +3,7 @@ import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
 
 describe("/gatehouse freeze and thaw", () => {
-  it("say what holds from now on", async () => {
+  it("say what applies from now on", async () => {
     await using at = await startReading({ world: "empty" });
     expect(shownText(await at.reads("gatehouse freeze storage is failing"))).toBe(
       "🧊 All changes are frozen. Reads still work. `/gatehouse thaw` ends the freeze.",
@@ -21,7 +21,7 @@ describe("/gatehouse freeze and thaw", () => {
     expect(at.told).toHaveLength(1);
   });
 
-  it("hand on the reason as it was written", async () => {
+  it("show the reason as it was written", async () => {
     await using at = await startReading({ world: "empty" });
     for (const [words, reason] of [
       ["disks fail, it's the “raid siren”", `disks fail, it's the "raid siren"`],

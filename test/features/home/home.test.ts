@@ -12,13 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** The Home tab as one reads it, once it says this. */
+/** Opens the Home tab and resolves with its text once that matches. */
 async function opens(person: PersonActions, says: RegExp): Promise<string> {
   await person.opensHome();
   return reads(person, says);
 }
 
-/** The same of one that is open. */
+/** Resolves with the text of the open Home tab once that matches. */
 async function reads(person: PersonActions, says: RegExp): Promise<string> {
   const read = () =>
     wordsIn(person.sees().home?.blocks ?? [])
@@ -29,7 +29,7 @@ async function reads(person: PersonActions, says: RegExp): Promise<string> {
 }
 
 describe("the Home tab", () => {
-  it("shows what is in trouble, with buttons for what this person may do, and how fresh it is", async () => {
+  it("shows problems, with buttons for what this person may do, and how fresh the data is", async () => {
     const olivia = await opens(world.olivia, /train-7 in ml is ERROR/);
     expect(olivia).toMatch(/\[Show\] \[Restart\]|\[Show\][^]*\[Restart\]/);
     expect(olivia).toMatch(/8 VMs in 6 projects\. Statuses read \d+ s ago/);
@@ -46,12 +46,12 @@ describe("the Home tab", () => {
     await world.client.zrem(open, ...old);
   });
 
-  it("shows approvers what waits for them, with all that the card says, and takes their vote", async () => {
+  it("shows approvers the requests that wait for them, with everything on the card, and takes their vote", async () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
     const amir = await opens(world.amir, /Restart web-2 in payments, requested by olivia/);
-    // As on the card: the loss first, the buttons before the facts
+    // The order is the card's: the loss first, then the buttons, then the facts.
     expect(amir).toMatch(
       /This interrupts what runs on web-2\.\nRestart web-2 in payments, requested by olivia[^\n]*\nWaiting for approval until[^\n]*\n\[Approve\] \[Deny\] \[Why\?\]\nStatus when requested: RUNNING/,
     );
@@ -65,7 +65,7 @@ describe("the Home tab", () => {
     const notified = world.slack.messages().length;
     await world.amir.presses("Approve", { in: "home" });
     expect((await world.ended("vm restart")).state).toBe("done");
-    // It changes by itself, where the button was pressed
+    // The tab on which the button was pressed updates by itself.
     await reads(world.amir, /Restart web-2 \(payments\): done\nApproved by amir/);
     const left = await reads(world.amir, /Nothing is waiting for your approval/);
     expect(left).not.toContain("[Approve]");
@@ -76,7 +76,7 @@ describe("the Home tab", () => {
     expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
   });
 
-  it("is where a trouble is mended: a button there runs the command like typed words", async () => {
+  it("has buttons to fix a problem, which run the command like typed words", async () => {
     await world.vera.opensHome();
     await opens(world.olivia, /train-7 in ml is ERROR/);
     const slip = await world.olivia.presses("Restart", { in: "home", confirm: "no" });
@@ -107,7 +107,7 @@ describe("the Home tab", () => {
 });
 
 describe("a change that is pressed on the Home tab", () => {
-  /** Presses Restart of train-7 there, and gives the request once it has ended. */
+  /** Presses Restart of train-7 on the Home tab and resolves with the request once it has ended. */
   async function restarts(policyOf: string) {
     const own = await startWorld({ policy: policyOf });
     await opens(own.olivia, /train-7 in ml is ERROR/);
@@ -146,8 +146,8 @@ describe("a change that is pressed on the Home tab", () => {
   });
 });
 
-describe("people who may not look", () => {
-  it("see no names on the Home tab, in pickers, and in messages; who may do something sees it", async () => {
+describe("people who may not see VMs", () => {
+  it("see no names on the Home tab, in pickers, and in messages, except what they may act on", async () => {
     await using closed = await startWorld({
       policy: policy.replace('view: ["*"]', 'view: ["U0ADA"]'),
     });

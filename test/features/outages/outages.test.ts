@@ -6,7 +6,7 @@ import { createOutageStore, type Past } from "../../../src/features/outages/outa
 import { testRedis } from "../../support/with-redis.ts";
 
 const minute = 60_000;
-/** Half a minute and up is an outage; ten seconds without a failure end it. */
+/** An outage lasts at least half a minute and ends after ten seconds without a failure (ms). */
 const patience = 30_000;
 
 async function keeping() {
@@ -25,7 +25,7 @@ async function keeping() {
       await store.saw({ part, failedAgo, answeredAgo }, patience);
       return isPending();
     },
-    /** As if so much time had passed since everything that was seen. */
+    /** Pretends that this much time has passed since everything that was seen. */
     async pass(ms: number): Promise<void> {
       for (const part of parts)
         for (const [field, value] of Object.entries(await redis.hgetall(seen(part))))
@@ -33,7 +33,7 @@ async function keeping() {
             await redis.hset(seen(part), field, String(Number(value) - ms));
     },
     open: async () => (await store.state()).open.map(({ part }) => part),
-    /** Outages that are to be told of, due or not. */
+    /** Outages that need their recap, due or not. */
     async past(): Promise<Past[]> {
       return ((await readPending(redis, key)).get("recap") ?? []).map(store.parseOutage);
     },
@@ -42,7 +42,7 @@ async function keeping() {
 }
 
 describe("an outage", () => {
-  it("is one after failures for half a minute with no answer in between, seen by whomever", async () => {
+  it("exists after failures for half a minute with no answer in between, seen by any process", async () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(20_000);
@@ -53,7 +53,7 @@ describe("an outage", () => {
     expect(await here.open()).toEqual(["slack"]);
   });
 
-  it("is asked for by whoever saw nothing: pending once it is over, until it is told", async () => {
+  it("is visible to processes that saw nothing: pending once it is over, until it is told", async () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(31_000);
@@ -65,7 +65,7 @@ describe("an outage", () => {
     expect(await here.isPending()).toBe(false);
   });
 
-  it("is none when anybody was answered in between, nor when two failures lie far apart", async () => {
+  it("doesn't exist when any process was answered in between, nor when two failures lie far apart", async () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(20_000);
@@ -78,7 +78,7 @@ describe("an outage", () => {
     expect(await here.open()).toEqual([]);
   });
 
-  it("is none when an answer came between a hiccup and the failures of one report", async () => {
+  it("doesn't exist when an answer came between a short failure and the failures of one report", async () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(40_000);
@@ -109,11 +109,12 @@ describe("an outage", () => {
     const [past, ...more] = await here.past();
     expect(more).toEqual([]);
     expect((await here.store.state()).last).toEqual(past);
-    // From the first failure to the first answer: not to when it was closed
+    // An outage lasts from the first failure to the first answer, not to the time when it was
+    // closed.
     expect(((past?.until ?? 0) - (past?.since ?? 0)) / 1000).toBeCloseTo(45, 0);
   });
 
-  it("goes on while somebody else still fails, though others are answered", async () => {
+  it("continues while one process still fails, though others are answered", async () => {
     await using here = await keeping();
     await here.saw(0);
     await here.pass(40_000);
@@ -138,7 +139,7 @@ describe("an outage", () => {
 });
 
 describe("answers", () => {
-  it("leave nothing behind while nobody fails, and end what others saw begin", async () => {
+  it("leave nothing behind while no process fails, and end an outage that others saw begin", async () => {
     await using here = await keeping();
     await here.saw(undefined, 0);
     expect(await here.redis.exists(here.seen("slack"))).toBe(0);
@@ -151,7 +152,7 @@ describe("answers", () => {
 });
 
 describe("an outage of Redis", () => {
-  /** A process that was cut off reaches it again, which is its answer. */
+  /** Reports for a process that reaches Redis again; reaching it is the answer. */
   const back = (
     here: Awaited<ReturnType<typeof keeping>>,
     awayMs: number,
@@ -170,12 +171,12 @@ describe("an outage of Redis", () => {
         return id;
       });
 
-  it("is one for all processes that were cut off, and holds what each had to refuse, once", async () => {
+  it("is one for all processes that were cut off, and holds what each had to refuse, once each", async () => {
     await using here = await keeping();
     const first = await back(here, minute, ["a", "b"]);
     const second = await back(here, 50_000, ["c"]);
     const longest = await back(here, 2 * minute);
-    // Its answer was lost, so it says so again
+    // The answer to its report was lost, so the process reports again.
     const again = await back(here, 50_000, ["c"]);
     expect([second, longest, again]).toEqual([first, first, first]);
     expect(await here.past()).toEqual([]);
@@ -188,7 +189,7 @@ describe("an outage of Redis", () => {
     expect(refused.map(({ id }) => id).toSorted()).toEqual(["a", "b", "c"]);
   });
 
-  it("is none when it was short, and another one once the last is over", async () => {
+  it("doesn't exist when it was short, and is another one once the last is over", async () => {
     await using here = await keeping();
     expect(await back(here, 20_000, ["a"])).toBeUndefined();
     const first = await back(here, minute);
@@ -199,7 +200,7 @@ describe("an outage of Redis", () => {
   });
 });
 
-describe("what a process sees", () => {
+describe("the observation of a process", () => {
   it("is not lost while Redis is away, and what it refused goes to Redis with names", async () => {
     await using here = await keeping();
     const failing = { ...here.store, saw: async () => Promise.reject(new Error("Redis is away")) };

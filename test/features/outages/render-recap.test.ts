@@ -70,7 +70,7 @@ describe("a recap", () => {
     expect(said).toContain("… and 17 more");
   });
 
-  it("counts first what ran, and lists first what needs somebody", () => {
+  it("counts first what ran, and lists first what needs a person", () => {
     const all = [
       request("a", stageOf("done", sent)),
       request("b", stageOf("expired", { why: "it could not begin in time" })),
@@ -117,13 +117,13 @@ describe("a recap", () => {
     expect(text).toContain("… and 25 more");
   });
 
-  it("is none where nothing happened", () => {
+  it("is undefined when nothing happened", () => {
     expect(renderRecap(outage, [], [], changes)).toBeUndefined();
   });
 });
 
 describe("words to type again", () => {
-  it("name the target and every argument, quoted where they must be", () => {
+  it("name the target and every argument, quoted if necessary", () => {
     const resize = changes.find(({ name }) => name === "vm resize");
     const snapshot = changes.find(({ name }) => name === "vm snapshot");
     if (!resize || !snapshot) throw new Error("commands are missing");

@@ -9,7 +9,7 @@ import { policyOf, vm } from "../../core/permit/sample.ts";
 import { smallService } from "../../fleet/inventory/small-service.ts";
 import { type TestRedis, testRedis } from "../../support/with-redis.ts";
 
-/** pay has a channel, ml none; #shop is nobody's, and #both that of two teams. */
+/** The team `pay` has a channel, `ml` has none. #shop belongs to no team, #both to two. */
 const policy = policyOf(`
 teams:
   pay: { projects: ["pay", "pay-*"], channel: C0PAY }
@@ -48,7 +48,7 @@ const by = (over = policy) => ({
   commands: requestable(commands),
 });
 
-describe("where a recap speaks of a request", () => {
+describe("the channel whose recap names a request", () => {
   const of = (project: string, name = project) => ({
     ...vm("db", name),
     projectId: `p-${project}`,
@@ -77,12 +77,12 @@ describe("where a recap speaks of a request", () => {
     expect(await recapChannel({ target }, asked, by())).toBe(told);
   });
 
-  it("is where it was requested, without teams", async () => {
+  it("is the one it was requested in, without teams", async () => {
     expect(await recapChannel({ target: of("pay") }, "C0SHOP", by(policyOf("{}")))).toBe("C0SHOP");
   });
 });
 
-describe("what was typed in vain is told its channel", () => {
+describe("a refused command is shown in its channel", () => {
   it.each([
     ["C0PAY", "/vm restart pay/web-1", "/vm restart pay/web-1"],
     ["C0PAY", "/vm restart web-2", "/vm restart web-2"],

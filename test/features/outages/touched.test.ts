@@ -5,7 +5,7 @@ import { interaction, restartOf, vmTarget, stageOf } from "../../core/asking.ts"
 import { testRedis } from "../../support/with-redis.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
 
-/** Resolves once Redis' clock has moved on, so that what comes next is later. */
+/** Resolves once Redis's clock has moved on, so that the next event is later. */
 async function later(store: ReturnType<typeof createJournal>): Promise<number> {
   const before = await store.now();
   await expect.poll(() => store.now(), { interval: 1 }).toBeGreaterThan(before + 1);
@@ -13,7 +13,7 @@ async function later(store: ReturnType<typeof createJournal>): Promise<number> {
 }
 
 describe("requests that an outage touched", () => {
-  it("were asked for in it, moved in it, or were under way when it began", async () => {
+  it("were made in it, moved in it, or were in progress when it began", async () => {
     await using here = await testRedis();
     const store = createJournal(here.redis, here.key);
     const plain = (name: string) => {

@@ -6,7 +6,10 @@ export const otherToken = "test-token-deploy-next";
 export const everythingToken = "test-token-everything";
 const hashed = (text: string) => `sha256:${hash("sha256", text)}`;
 
-/** Vera views what no team has, Amir is of the team that has staging; `deploy` sees payments alone. */
+/**
+ * Vera sees VMs without a team, Amir is in the team that has staging, and the service `deploy` sees
+ * only payments.
+ */
 export const apiPolicy = `${testPolicy}
 teams:
   qa: { projects: [staging], operate: [U0AMIR], channel: C02STATUS }
@@ -33,7 +36,7 @@ export const startApiWorld = (env: Record<string, string> = {}) =>
 export const addressOf = (world: TestWorld, path: string) =>
   `http://127.0.0.1:${world.processes[0]?.apiPort}${path}`;
 
-/** A read of a service, with status and JSON. */
+/** Reads from the API as a service; resolves with status and JSON. */
 export async function readAs(world: TestWorld, bearer: string | undefined, path: string) {
   const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
   const answer = await fetch(addressOf(world, path), { headers });

@@ -2,13 +2,13 @@ import { hash } from "node:crypto";
 import type { ProposalState } from "../../../src/features/proposals/propose.ts";
 import { testPolicy, type TestWorld } from "../../support/start-world.ts";
 
-/** What a deploy job of these tests is known by; not a secret of anyone. */
+/** Tokens of the deploy job in these tests. They are nobody's secrets. */
 export const tokens = ["fake-token-one", "fake-token-two"] as const;
 const hashes = tokens.map((token) => `"sha256:${hash("sha256", token)}"`).join(", ");
 
 export const apiEnv = { API_PORT: "0" };
 
-/** What the job may do, beside what people may. */
+/** The policy that lets the job propose, added to what people may do. */
 export const deployPolicy = (more = "") => `${testPolicy}services:
   deploy:
     tokens: [${hashes}]
@@ -26,7 +26,7 @@ interface Answer {
   body: ProposalState & Problem & { url?: string };
 }
 
-/** A program at the API: its own token, plain HTTP. */
+/** A program that calls the API with its own token over plain HTTP. */
 export function deployJob({ processes }: Pick<TestWorld, "processes">, token: string = tokens[0]) {
   const url = () => `http://127.0.0.1:${processes.findLast((one) => one.apiPort)?.apiPort}`;
   const authorization = `Bearer ${token}`;

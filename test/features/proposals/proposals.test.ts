@@ -16,7 +16,7 @@ const cards = (world: TestWorld) =>
   world.vera.seesChannel("ops").messages.filter((one) => JSON.stringify(one).includes("proposes"));
 
 describe("a service at the API", () => {
-  it("is let in by either of its tokens; anything else is 401 without a why, and nothing is counted or posted", async () => {
+  it("is accepted with either of its tokens; anything else is 401 without a reason, and nothing is counted or posted", async () => {
     await using world = await startApi();
     const call = (authorization?: string) =>
       fetch(`${deployJob(world).url()}/v1/proposals`, {
@@ -41,7 +41,7 @@ describe("a service at the API", () => {
     expect(world.lines.join("")).not.toContain("fake-token");
   });
 
-  it("gets the same proposal for the same key, however often and at once; other words are refused", async () => {
+  it("gets the same proposal for the same key, however often and concurrently; other words are refused", async () => {
     await using world = await startApi();
     const job = deployJob(world);
     const sent = ["one", "two", "three"].map(() =>
@@ -95,7 +95,7 @@ describe("a service at the API", () => {
     expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
   });
 
-  it("is noted in the audit trail where gatehouse.yml doesn't let it propose something, as a person is", async () => {
+  it("is noted in the audit trail when gatehouse.yml doesn't let it propose something, as a person is", async () => {
     await using world = await startApi();
     const job = deployJob(world);
     expect((await job.proposes("vm stop web-1")).status).toBe(403);
@@ -110,7 +110,7 @@ describe("a service at the API", () => {
     ]);
   });
 
-  it("may have nothing restored from a snapshot that it doesn't see: that is like one that nobody took", async () => {
+  it("can't propose a restore from a snapshot that it doesn't see: that is like one that doesn't exist", async () => {
     await using world = await startApi();
     await world.olivia.types("ops", "/vm snapshot gpu-1 theirs");
     const hidden = snapshotIdOf(await world.ended("vm snapshot"));
@@ -125,7 +125,7 @@ describe("a service at the API", () => {
     expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
   });
 
-  it("is told of a VM that it doesn't see what it is told of one that nobody has", async () => {
+  it("gets the same answer for a VM that it doesn't see and for one that doesn't exist", async () => {
     await using world = await startApi();
     const job = deployJob(world);
     const about = async (vm: string) => {
@@ -134,7 +134,7 @@ describe("a service at the API", () => {
     };
     const unknown = await about("nobody-1");
     expect(unknown).toMatch(/^\[422,.*There is no VM called X.*"field":"command"/);
-    // `vault-1` is of another project; its ID says no more than its name
+    // `vault-1` is in another project. Its ID must reveal no more than its name.
     for (const hidden of ["vault-1", "vm-vault-vault-1", "vault/vault-1"])
       expect(await about(hidden)).toBe(unknown);
   });
@@ -163,7 +163,7 @@ describe("a service at the API", () => {
       });
   });
 
-  it("is stopped by its limits, and told the way out; what it has open still counts after its minute", async () => {
+  it("is stopped by its limits, and told what to do; open proposals still count after the minute", async () => {
     await using world = await startApi("    limits: { requestsPerMinute: 6, openProposals: 2 }\n");
     const job = deployJob(world);
     const [first] = [
@@ -204,7 +204,7 @@ describe("a service at the API", () => {
     expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(2);
   });
 
-  it("has its words shown harmlessly: no mention, no link, no marks that reorder", async () => {
+  it("has its words shown inert: no mention, no link, no marks that reorder text", async () => {
     await using world = await startApi();
     const reason = "<!channel> <https://evil.example|click> \u202eevil @here *bold*";
     await deployJob(world).proposes("vm snapshot db-1", reason);
@@ -215,7 +215,7 @@ describe("a service at the API", () => {
       expect(shown).not.toContain(mark);
   });
 
-  it("is answered at once where the state isn't what it knows, and after the time it waits where it is", async () => {
+  it("is answered at once if the state differs from the one it knows, and otherwise after its wait", async () => {
     await using world = await startApi();
     const job = deployJob(world);
     const { body } = await job.proposes("vm snapshot db-1");
@@ -230,7 +230,7 @@ describe("a service at the API", () => {
     expect(await took("?wait=1&after=open")).toBeGreaterThan(900);
   });
 
-  it("finds nothing of its words in the log where they are refused, only the field", async () => {
+  it("finds only the field, and none of its words, in the log when they are refused", async () => {
     await using world = await startApi();
     const job = deployJob(world);
     const all = ["vm snapsot secret-two", "secret-three", "vm snapshot secret-four"];
@@ -261,7 +261,7 @@ describe("a service at the API", () => {
     expect((await waiting).status).toBe(401);
   });
 
-  it("is posted in no channel of others while its team's own is closed", async () => {
+  it("posts in no channel of others while its team's own is closed", async () => {
     await using world = await startApi(`teams:
   pay:
     projects: ["payments"]
@@ -275,7 +275,7 @@ describe("a service at the API", () => {
     expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("db-1");
   });
 
-  it("posts where the target may be told: in its team's channel, where its own is of another team", async () => {
+  it("posts in the target's team's channel when its own channel belongs to another team", async () => {
     await using world = await startApi(`teams:
   pay:
     projects: ["payments"]
@@ -287,7 +287,7 @@ describe("a service at the API", () => {
     expect(JSON.stringify(world.olivia.seesChannel("ops").messages)).not.toContain("db-1");
   });
 
-  it("is told where alerts are while its channel is closed, and can be run there", async () => {
+  it("posts in the channel of alerts while its own is closed, where the proposal can be run", async () => {
     await using world = await startApi();
     channelNamed(world, "ops").archived = true;
     await deployJob(world).proposes("vm snapshot db-1");

@@ -42,11 +42,11 @@ describe("the description of the API", () => {
       { name: "vm", in: "path", required: true, schema: { type: "string", minLength: 1 } },
       { name: "period", in: "query", schema: { type: "string", default: "1h" } },
     ]);
-    // Nothing of the parser's own words
+    // No internal property of the parser appears.
     expect(JSON.stringify(body)).not.toMatch(/isFlag|isSeveral|isFile|\$schema|"target"/);
   });
 
-  it("says of each read just what it answers, and of problems, too", async () => {
+  it("describes exactly what each read and each problem answers", async () => {
     await using world = await startApiWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended("vm snapshot");
@@ -62,7 +62,7 @@ describe("the description of the API", () => {
       expect(answer.status, path).toBe(200);
       const schema = get.responses["200"]?.content["application/json"]?.schema ?? {};
       expect(await problemsIn(schema, answer.body), path).toBeUndefined();
-      // The schema is no formality
+      // The schema must be strict enough to refuse this.
       expect(await problemsIn(schema, { ...answer.body, readAs: 1 }), path).toBeDefined();
       for (const { name, in: place, schema: its } of get.parameters) {
         const query = new URLSearchParams({ [name]: its["enum"] ? "no-such" : "" });

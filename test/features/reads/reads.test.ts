@@ -14,7 +14,7 @@ import {
 } from "../proposals/asking.ts";
 import { deployJob, deployPolicy, tokens } from "../proposals/deploy-job.ts";
 
-/** Without the age of the list, which differs from call to call. */
+/** The body without the age of the list, which differs from call to call. */
 const timeless = (body: object) =>
   JSON.stringify(body).replaceAll(/ Gatehouse read the list [^.]*\./g, "");
 
@@ -23,7 +23,7 @@ const vmsOf = async (world: TestWorld, bearer: string, query = "") => {
   return (body["vms"] as { id: string }[]).map(({ id }) => id);
 };
 
-describe("what a service reads through the API", () => {
+describe("a read of a service through the API", () => {
   it("is what a read command answers, as JSON, with times in ISO 8601", async () => {
     await using world = await startApiWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
@@ -83,7 +83,7 @@ describe("what a service reads through the API", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
-  /** What the inventory reads by itself isn't counted. */
+  /** The inventory's own reads must not be counted. */
   const quiet = { env: { API_PORT: "0" }, pace: { inventoryRefreshMs: 600_000 } };
 
   it.concurrent.each<[what: string, ask: (world: TestWorld) => Promise<unknown>]>([
@@ -103,7 +103,7 @@ describe("what a service reads through the API", () => {
         world.compute.calls().filter(({ path }) => /^\/v1\/projects(\?|$)/.test(path)).length;
       const before = read();
       const begun = performance.now();
-      // A dashboard goes by the clock
+      // A dashboard reads at fixed times.
       for (let n = 0; n < 12; n++) {
         await ask(gateways[n % 2] ?? world);
         await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -130,7 +130,7 @@ describe("what a service reads through the API", () => {
       const policy = deployPolicy().replace('"vm.restart"', '"vm.stop"');
       await using world = await startWorld({ policy, ...quiet });
       await world.startProcess("gateway");
-      // Programs have had their read
+      // The read that programs may cause was made already.
       await world.client.set(world.key("inventory", "for-programs"), "held");
       if (state === "failed")
         world.compute.weather({ match: "POST /v1/vms/*/stop", goesTo: "ERROR" });
@@ -150,7 +150,7 @@ describe("what a service reads through the API", () => {
     30_000,
   );
 
-  it("has what a request did once its proposer is told, before a worker has recorded it", async () => {
+  it("has the effect of a request as soon as its proposer is told, before a worker has recorded it", async () => {
     const policy = deployPolicy().replace('"vm.restart"', '"vm.stop"');
     await using world = await startWorld({ policy, ...quiet });
     await world.client.set(world.key("inventory", "for-programs"), "held");
@@ -165,7 +165,7 @@ describe("what a service reads through the API", () => {
     await world.olivia.presses("Run", { in: card.ts });
     const request = await world.ended("vm stop");
     await expect.poll(status).toBe("STOPPED");
-    // As it was right after its end
+    // The state is the one right after the end.
     await using inventory = {
       ...createInventory({
         redis: world.client,
@@ -187,7 +187,7 @@ describe("what a service reads through the API", () => {
     expect(await status()).toBe("STOPPED");
   }, 30_000);
 
-  it("is only what its view names: by ID, name, or glob; what is hidden is answered like what doesn't exist", async () => {
+  it("shows only what its view names: by ID, name, or glob; what is hidden is answered like what doesn't exist", async () => {
     await using world = await startApiWorld();
     expect(await vmsOf(world, "test-token-eager", "?sort=name")).toEqual([
       "vm-ml-gpu-1",
@@ -238,7 +238,7 @@ describe("what a service reads through the API", () => {
         body: { title: "Unauthorized" },
       });
     expect(world.lines.join("")).not.toContain(token);
-    // Its limit is its own
+    // Each service has its own limit.
     for (const status of [200, 200, 200, 429])
       expect(await readAs(world, "test-token-eager", "/v1/projects")).toMatchObject({ status });
     expect(await readAs(world, token, "/v1/projects")).toMatchObject({ status: 200 });

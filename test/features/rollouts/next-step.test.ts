@@ -41,8 +41,8 @@ const outcome = (n: number, is: Outcome["is"], over: Partial<Outcome> = {}): Out
 const open = (...places: number[]) =>
   places.map((n) => ({ n, request: requestIdOf("roll-test", n) }));
 
-describe("the next step of a roll", () => {
-  it("begins no more than may be under way", () => {
+describe("the next step of a rollout", () => {
+  it("starts no more than may be in progress", () => {
     expect(step(rollout(5, { maxUnavailable: 2 })).begins).toEqual(open(0, 1));
     const going = rollout(5, { maxUnavailable: 2 }, { progress: { next: 2, open: open(0, 1) } });
     expect(step(going).begins).toEqual([]);
@@ -53,7 +53,7 @@ describe("the next step of a roll", () => {
     });
   });
 
-  it("lets the canary go alone, and stops when it fails, whatever else is allowed", () => {
+  it("runs the canary alone, and stops when it fails, whatever else is allowed", () => {
     const options = { maxUnavailable: 4, canary: true, stopOnFailure: 3 };
     expect(step(rollout(9, options)).begins).toEqual(open(0));
     const alone = rollout(9, options, { progress: { next: 1, open: open(0) } });
@@ -65,7 +65,7 @@ describe("the next step of a roll", () => {
     });
   });
 
-  it("waits for those under way before it ends, and begins none meanwhile", () => {
+  it("waits for targets in progress before it ends, and starts none meanwhile", () => {
     const going = rollout(9, { maxUnavailable: 3 }, { progress: { next: 3, open: open(0, 1, 2) } });
     const ending = step(going, [outcome(1, "unknown", { why: "nobody knows" })]);
     expect(ending).toMatchObject({ state: "ending", begins: [], why: "vm-1: nobody knows" });
@@ -73,13 +73,13 @@ describe("the next step of a roll", () => {
     expect(last).toMatchObject({ state: "failed", progress: { ok: 1, failed: 1, open: [] } });
   });
 
-  it("stops at one that is not trusted, even when failures are allowed", () => {
+  it("stops at a VM that fails attestation, even when failures are allowed", () => {
     const going = rollout(9, { stopOnFailure: 5 }, { progress: { next: 1, open: open(0) } });
     expect(step(going, [outcome(0, "failed")]).state).toBe("running");
     expect(step(going, [outcome(0, "failed", { isUntrusted: true })]).state).toBe("failed");
   });
 
-  it("begins again, as another request, what was turned away while it was paused", () => {
+  it("starts a target again, with a new request, after it was canceled during a pause", () => {
     const paused = rollout(3, {}, { state: "paused", progress: { next: 1, open: open(0) } });
     const returned = step(paused, [outcome(0, "returned")]);
     expect(returned).toMatchObject({
@@ -92,7 +92,7 @@ describe("the next step of a roll", () => {
     expect(resumed.progress.again).toEqual([]);
   });
 
-  it("touches every target exactly once and never more at a time than allowed, however they end and whoever interferes", () => {
+  it("touches every target exactly once and never more at a time than allowed, however they end and whatever people do", () => {
     const choices = fc.record({
       total: fc.integer({ min: 1, max: 30 }),
       maxUnavailable: fc.integer({ min: 1, max: 30 }),

@@ -41,7 +41,7 @@ describe("how to go over many", () => {
     },
   );
 
-  it("is one at a time where a service is interrupted, whatever their number, and all at once else", () => {
+  it("are one at a time for commands that interrupt, and all at once for others", () => {
     const [disrupt, change] = [{ class: "disrupt" }, { class: "change" }] as const;
     expect(rollingOf(disrupt, {}, 4)).toEqual({
       maxUnavailable: 1,
@@ -58,7 +58,7 @@ describe("how to go over many", () => {
     });
   });
 
-  it("is no part of what is done with each VM", () => {
+  it("are not part of the request for each VM", () => {
     const restart = commands.find(({ name }) => name === "vm restart");
     expect(
       restart &&

@@ -17,7 +17,10 @@ const fast = {
   edits: { interval: 1, burst: 100, reserve: 0 },
 };
 
-/** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
+/**
+ * Starts a rollout of three VMs, and processes that deliver its messages, each with its own rate
+ * limiter.
+ */
 async function rollingOut({ channelId = "C01OPS" } = {}) {
   const slack = await startGatehouseSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
@@ -64,14 +67,16 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
       started.push(one);
       return one;
     },
-    /** As its worker would. */
+    /** Moves the rollout as its worker would. */
     async goes(state: RolloutState, ok: number): Promise<void> {
       const rollout = await rollouts.get(id);
       if (!rollout) throw new Error("it is gone");
       const progress = { ...rollout.progress, next: ok, ok };
       await rollouts.move(rollout, { state, progress });
     },
-    /** It is taken out of sight for half a minute: as if that had passed. */
+    /**
+     * Makes the rollout due again, as if the half minute for which a delivery hides it were over.
+     */
     async isDueAgain(): Promise<void> {
       await rollouts.outbox.later(id, 0);
     },
@@ -97,7 +102,10 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
   };
 }
 
-/** Holds one call of a rate limiter until the test wakes it: a process that was stopped there. */
+/**
+ * Holds one call of a rate limiter until the test releases it, like a process that was stopped
+ * there.
+ */
 function asleepAt(what: "post" | "edit") {
   const [asleep, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const hold = async () => {
@@ -132,7 +140,7 @@ describe("the message of a rollout", () => {
     const sleeper = here.start(held.rateLimiter);
     await here.goes("running", 0);
     await held.asleep;
-    // It takes nothing more
+    // A closing process takes no more work.
     const closed = sleeper.close();
     here.start();
     await here.isDueAgain();
@@ -144,7 +152,7 @@ describe("the message of a rollout", () => {
     expect(here.cards()).toHaveLength(1);
   });
 
-  it("is not set back by a process that slept before its edit", async () => {
+  it("isn't replaced by an older one from a process that slept before its edit", async () => {
     await using here = await rollingOut();
     const held = asleepAt("edit");
     const sleeper = here.start(held.rateLimiter);
@@ -179,7 +187,7 @@ describe("the message of a rollout", () => {
     expect(here.edits()).toEqual([expect.stringContaining("1 of 3")]);
   });
 
-  it("goes on in direct messages when its channel is closed to us, its end too", async () => {
+  it("continues in direct messages when its channel is closed to Gatehouse, and ends there", async () => {
     await using here = await rollingOut();
     here.start();
     await here.goes("running", 0);
@@ -191,8 +199,9 @@ describe("the message of a rollout", () => {
     expect(posts.map(({ args }) => args["channel"])).toEqual(["C01OPS", "D0OLIVIA"]);
   });
 
-  it("stands in direct messages once, though the answer to its post is lost, and so is the look for it at first", async () => {
-    // From the Home tab: Slack takes the person's ID for a post, and finds nothing there
+  it("is in direct messages once, though the answer to its post is lost and the first look-up fails", async () => {
+    // The rollout was requested on the Home tab. Slack accepts the person's ID as a channel for a
+    // post, but finds no messages under it.
     await using here = await rollingOut({ channelId: "U0OLIVIA" });
     here.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
     here.slack.weather.add({ method: "conversations.open", kind: "lost-before", times: 2 });
@@ -206,7 +215,7 @@ describe("the message of a rollout", () => {
     await expect.poll(owed, { timeout: 5000 }).toBe(0);
     expect(here.slack.calls("conversations.history")).toHaveLength(1);
     expect(here.directs()).toHaveLength(1);
-    // Edited where it was found
+    // The card is edited where it was found.
     await here.goes("done", 3);
     await here.empty();
     expect(here.edits().at(-1)).toContain("3 of 3");

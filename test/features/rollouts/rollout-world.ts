@@ -5,20 +5,20 @@ import type { StoredRollout } from "../../../src/features/rollouts/rollout.ts";
 import type { TestWorld } from "../../support/start-world.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 
-/** `vm-0000-000` and so on, in one project `team-0000`; every fiftieth is stopped. */
+/** A fleet of VMs `vm-0000-000` and so on in the project `team-0000`; every fiftieth is stopped. */
 export function fleetOf(vms: number, transitionMs = 40) {
   return { compute: { world: { projects: 1, vmsPerProject: vms }, transitionMs } };
 }
 
-/** Names of the fleet's VMs, the last one not included. */
+/** Names of the fleet's VMs from one index up to, not including, another. */
 export const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, at) => `vm-0000-${String(from + at).padStart(3, "0")}`);
 
-/** Which VMs were asked to change, in the order of the calls. */
+/** The VMs that were asked to change, in the order of the calls. */
 export const touched = (world: TestWorld): string[] =>
   world.compute.writes().map(({ path }) => path.split("/")[3] ?? "");
 
-/** The words of the open dialog, once it shows more than that it is looking. */
+/** The text of the open dialog, once it shows more than that it is loading. */
 export async function dialogOf(person: PersonActions): Promise<string> {
   const seen = await person.until(
     ({ modals }) =>
@@ -29,7 +29,7 @@ export async function dialogOf(person: PersonActions): Promise<string> {
     .replaceAll(/[*`\u2060]/g, "");
 }
 
-/** Types the command and says yes to its dialog. */
+/** Types the command and confirms its dialog. */
 export async function rollouts(
   person: PersonActions,
   command: string,
@@ -45,7 +45,7 @@ export function rollStore(world: TestWorld) {
   return createRollouts(world.client, world.key);
 }
 
-/** The only rollout that there is. */
+/** The only rollout. */
 export async function theRollout(world: TestWorld): Promise<StoredRollout> {
   const [key] = await world.client.keys(world.key("roll", "roll-????????"));
   const rollout = await rollStore(world).get(key?.split(":").at(-1) ?? "");
@@ -53,7 +53,7 @@ export async function theRollout(world: TestWorld): Promise<StoredRollout> {
   return rollout;
 }
 
-/** The parent message of the rollout, as this person sees it. */
+/** The card of the rollout, as this person sees it. */
 export function cardOf(person: PersonActions): SeenMessage | undefined {
   return person
     .seesChannel("ops")

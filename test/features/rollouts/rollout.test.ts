@@ -15,7 +15,7 @@ import { hears, wordsOf } from "../../stories/words.ts";
 const ended = /(Restart|Stop|Start|Resize|Snapshot) of \d+ VMs? (has ended|was stopped)/;
 
 describe("several VMs in one command", () => {
-  it("are listed before anything runs, go one by one after a canary, and are told of in one message", async () => {
+  it("are listed before anything runs, run one by one after a canary, and share one message", async () => {
     const usual = { editMs: usualPace.editMs };
     await using world = await startWorld({ ...fleetOf(12), pace: usual });
     world.slack.forgetCalls();
@@ -38,7 +38,7 @@ describe("several VMs in one command", () => {
     );
     expect(wordsOf(end)).toMatch(/vm-0000-011 \| ✅ Restarted \| team-0000 \| 1 s/);
     expect(touched(world)).toEqual(numbered(0, 12));
-    // Settled and attested before the next one begins
+    // Each VM is settled and attested before the next one begins.
     const calls = world.compute.calls().map(({ method, path }) => `${method} ${path}`);
     for (const [at, name] of numbered(0, 11).entries()) {
       const attested = calls.lastIndexOf(`GET /v1/vms/${name}/attestation`);
@@ -46,7 +46,7 @@ describe("several VMs in one command", () => {
       expect(attested, name).toBeGreaterThan(-1);
       expect(attested, name).toBeLessThan(next);
     }
-    // The result comes first, then the edit of the card
+    // The result is posted first, then the card is edited.
     const card = await hears(world.olivia, "ops", /12 of 12\nEnded after/);
     expect(end.threadTs).toBe(card.ts);
     expect(wordsOf(card)).toMatch(
@@ -59,7 +59,7 @@ describe("several VMs in one command", () => {
     expect(world.olivia.mentions()).toHaveLength(1);
   });
 
-  it("stop at the first that fails; the table begins with it and names those that were not begun", async () => {
+  it("stop at the first that fails; the table begins with it and names those that didn't start", async () => {
     await using world = await startWorld(fleetOf(5));
     world.compute.weather({ match: "POST /v1/vms/vm-0000-001/restart", goesTo: "ERROR" });
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "5" });
@@ -83,7 +83,7 @@ describe("several VMs in one command", () => {
       "vm-0000-000 ✅ Restarted",
     ]);
     expect(touched(world)).toEqual(numbered(0, 2));
-    // One press goes on with the rest, once
+    // One press starts the rest, and only once.
     const card = await hears(
       world.olivia,
       "ops",
@@ -121,14 +121,15 @@ describe("several VMs in one command", () => {
     expect(end).toContain(
       "was stopped before vm-0000-002: debugging is on: the host can read the VM's memory. vm-0000-000, vm-0000-001 restarted; 2 not touched.",
     );
-    // 2 of 4, and 2 not touched: on the card too
+    // The result and the card both say "2 of 4" and that 2 were not touched.
     expect(end).toMatch(/ 2 of 4$/m);
     const stopped = wordsOf(await hears(world.olivia, "ops", /Stopped before vm-0000-002/));
     expect(stopped).toMatch(/ 2 of 4$/m);
     expect(stopped).toContain("2 not touched");
     expect(end).toMatch(/vm-0000-002 \| ❌ Not touched, stopped here \| .*debugging is on/);
     expect(touched(world)).toEqual(numbered(0, 2));
-    // Tried again as it is, the rollout stops before it again; then it is skipped
+    // Tried again without a change, the rollout stops before the same VM again; then that VM is
+    // skipped.
     const card = await hears(world.olivia, "ops", /\[Try vm-0000-002 again, then the other 1\]/);
     await world.olivia.presses("Try vm-0000-002 again, then the other 1", { in: card.ts });
     await hears(world.olivia, "ops", /Restart of 2 VMs was stopped before vm-0000-002/);
@@ -139,7 +140,7 @@ describe("several VMs in one command", () => {
     expect(touched(world)).toEqual([...numbered(0, 2), ...numbered(3, 4)]);
   });
 
-  it("go on with the one that stopped it, once that is mended", async () => {
+  it("continue with the one that stopped them, once it is fixed", async () => {
     await using world = await startWorld(fleetOf(4));
     world.compute.edit.setMachine({ vm: "vm-0000-001", debug: true });
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
@@ -150,7 +151,7 @@ describe("several VMs in one command", () => {
     expect(touched(world)).toEqual(numbered(0, 4));
   });
 
-  it("go on past failures that were allowed, several at a time", async () => {
+  it("continue after allowed failures, several at a time", async () => {
     await using world = await startWorld(fleetOf(8));
     world.compute.weather({
       match: "POST /v1/vms/vm-0000-001/stop",
@@ -169,7 +170,7 @@ describe("several VMs in one command", () => {
     ).toHaveLength(7);
   });
 
-  it("wait for a person where one outcome is unknown: its message with the buttons is in the thread", async () => {
+  it("wait for a person when one outcome is unknown: its message with the buttons is in the thread", async () => {
     await using world = await startWorld(fleetOf(3));
     world.compute.weather({ match: "POST /v1/vms/vm-0000-000/snapshots", lost: "after" });
     await rollouts(world.olivia, "/vm snapshot vm-0000-* nightly --max-unavailable 1", {
@@ -177,7 +178,7 @@ describe("several VMs in one command", () => {
     });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("vm-0000-000 | ❓ Unknown, stopped here | team-0000");
-    // Nobody knows yet, so nobody says that it failed
+    // The outcome isn't known yet, so no message says that it failed.
     expect(end).toContain("1 of 3 · 1 unknown");
     expect(end).not.toContain("1 failed");
     expect(end).toContain("was stopped at vm-0000-000: its outcome is unknown. 2 not touched.");
@@ -189,7 +190,7 @@ describe("several VMs in one command", () => {
   });
 });
 
-describe("what can't be rolled", () => {
+describe("a rollout that can't start", () => {
   const answers: readonly [words: string, answer: RegExp][] = [
     ["/vm restart wbe-*", /wbe-∗ matches none of the 8 VMs Gatehouse knows\. Nothing was done\./],
     [
@@ -206,7 +207,7 @@ describe("what can't be rolled", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("is left out and named with its reason: protected, or in another state", async () => {
+  it("skips VMs that are protected or in another state, and names the reason", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/vm stop *-1");
     const dialog = await dialogOf(world.olivia);
@@ -223,7 +224,7 @@ describe("what can't be rolled", () => {
     ]);
   });
 
-  it("says so when others would have to agree", async () => {
+  it("says that others would have to approve", async () => {
     const policy = `${testPolicy}approvals:\n  - { operations: ["vm.restart"], targets: ["db-*"], required: 1 }\n`;
     await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/vm restart payments/*");
@@ -233,7 +234,7 @@ describe("what can't be rolled", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("a person who may not is told so, and sees no dialog", async () => {
+  it("is refused to a person without the right, without a form", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/vm restart web-*");
     await hears(world.vera, "ops", /You can't run \/vm restart/);
@@ -241,7 +242,7 @@ describe("what can't be rolled", () => {
   });
 });
 
-describe("a roll of many", () => {
+describe("a rollout of many VMs", () => {
   it("shows counts and sends the list as a file, asks to type the number, and ends with a button for the list", async () => {
     await using world = await startWorld(fleetOf(120, 20));
     await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 100%");
@@ -276,7 +277,7 @@ describe("a roll of many", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("asked for in a message is opened with a button", async () => {
+  it("requested in a message is opened with a button", async () => {
     await using world = await startWorld(fleetOf(2));
     await world.olivia.types("ops", "@gatehouse vm restart vm-0000-*");
     await hears(world.olivia, "ops", /Restart 2 VMs \(vm-0000-\)\?/);
@@ -289,7 +290,7 @@ describe("a roll of many", () => {
 });
 
 describe("Pause, Resume and Stop", () => {
-  it("work at once, and what is paused stays so when every process is started anew", async () => {
+  it("work at once, and a paused rollout stays paused when every process restarts", async () => {
     await using world = await startWorld(fleetOf(6, 80));
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
     await world.compute.called("POST /v1/vms/:id/restart", 2);
@@ -309,7 +310,7 @@ describe("Pause, Resume and Stop", () => {
     expect(touched(world)).toEqual(numbered(0, 6));
   });
 
-  it("Stop lets end what is under way and begins nothing more", async () => {
+  it("let VMs in progress end after Stop, and start no others", async () => {
     await using world = await startWorld(fleetOf(6, 80));
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
     await world.compute.called("POST /v1/vms/:id/restart", 2);
@@ -324,8 +325,8 @@ describe("Pause, Resume and Stop", () => {
   });
 });
 
-describe("a crash in the middle of a roll", () => {
-  /** Dies once at each of these points. */
+describe("a crash in the middle of a rollout", () => {
+  /** A failpoint that makes the process die once at each of these points. */
   function dyingAt(...points: readonly string[]) {
     const left = new Set(points);
     return async (point: string) => {
@@ -346,7 +347,7 @@ describe("a crash in the middle of a roll", () => {
     expect(touched(world).toSorted()).toEqual(numbered(0, 6));
   });
 
-  it("of one of two workers is noticed by the other, which goes on where it was", async () => {
+  it("of one of two workers is noticed by the other, which continues", async () => {
     await using world = await startWorld({ ...fleetOf(8, 60), roles: ["gateway", "worker"] });
     await world.startProcess("worker");
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "8" });
@@ -359,7 +360,7 @@ describe("a crash in the middle of a roll", () => {
     expect(Object.values(truth().vms).map(({ restarts }) => restarts)).toEqual(Array(8).fill(1));
   });
 
-  it("that left nobody to look after it for too long pauses it: a person says whether it is still wanted", async () => {
+  it("that leaves no worker for too long pauses the rollout: a person decides whether it is still wanted", async () => {
     const policy = testPolicy.replace("timing: {", "timing: { staleAfter: 500ms,");
     await using world = await startWorld({
       ...fleetOf(6, 60),

@@ -25,7 +25,7 @@ function rollout(id: string): StoredRollout {
   } as unknown as StoredRollout;
 }
 
-describe("a target of a roll", () => {
+describe("a target of a rollout", () => {
   it("is one request however late it is submitted again: by a worker that slept, after the first one has ended", async () => {
     await using here = await workerHere();
     const id = newRolloutId();
@@ -40,14 +40,14 @@ describe("a target of a roll", () => {
       input: { vms: [target.id] },
     });
     await here.by.store.move(first, { to: stageOf("cancelled"), why: "taken back" });
-    // What knows of equal asks is forgotten after a while
+    // The keys that detect equal requests expire after a while.
     const keys = await here.redis.keys("*:ask:*");
     await here.redis.del(...keys.filter((key) => key.endsWith(wanted)));
     expect(await submitted()).toBe(wanted);
     expect(await here.by.store.get(wanted)).toMatchObject({ state: "cancelled", revision: 2 });
   });
 
-  it("is the request that the same person made a moment ago, where there is one", async () => {
+  it("uses the request that the same person made a moment ago, if there is one", async () => {
     await using here = await workerHere();
     const [one, other] = [newRolloutId(), newRolloutId()];
     const target = vmTarget("web-1");
@@ -57,7 +57,7 @@ describe("a target of a roll", () => {
     expect(await submitted(other)).toBe(requestIdOf(one, 0));
   });
 
-  it("can't run any more when its roll was stopped: who finds it in the journal lets it expire", async () => {
+  it("can't run any more when its rollout was stopped: a worker that finds it lets it expire", async () => {
     await using here = await workerHere();
     const id = newRolloutId();
     const wanted = requestIdOf(id, 0);

@@ -16,7 +16,7 @@ const vm = (status: string, over: Partial<Vm> = {}): Vm => ({
 const running = vm("RUNNING");
 
 describe("vm snapshot and vm restore", () => {
-  it("never go on top of a status that isn't known, and a restore waits out what passes", () => {
+  it("never start from an unknown status, and a restore waits for a transition to end", () => {
     const refusal = {
       text: "web-1 is MIGRATING, a status that Gatehouse doesn't know.",
       hint: "Nothing was sent. Check it in the compute service's own console.",
@@ -35,7 +35,7 @@ describe("vm snapshot and vm restore", () => {
     expect(restore.effect.untouched).toBeUndefined();
   });
 
-  it("are seen in a state on the way: a time of change is no sign, as the safety snapshot moves it too", () => {
+  it("are proven by a transitional status: a new timestamp proves nothing, because the safety snapshot changes it too", () => {
     const { mark, wanted } = restore.effect;
     expect(mark?.(vm("REBOOTING"), running)).toBe(true);
     expect(mark?.(vm("CREATING"), running)).toBe(true);
@@ -45,24 +45,24 @@ describe("vm snapshot and vm restore", () => {
     expect(wanted(vm("ERROR"), running, {})).toBe(false);
   });
 
-  it("name a snapshot after its VM and the time, where nobody did", () => {
+  it("name a snapshot after its VM and the time by default", () => {
     expect(defaultName("db-1", new Date("2026-11-20T03:12:59Z"))).toBe("db-1-20261120-0312");
     expect(defaultName("x".repeat(300), new Date(0)).length).toBeLessThanOrEqual(100);
   });
 });
 
-describe("what a restore says that it destroys", () => {
+describe("the warning of a restore", () => {
   const since = Date.parse("2026-11-20T11:58:38Z");
   const said = (input: Record<string, unknown>, lost?: { since: number; forMs: number }) =>
     restore.risk?.({ target: vmTarget("db-1"), input, vms: [], lost }).map(String);
 
-  it("is what was written since the snapshot, and that there is an undo", () => {
+  it("names what was written since the snapshot, and the undo", () => {
     expect(said({}, { since, forMs: 82_000 })).toEqual([
       "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> is replaced.* Undo: safety snapshot.",
     ]);
   });
 
-  it("can't be overlooked to have no way back", () => {
+  it("stands out when there is no undo", () => {
     expect(said({ noSafety: true })).toEqual([
       "🚨 *All data of db-1 is replaced* with the snapshot's. Later data is lost. *No undo: no safety snapshot is taken.*",
     ]);

@@ -5,7 +5,7 @@ import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 const now = Date.parse("2026-11-20T12:00:00Z");
 
 describe("/vm snapshots", () => {
-  it("lists those that are known, and says why there may be more", async () => {
+  it("lists known snapshots, and says why there may be more", async () => {
     const nameOf = (id: string) => (id === "U0OLA" ? "ola" : undefined);
     await using at = await startReading({ now: () => now, nameOf });
     expect(shownText(await at.reads("vm snapshots db-1"))).toBe(
@@ -33,7 +33,7 @@ describe("/vm snapshots", () => {
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);
-    // Two of one name are told apart
+    // Two snapshots with one name must be distinguishable.
     const again = { ...of, name: "nightly", by: "U0OLA" };
     await at.snapshots.remember({ ...again, id: "snap-2", at: now - 7_140_000 });
     expect(shownText(await at.reads("vm snapshots db-1"))).toMatch(

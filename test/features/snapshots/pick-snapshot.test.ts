@@ -41,12 +41,12 @@ async function offered(over: Partial<SuggestRequest>) {
   );
 }
 
-describe("what is offered to restore", () => {
-  it("is snapshots of the VM that the dialog is about, without those that can't be restored", async () => {
+describe("the picker of snapshots", () => {
+  it("offers snapshots of the form's VM, without those that can't be restored", async () => {
     const all = await offered({ action: "pick:snapshot" });
     const ids = ["snap-1", "snap-2", "snap-3", "snap-4"];
     expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
-    // Two of one name are told apart, also once one is chosen
+    // Two snapshots with one name must be distinguishable, even after one was chosen.
     expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
       "weekly (2026-11-20 11:00 UTC, snap-3)",
     );
@@ -65,7 +65,7 @@ describe("what is offered to restore", () => {
     ).toEqual([]);
   });
 
-  it("is an ID that nobody here has seen, because the service can't list them", async () => {
+  it("offers an unknown ID, because the service can't list snapshots", async () => {
     expect(await offered({ action: "pick:snapshot", typed: "snap-77" })).toEqual([
       { label: "Use the ID snap-77", value: "snap-77" },
     ]);
@@ -73,7 +73,7 @@ describe("what is offered to restore", () => {
   });
 
   it.each(["", "null", "{", "[]", '{"targetId":7}'])(
-    "is nothing when what the dialog carries is %j",
+    "offers nothing when the form's metadata is %j",
     async (privateMetadata) => {
       expect(await offered({ action: "pick:snapshot", privateMetadata })).toEqual([]);
     },

@@ -42,11 +42,11 @@ describe("restoring a snapshot with approval", () => {
     expect(result.threadTs).toBe(card.ts);
   });
 
-  it("tells two snapshots of one name apart: a warning, two buttons, and the title of the card", async () => {
+  it("distinguishes two snapshots with one name: a warning, two buttons, and the title of the card", async () => {
     await using world = await startWorld();
     const takes = async (words: string, count: number) => {
       await world.olivia.types("ops", words);
-      // Known a moment after it is done
+      // The snapshot becomes known a moment after the request is done.
       await expect
         .poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1")), {
           timeout: 5_000,
@@ -91,7 +91,7 @@ describe("restoring a snapshot with approval", () => {
     await hears(world.olivia, "ops", /Restored db-1 from nightly \(\d/);
   });
 
-  it("takes a seat for each entry and one more for an old snapshot, of lists that overlap", async () => {
+  it("needs one approval for each list and one more for an old snapshot, even if the lists overlap", async () => {
     await using world = await startWorld({
       policy: `${testPolicy}attestation: { maxSnapshotAge: 1s }
 approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U0VERA"] }, { from: ["U0AMIR"] }] }]
@@ -117,7 +117,7 @@ approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
   });
 
-  it("says what to do where an old snapshot asks for more people than there are", async () => {
+  it("says what to do when an old snapshot needs more people than exist", async () => {
     await using world = await startWorld({
       policy: `${testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0AMIR"]')}approvals: [{ operations: ["vm.restore"], required: 1 }]
 `,

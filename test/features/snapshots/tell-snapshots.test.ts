@@ -49,8 +49,8 @@ async function told(yaml: string) {
   );
 }
 
-describe("what digests say about snapshots", () => {
-  it("is which settled VMs have only old ones, the oldest first, and which that aren't new have none", async () => {
+describe("the line of digests about snapshots", () => {
+  it("names settled VMs with only old ones, the oldest first, and VMs without any that aren't new", async () => {
     expect(await told("access: { view: [] }")).toEqual([
       [
         "💾 No snapshot that Gatehouse knows of in the last 7 d: shop/db-2, shop/db-1.",
@@ -60,7 +60,7 @@ describe("what digests say about snapshots", () => {
     ]);
   });
 
-  it("goes by the age after which a restore needs one more approval, where that is set", async () => {
+  it("uses the age after which a restore needs one more approval, if that is set", async () => {
     const [old] = await told("attestation: { maxSnapshotAge: 10d }");
     expect(old?.[0]).toBe("💾 No snapshot that Gatehouse knows of in the last 10 d: shop/db-2.");
   });

@@ -15,7 +15,10 @@ const limits = (interval: number) => ({
   edits: { interval: 1, burst: 100, reserve: 0 },
 });
 
-/** Processes on one Redis and one Slack, where a channel takes a message each `interval` (ms). */
+/**
+ * Starts processes on one Redis and one Slack, where a channel takes one message each `interval`
+ * (ms).
+ */
 async function feeding(interval = 1) {
   const slack = await startGatehouseSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
@@ -25,7 +28,7 @@ async function feeding(interval = 1) {
     slack,
     redis,
     key,
-    /** Delivers only when it is told to. */
+    /** Starts a process; with `false` it doesn't deliver. */
     start(delivers = true) {
       const feeds = createFeeds({ redis, key, render: renderFeed });
       const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
@@ -56,7 +59,7 @@ async function feeding(interval = 1) {
 const line = (n: number) => ({ key: `trouble ${n}`, text: `*web-${n}* went to ERROR.` });
 
 describe("a line that a channel is subscribed to", () => {
-  it("is told once in each channel, however many processes bring it, and when", async () => {
+  it("is told once in each channel, however many processes bring it, and whenever", async () => {
     await using here = await feeding();
     const feeds = [here.start(), here.start(), here.start()];
     await Promise.all(feeds.map((one) => one.post("C01OPS", [line(1)])));
@@ -69,7 +72,7 @@ describe("a line that a channel is subscribed to", () => {
     expect(here.said("status")).toHaveLength(1);
   });
 
-  it("joins those that wait for the same channel, and none that is posted", async () => {
+  it("joins lines that wait for the same channel, and no posted message", async () => {
     await using here = await feeding(400);
     const feeds = here.start();
     await feeds.post("C01OPS", [line(0)]);
@@ -83,15 +86,15 @@ describe("a line that a channel is subscribed to", () => {
     expect(told.reduce((sum, count) => sum + Number(count), 0)).toBe(41);
   });
 
-  it("is told once when a process dies between the post and its memory of it", async () => {
+  it("is told once when a process dies between the post and recording it", async () => {
     await using here = await feeding();
     const quiet = here.start(false);
     await quiet.post("C01OPS", [line(1)]);
-    // Slack takes the message, and the answer is lost: as if the process had died there
+    // Slack takes the message but the answer is lost, as if the process had died there.
     here.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
     here.start();
     here.start();
-    // Another brings it, and more of it, once the first is sealed
+    // Another process brings the line again, with more lines, after the first message is closed.
     await expect.poll(() => here.said().length, { timeout: 5000 }).toBe(1);
     await quiet.post("C01OPS", [line(1), line(2)]);
     await here.empty();

@@ -8,7 +8,7 @@ const plainly = (message: Message) => shownText(message).replaceAll("`", "");
 const asked = (words: string) => `gatehouse ${words}`;
 
 describe("gatehouse subscribe", () => {
-  it("says what it names now, shows it, and gatehouse unsubscribe ends it, whole or in part", async () => {
+  it("says what it matches now, shows it, and gatehouse unsubscribe ends it, completely or in part", async () => {
     await using here = await startReading();
     const reads = async (words: string) => plainly(await here.reads(asked(words)));
     expect(await reads("subscribe")).toContain("has no subscriptions");
@@ -61,7 +61,7 @@ teams:
     await expect(matches("U0PAY", "train-8")).rejects.toThrow("no VM or project called train-8");
   });
 
-  it("works in channels alone", async () => {
+  it("works only in channels", async () => {
     await using here = await startReading({ channelId: "D0VERA" });
     await expect(here.reads(asked("subscribe web-*"))).rejects.toThrow("Run this in a channel.");
   });

@@ -64,7 +64,7 @@ const sea = running("web-1", "ERROR", "search");
 const shop = running("web-1", "ERROR", "shop");
 
 describe("a subscription", () => {
-  it("is of its events and globs, and within what the channel may be told", async () => {
+  it("covers its events and globs, within what the channel may see", async () => {
     await using here = await startFollowing();
     await here.subscribe(ops, "payments*", ["trouble"]);
     await here.subscribe(ops, "search*", ["trouble", "drift", "changes"]);
@@ -86,7 +86,7 @@ describe("a subscription", () => {
     ]);
   });
 
-  it("isn't told what the channel knows, nor of a project under another team's name", async () => {
+  it("doesn't repeat what the channel knows, nor tell of a project with another team's name", async () => {
     await using here = await startFollowing();
     await here.subscribe(ops, "web-*", ["changes"]);
     await here.subscriptions.follow([
@@ -99,7 +99,7 @@ describe("a subscription", () => {
     expect(here.told).toEqual([]);
   });
 
-  it("speaks of those of many that it is about", async () => {
+  it("names only those of many VMs that it covers", async () => {
     await using here = await startFollowing();
     await here.subscribe(ops, "db-*", ["drift"]);
     const db = running("db-1", "RUNNING", "payments");
@@ -108,7 +108,7 @@ describe("a subscription", () => {
     expect(here.told).toEqual([`${ops}: db-1`]);
   });
 
-  it("is replaced when it is said again, and ends when it is removed", async () => {
+  it("is replaced when it is set again, and ends when it is removed", async () => {
     await using here = await startFollowing();
     await here.subscribe(ops, "web-*", ["changes"]);
     await here.subscribe(ops, "web-*", ["trouble", "drift"]);
@@ -120,7 +120,7 @@ describe("a subscription", () => {
 });
 
 describe("VMs that go to ERROR and come out of it", () => {
-  it("are alarms to their team, and told once where somebody is subscribed, though a process dies", async () => {
+  it("are alarms to their team, and told once in subscribed channels, though a process dies", async () => {
     await using here = await startFollowing();
     await here.subscribe(any, "shop", ["trouble"]);
     await here.subscribe(ops, "payments", ["trouble"]);
@@ -158,7 +158,8 @@ describe("VMs that go to ERROR and come out of it", () => {
     await lookAt(all("RUNNING"));
     await lookAt(all("ERROR"), true);
     await lookAt(all("ERROR"));
-    // Its own team reads the alarm, so it isn't told again; nobody's own request is no alarm
+    // The VM's team reads the alarm, so its subscription doesn't repeat it. A status that a request
+    // caused is no alarm.
     const perTeam = Map.groupBy(here.announced, ({ channelId }) => channelId);
     expect([...perTeam.keys()].toSorted()).toEqual([ops, "C02STATUS", vendor]);
     for (const [channelId, said] of perTeam)
@@ -177,8 +178,8 @@ describe("VMs that go to ERROR and come out of it", () => {
   });
 });
 
-describe("what subscribers read", () => {
-  it("is one line, or how many came together with the first of them", () => {
+describe("the message for subscribers", () => {
+  it("is one line, or the number of lines with the first of them", () => {
     const one = renderFeed([{ text: "🔴 *web-1* in shop went to ERROR." }]);
     expect(one.text).toBe("🔴 web-1 in shop went to ERROR.");
     expect(shownText(one)).toContain("/gatehouse subscribe");

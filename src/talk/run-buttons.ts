@@ -1,0 +1,110 @@
+import {
+  type ButtonSpec,
+  type Message,
+  buttons,
+  limits,
+  lines,
+  md,
+  message,
+  name,
+  section,
+  sentence,
+} from "../messages/message.ts";
+import { type Confirming, askOnce } from "../core/permit/refusal.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  asked,
+  calledName,
+  dottedName,
+  isChange,
+  runButton,
+} from "../registry/define.ts";
+import { type Input, type PickValue, hasForm, withTarget } from "../registry/invocation.ts";
+import type { NamedCommand, WordsRefusal } from "../registry/parse.ts";
+import type { PickOne } from "../core/submit/resolve-targets.ts";
+import type { Act } from "./gateway-context.ts";
+
+/**
+ * A button that runs what was probably meant. A command that interrupts and has no form asks first.
+ * Empty when the value is too long for Slack.
+ */
+export function guessButton(
+  { command, input, words }: WordsRefusal["near"][number],
+  index: number,
+): ButtonSpec[] {
+  const base = runButton(words, `${dottedName(command)}:${index}`, input);
+  if (base.value.length > limits.buttonValue) return [];
+  const verb = isChange(command) ? command.say.verb : "Show";
+  if (command.class !== "disrupt" || hasForm(command)) return [base];
+  const text = `${words}. What runs there is interrupted.`;
+  const confirm = { title: `${verb}?`, text, confirm: verb, style: "danger" as const };
+  return [{ ...base, action: `${base.action}${asked}`, confirm }];
+}
+
+/**
+ * A button that runs a command on a target. A command that interrupts asks first, even where typed
+ * words don't.
+ */
+export function targetButton(
+  command: Command,
+  input: Input,
+  target: Target,
+  policy: Confirming = { confirm: [] },
+): ButtonSpec {
+  const label = isChange(command) ? command.say.verb : "Show";
+  const button = runButton(label, dottedName(command), withTarget(command, input, target));
+  return askOnce(button, command, target, policy);
+}
+
+/**
+ * A message with a button that runs the change, for mentions and for forms that Slack didn't open.
+ * The press is the confirmation.
+ */
+export function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Message {
+  const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
+  const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
+  const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
+  const { confirm: _asked, ...button } = targetButton(command, input, target);
+  const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
+  return sentence(text, buttons([once]));
+}
+
+/**
+ * A message with a button that runs a mentioned command without a target, such as `thaw` or `digest
+ * now`.
+ */
+export function pressToRun(command: Command, input: Input): Message {
+  const label = `Run /${command.name}`;
+  const text = md`${label}? Press the button: a message alone only reads.`;
+  return sentence(text, buttons([runButton(label, dottedName(command), input)]));
+}
+
+/** A message with a button for each candidate, which runs the same command on it. */
+export function pickList(
+  { command, input }: NamedCommand,
+  pick: PickOne,
+  { gateway }: Act,
+): Message {
+  const specs = pick.candidates.slice(0, 20).map((target): ButtonSpec => {
+    const label =
+      target.kind === "vm"
+        ? `${target.name} in ${target.projectName ?? target.projectId}`
+        : target.name;
+    const spec = targetButton(command, input, target, gateway.policy);
+    return { ...spec, label, action: `${spec.action}:${target.id}` };
+  });
+  const more = pick.candidates.length - specs.length;
+  const hidden = md` ${more} more are not shown: \`project/name\` names one exactly.`;
+  const text = md`${pick.message}${more > 0 ? hidden : ""}`;
+  return message(pick.message, section(text), buttons(specs));
+}
+
+/** A message with a button for each of the newest things of one name. A press opens the form. */
+export function valueList(command: Command, { message: text, choices }: PickValue): Message {
+  const shown = choices
+    .slice(0, 5)
+    .map(([label, input], index) => runButton(label, `${dottedName(command)}:${index}`, input));
+  return sentence(md`${text} Which one?`, buttons(shown));
+}
