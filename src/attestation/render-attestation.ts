@@ -32,7 +32,9 @@ import { type Appraisal, evidenceName } from "./appraise.ts";
 import type { Attested } from "./appraiser.ts";
 import { type NamedVm, short } from "./pins.ts";
 
-/** The three verdicts, and what there is in place of one; the worst first. */
+/**
+ * The signs of the three verdicts, and of what there may be instead of one. The worst comes first.
+ */
 const signs = {
   failed: "🔴",
   "could not verify": "❔",
@@ -46,14 +48,15 @@ const ranks = Object.keys(signs) as Rank[];
 export const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 const sentence = (text: string) => `${capital(text)}.`;
 
-/** `4f2a…91bc`, of the evidence, or else of what the service names. */
+/** `4f2a…91bc`: the measurement in the evidence, or else the one that the service reports. */
 function shortMeasurement({ measurement: { evidence, report, vm } }: Appraisal): string {
   return short(evidence?.split(",")[0] ?? report ?? vm ?? "");
 }
 
 /**
- * One VM: Gatehouse's own verdict first, then why, then what was checked and until when it holds; what the compute service says
- * stands beside it. Made for a phone: measurements are short, the file has them whole.
+ * Renders one VM: first Gatehouse's own verdict, then the reasons, then what was checked and until
+ * when it holds, with what the compute service says next to it. It is made for a phone, so
+ * measurements are short; the file has them in full.
  */
 export function renderAttestation(
   vm: { name: string },
@@ -103,7 +106,7 @@ function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Mark
   return md`${name(short(pins[0]?.split(",")[0] ?? ""))}${more}${compared}`;
 }
 
-/** Its word, beside ours and never above it. */
+/** What the service says, which is shown next to our verdict and never replaces it. */
 function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["service"]): Markdown {
   const word = serviceWord(verified) || "nothing of verification";
   const made = madeAt === undefined ? "" : md`, made ${dayAndTime(madeAt)}`;
@@ -114,21 +117,26 @@ function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["servi
 const serviceWord = (verified: boolean | undefined) =>
   verified === undefined ? "" : verified ? "verified" : "not verified";
 
-/** What is known of a VM after a change. `but`: why its sign is red, although the change was made. */
+/**
+ * A note about a VM's attestation after a change. `but` says why the result is bad although the
+ * change was made.
+ */
 export interface AfterNote {
   line: Markdown;
   but?: string;
 }
 
 /**
- * What a result says about attestation after a VM was started, restarted, resized or restored. Pass an appraisal made with
- * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure has `but`, the end of
- * a sentence on the change, and the operators are mentioned: what runs now is not what policy allows. That nothing could be
- * verified yet is said, and alarms nobody. A failure from before isn't blamed on the change. Undefined when attestation is off for the VM and nothing asks for it.
+ * The note about attestation after a VM was started, restarted, resized, or restored. Pass an
+ * appraisal made with `notBefore`, the moment of the change, because an earlier report proves
+ * nothing about what runs now. For a failure, `but` is the end of a sentence about the change, and
+ * the operators are mentioned, because what runs now isn't what the policy allows. When nothing
+ * could be verified yet, the note says so without alarming anyone. A failure from before the change
+ * isn't attributed to it. Undefined when attestation is off for the VM and nothing requires it.
  */
 export function afterChange(
   appraisal: Appraisal,
-  /** Why, and since when (ms), it failed before the change, where it did. */
+  /** If attestation failed before the change: why, and since when (ms). */
   before?: { reason: string; since: number },
 ): AfterNote | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
@@ -151,11 +159,11 @@ export function afterChange(
   return { line };
 }
 
-/** One VM of a fleet: judged, or why it could not even be read. */
+/** One VM of a fleet: its appraisal, or why it couldn't be read. */
 export interface FleetRow {
   vm: NamedVm;
   appraisal: Appraisal | undefined;
-  /** With all that it follows from. */
+  /** The appraisal with everything that it follows from. */
   attested?: Attested;
   /** Why there is no appraisal. */
   unread?: string;
@@ -167,7 +175,7 @@ const rankOf = ({ appraisal }: FleetRow): Rank => {
   return verdict === "could not verify" && isOff ? "attestation off" : verdict;
 };
 
-/** Whole days until a result no longer holds, rounded down. */
+/** Whole days until a result no longer holds, rounded down. Empty when it isn't verified. */
 const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
   appraisal?.validUntil === undefined || appraisal.verdict !== "verified"
     ? ""
@@ -176,17 +184,20 @@ const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
 const whyOf = ({ appraisal, unread = "" }: FleetRow): string =>
   appraisal?.reasons.join("; ") ?? unread;
 
-/** The rest stands in the table. */
+/** At most this many VMs get a line of their own; the others are in the table. */
 const maxTold = 15;
 
-/** A line each of those that aren't fine, where a table would cut why of any of them. */
+/**
+ * The VMs that get a line of their own: those that aren't fine, if a table would cut the reason of
+ * any of them.
+ */
 function toldOf(sorted: readonly FleetRow[]): readonly FleetRow[] {
   const some = sorted.filter((row) => !["attestation off", "verified"].includes(rankOf(row)));
   const isCut = some.some((row) => whyOf(row).length > mostInCell);
   return isCut ? some.slice(0, maxTold) : [];
 }
 
-/** Several VMs: a table for a channel; the file has all of them with whole values. */
+/** Renders several VMs as a table for a channel. The file has all of them with full values. */
 export function renderFleet(
   words: string,
   rows: readonly FleetRow[],
@@ -243,7 +254,10 @@ export function renderFleet(
 
 const maxWaits = 5;
 
-/** The VMs that wait for the same update of their hosts, in one line for each update; most first. */
+/**
+ * One line for each update that VMs wait for on their hosts, with their names. The most frequent
+ * comes first.
+ */
 function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
   const waits = rows.flatMap(({ vm, appraisal }) =>
     [...Map.groupBy(appraisal?.result.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
@@ -283,7 +297,10 @@ function csvRow(row: FleetRow, now: number): readonly string[] {
   ];
 }
 
-/** The raw report as a file, for `attestation check` and other verifiers: what the service gave, and what was made of it. */
+/**
+ * The raw report as a file for `attestation check` and other verifiers: what the service returned,
+ * and the appraisal.
+ */
 export function reportFile(
   vm: Pick<Vm, "id" | "name" | "attestation">,
   report: AttestationReport,
@@ -303,10 +320,10 @@ export function reportFile(
   };
 }
 
-/** For the name of a file: `2026-03-01T000000Z`. */
+/** A time for a file's name: `2026-03-01T000000Z`. */
 export const fileTime = (at: number): string => second(at).replaceAll(":", "");
 
-/** For `JSON.stringify`: flags of evidence are 64 bits. */
+/** A replacer for `JSON.stringify`, because flags of evidence have 64 bits. */
 export const jsonValue = (_key: string, value: unknown): unknown =>
   typeof value === "bigint" ? `0x${value.toString(16)}` : value;
 
@@ -321,7 +338,7 @@ const claimWords: Readonly<Record<number, string>> = {
   99: "contradicted: a signature does not hold",
 };
 
-/** For a terminal: `2026-03-01T00:00:00Z`. */
+/** A time for a terminal: `2026-03-01T00:00:00Z`. */
 export const second = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 
 const terminalRow = (label: string, value: string) => `  ${label.padEnd(19)}${value}`;
