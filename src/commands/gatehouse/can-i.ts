@@ -59,7 +59,7 @@ export const canI = defineCommand({
     if (breakGlass && !context.emergency) throw noEmergency();
     const asked = { person, command, input, channelId };
     const emergency = { ...asked, basis: { kind: "break-glass" } as const };
-    // As a rollout does: each is judged alone, and those that are refused are skipped
+    // As in a rollout, each target is judged alone, and refused ones are skipped.
     const rolling = several && mayAsk(asked, context).asking;
     const each = rolling && permitEach(rolling, several.targets);
     if (each?.permits.length === 0) return refusedAs(each.refused[0]?.by);
@@ -107,7 +107,7 @@ function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false | 
 
 const maxNamed = 5;
 
-/** `1 other person`, or whom the rule or the team names. */
+/** `1 other person`, or the people whom the rule or the team names. */
 async function whoMust(
   { required, votes }: Pick<NeededApprovals, "required" | "votes">,
   { policy, nameOf, learnNames }: ReadContext,
@@ -118,7 +118,10 @@ async function whoMust(
   return needsInWords(named);
 }
 
-/** None where none is named, or a command has none: then only the person decides. */
+/**
+ * The target, if there is one. Empty when none is named or the command has none; then only the
+ * person is judged.
+ */
 async function oneTarget(
   asked: Invocation,
   context: Pick<ReadContext, "asking" | "resolve" | "inventory">,
