@@ -5,7 +5,7 @@ import type { Journal } from "../core/request/journal.ts";
 import type { GatewayContext } from "../talk/gateway-context.ts";
 import type { Caller } from "./callers.ts";
 
-/** What the routes of the API need to answer. */
+/** The context from which the routes of the API answer. */
 export interface Behind {
   config: Config;
   store: Journal;

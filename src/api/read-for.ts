@@ -97,7 +97,7 @@ export const asPerson = (caller: Caller): Person =>
         groups: [],
       };
 
-/** What went wrong, as a sentence and a hint. */
+/** The error in words: a sentence, and a hint. */
 export function wordsOf(error: unknown, log: Log): [title: string, detail: string | undefined] {
   if (error instanceof ApiProblem) return [error.message, error.detail];
   if (error instanceof PickOne) {

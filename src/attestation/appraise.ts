@@ -28,7 +28,7 @@ export interface AppraisalInput {
   report: AttestationReport | { error: unknown };
   /** The result of verifying the raw report by the vendors' roots. */
   verification: Verification;
-  /** The same by the level that Intel will require next, if it is known. */
+  /** The same result by the level that Intel will require next, if it is known. */
   early?: Verification | undefined;
   /** The measurements that this VM may have. Empty when it has no pin. */
   pins: readonly string[];
@@ -42,7 +42,7 @@ export interface AppraisalInput {
   hasEndorsements: boolean;
   /** Files that are needed and aren't in that folder. */
   absent?: readonly string[];
-  /** What the register of evidence knows about this report. */
+  /** The finding of the register of evidence about this report. */
   seen?: Context["seen"];
   /** When genuine evidence of this VM was last seen before now (Redis time, ms). */
   attestedAt?: number | undefined;
@@ -93,7 +93,7 @@ export function appraise(input: AppraisalInput) {
     reasons: reasons.map(({ says }) => says),
     /** Further facts that a reader should know. */
     notes: result.notes,
-    /** What to do about it. */
+    /** The next step, in words. */
     wayOut: isUnverified
       ? wayOutOf(reasons, input, measurement.evidence)
       : verdict === "failed"
@@ -133,9 +133,9 @@ export function appraise(input: AppraisalInput) {
     evidence: facts && evidenceName(facts, product),
     /** How long this result holds, unless a vendor decides otherwise earlier (ms). */
     validUntil: validity?.until,
-    /** What ends then: `AMD's revocation list of Genoa`. */
+    /** The name of the endorsement that ends then: `AMD's revocation list of Genoa`. */
     endsWith: validity?.endsWith,
-    /** What the compute service says. It never counts in the VM's favor. */
+    /** The compute service's own statement, which never counts in the VM's favor. */
     service: wordOfService(reportIn(input), now),
     /** Why it will fail once Intel's next level counts, as sentences without full stop. */
     soon:
@@ -152,7 +152,8 @@ export type Appraisal = ReturnType<typeof appraise>;
 const reportIn = ({ report }: AppraisalInput) => ("error" in report ? undefined : report);
 
 /**
- * What the evidence is compared with: the policy, the pins, and what else is known about the VM.
+ * Everything that the evidence is compared with: the policy, the pins, and other facts about the
+ * VM.
  */
 export function appraisalOptions(input: AppraisalInput): AppraisalOptions {
   const { pins, policy, seen, now } = input;
@@ -193,7 +194,10 @@ const isSaidOff = ({ vm, report }: AppraisalInput): boolean =>
 const isOutage = (error: unknown): boolean =>
   error instanceof ComputeError && ["unreachable", "busy"].includes(error.kind);
 
-/** What the compute service says against the report, or against itself, and what it omits. */
+/**
+ * Findings from the compute service's statements: they contradict the report or each other, or omit
+ * something.
+ */
 function againstIt(input: AppraisalInput): NonNullable<Context["against"]> {
   const { verification, pinDoubt } = input;
   const { matchesPin, matchesVm } = measurementsOf(input);
@@ -337,7 +341,7 @@ function measurementsOf(input: AppraisalInput) {
     matchesVm: report === undefined || vm === undefined ? undefined : report === vm,
     /** Undefined without pins, or without anything to compare with them. */
     matchesPin: isComparable ? arePinned(named, facts, pins) : undefined,
-    /** What the evidence measures, written as a pin. */
+    /** The measurements of the evidence, written as a pin. */
     evidence: facts && pinOf(facts),
   };
 }

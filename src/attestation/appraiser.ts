@@ -29,7 +29,7 @@ export interface Attested {
   /** The report as the service returned it, if it did. */
   report?: AttestationReport;
   pins: VmPins;
-  /** What the evidence was appraised with. */
+  /** The endorsements and options with which the evidence was appraised. */
   by: { endorsements: Endorsements; options: AppraisalOptions };
 }
 

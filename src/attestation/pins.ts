@@ -50,7 +50,10 @@ export function pinsFor(pins: readonly Pin[], names: readonly string[]): readonl
   return [...new Set(matching.flatMap(({ measurements }) => measurements))];
 }
 
-/** What is accepted of a VM: the first rule that matches, or else only what is current. */
+/**
+ * The appraisal policy for a VM: that of the first rule that matches, or else one that accepts only
+ * what is current.
+ */
 export function acceptedFor(
   rules: readonly AppraisalRule[],
   names: readonly string[],
@@ -171,7 +174,7 @@ export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
   is: "kept" | keyof typeof doubts;
 }
 
-/** What pins need from the audit trail, which is a layer above this one. */
+/** The functions of the audit trail that pins need. The trail is a layer above this one. */
 export interface PinTrail {
   find(id: string): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined>;
   /** Writes an alarm, only once under each name. */

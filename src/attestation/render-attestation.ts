@@ -106,7 +106,7 @@ function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Mark
   return md`${name(short(pins[0]?.split(",")[0] ?? ""))}${more}${compared}`;
 }
 
-/** What the service says, which is shown next to our verdict and never replaces it. */
+/** The service's own statement, which is shown next to our verdict and never replaces it. */
 function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["service"]): Markdown {
   const word = serviceWord(verified) || "nothing of verification";
   const made = madeAt === undefined ? "" : md`, made ${dayAndTime(madeAt)}`;

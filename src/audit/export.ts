@@ -143,7 +143,7 @@ function stepOf({ record, salt, ...seal }: ExportedRecord): TrailStep {
   return { seal, entry: record === undefined ? undefined : { id, at, record }, salt };
 }
 
-/** What is wrong with the parts of an export outside its records. */
+/** Finds the first fault in the parts of an export outside its records. */
 function faultOf(file: AuditExport): string | undefined {
   const { digest, signature, ...rest } = file;
   const { signedBy } = file;

@@ -73,7 +73,7 @@ export function describeEntry({ at, record }: AuditEntry): Row {
   ];
 }
 
-/** What a new policy changes, if the process that adopted it knew the one before. */
+/** The changes in a new policy, if the process that adopted it knew the one before. */
 function changesOf({ changes }: AuditEntry["record"]): string {
   return Array.isArray(changes) ? changes.map(words).join("; ") : "";
 }

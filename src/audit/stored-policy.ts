@@ -46,8 +46,8 @@ export async function readStoredPolicy(
 }
 
 /**
- * What the last release stored, which is used until a process of this release stores a policy. A
- * file that both releases have keeps the name of its rules, so an upgrade cancels nothing.
+ * Reads the policy that the last release stored. It counts until a process of this release stores
+ * one. A file that both releases have keeps the name of its rules, so an upgrade cancels nothing.
  */
 async function readOfFormerRelease(
   redis: RedisClient,
@@ -62,7 +62,7 @@ async function readOfFormerRelease(
   return { number: 0, rules, services, version: undefined, text: text ?? "" };
 }
 
-/** What every process checks while it runs. It doesn't contain the text. */
+/** The numbers that every process checks while it runs, without the policy's text. */
 export interface PolicySigns {
   /** The number of the stored policy. 0 when there is none. */
   number: number;

@@ -34,12 +34,12 @@ type ProblemKind =
 /** The first bad record. */
 interface Problem {
   seq: number;
-  /** Its ID in the stream, if known. */
+  /** The record's ID in the stream, if known. */
   id?: string;
   kind: ProblemKind;
   /** One sentence for people. */
   says: string;
-  /** What is gone, if a person may record the loss so that the rest verifies again. */
+  /** The loss, if a person may record it so that the rest verifies again. */
   loss?: Loss;
 }
 
@@ -104,7 +104,7 @@ export async function verifyAudit(options: {
   });
 }
 
-/** What the chain is compared with. */
+/** The facts with which the chain is compared. */
 interface ExpectedChain {
   /** The namespace, which is part of what is signed. */
   chain: string;
@@ -184,7 +184,7 @@ export async function checkWalk(
         return stop("replaced", seal.seq, "the seal is not the one that was signed", seal.id);
       }
       if (differs) {
-        // What follows is still a chain, and a record in it may confirm the loss.
+        // The rest is still a chain, and a record in it may confirm the loss.
         const loss = { from: comparedTo + 1, to: seal.seq, head: headOf(point) };
         const says = "the seal is not the one that was anchored elsewhere";
         problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });

@@ -36,7 +36,7 @@ const isHelp = (word: string) => word === "--help" || word === "-h";
 export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean =>
   roleIn(word) !== undefined && more.length === 0;
 
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export function usageOfPrograms(programs: Programs): string {
   const lines = Object.entries(programs).map(([name, { what }]) => `  ${name.padEnd(13)}${what}`);
   return `usage: node gatehouse.mjs [gateway|worker]

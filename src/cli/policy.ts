@@ -320,7 +320,7 @@ function allowedBy(
   return `${found.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
 }
 
-/** Who can give one of the votes. */
+/** The people who can give one of the votes, in words. */
 function approversOf({ from, required }: VoteNeed, needs: number, who: string): string {
   const { everyone, users, groups } = whoAre(from);
   const start = needs === 1 ? "" : `${required} of these: `;

@@ -139,7 +139,7 @@ interface Progress {
   made?: z.output<typeof answered>;
 }
 
-/** What becomes of the proposal when this program stops waiting, in one line. */
+/** Says in one line what becomes of the proposal when this program stops waiting. */
 function whatStands({ key, outcome, made }: Progress): string {
   if (!made && outcome === "unclear")
     return `The proposal may have been made. The same command with --key ${key} asks again without making a second.`;

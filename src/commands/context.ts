@@ -13,7 +13,7 @@ import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 
-/** What read commands need to answer, whoever asks. */
+/** The part of a read command's context that doesn't depend on who asks. */
 export interface Surroundings extends WithServices {
   ourTeamId: string;
   commands: readonly Command[];
@@ -55,7 +55,7 @@ export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "cha
     ? when(at, "{date_short_pretty} {time}", utc(at))
     : md`${duration(reading.now() - at)} ago`;
 
-/** What a read command needs to answer one person. */
+/** The whole context of a read command, for one person in one place. */
 export interface ReadContext extends Surroundings {
   /** The right by which names are looked up. */
   asking: Asking | ServiceAsking;
@@ -110,7 +110,7 @@ export interface StatusLine {
   name: string;
   ok: boolean;
   detail: string;
-  /** What to configure, for administrators. */
+  /** The setting to change, for administrators. */
   advice?: string | undefined;
   /** When a problem that still exists began (ms). */
   since?: number | undefined;

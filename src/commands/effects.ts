@@ -13,7 +13,7 @@ import {
 import { type Markdown, md } from "../messages/message.ts";
 import type { Refusal } from "../registry/define.ts";
 
-/** What a restart or a stop does to a VM, for the people who confirm or approve it. */
+/** Says what a restart or a stop does to a VM, for the people who confirm or approve it. */
 export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markdown {
   return statusFacts(status).isStopped
     ? md`${name} is stopped: nothing on it is interrupted.`

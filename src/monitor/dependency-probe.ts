@@ -22,8 +22,8 @@ export interface RefusedInteraction {
 }
 
 /**
- * What this process saw of a dependency: how long ago calls failed without an answer in between,
- * and how long ago one was answered (ms).
+ * A report of this process about a dependency: how long ago calls failed without an answer in
+ * between, and how long ago one was answered (ms).
  */
 export interface Sighting {
   part: Part;

@@ -5,7 +5,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";
 import { createKnownRecords } from "./known-records.ts";
 
-/** What is known of a pinned VM. */
+/** The last known state of a pinned VM. */
 export interface DriftRecord {
   vm: Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
   /**
@@ -18,7 +18,7 @@ export interface DriftRecord {
   /** Since when this has been so (ms). */
   since: number;
   recoveredAt?: number;
-  /** What prevents it from being verified, or soon will. */
+  /** The reasons that prevent it from being verified, or soon will. */
   lacks: readonly Lack[];
 }
 
@@ -33,7 +33,7 @@ export interface Lack {
   since: number;
 }
 
-/** What several VMs lack together, because one list of a vendor's serves many VMs. */
+/** Something that several VMs lack together, because one list of a vendor's serves many VMs. */
 export interface Lacking extends Lack {
   place: string;
   vms: readonly DriftRecord["vm"][];
@@ -75,7 +75,7 @@ export const lackKey = (
 /** Whether this prevents VMs from being verified now. */
 export const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
 
-/** What these VMs lack, by key. VMs of one owner that lack the same are combined. */
+/** Collects what these VMs lack, by key. VMs of one owner that lack the same are combined. */
 export function lackingIn(
   records: Iterable<DriftRecord>,
   placeOf: Alarms["placeOf"] = () => "",

@@ -4,7 +4,8 @@ import { batches } from "../redis/batches.ts";
 export type KnownRecords<Known> = ReturnType<typeof createKnownRecords<Known>>;
 
 /**
- * What a probe of the monitor knows, shared by all processes: one record for each ID, in one hash.
+ * Stores what a probe of the monitor knows, shared by all processes: one record for each ID, in one
+ * hash.
  */
 export function createKnownRecords<Known>(redis: RedisClient, named: string) {
   return {

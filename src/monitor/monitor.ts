@@ -18,7 +18,7 @@ export interface Probe<Known, Change> {
   name: string;
   /** The probe's own interval. Without one it runs whenever the fleet was read. */
   every?: { ms: number; retryAfterMs: number };
-  /** What is known, shared by all processes. */
+  /** The last known records, shared by all processes. */
   records: Pick<KnownRecords<Known>, "readRecords" | "writeRecords">;
   /** Resolves with undefined when there is nothing new to compare. */
   observe(): Promise<Observation<Known, Change> | undefined>;
@@ -26,7 +26,7 @@ export interface Probe<Known, Change> {
   tell(changes: readonly Change[]): Promise<void>;
 }
 
-/** What a probe observes now. */
+/** The state that a probe observes now. */
 export interface Observation<Known, Change> {
   /** The IDs to compare, by default all that are known. */
   ids?: readonly string[];
@@ -39,7 +39,7 @@ export interface Observation<Known, Change> {
   remembered?(): Promise<void>;
 }
 
-/** What probes report with. */
+/** The ways in which probes report. */
 export interface Telling {
   alarms: Alarms;
   /** Tells the channels that are subscribed. */

@@ -21,7 +21,7 @@ export type Followed = Pick<Target, "kind" | "id" | "name" | "projectId" | "proj
 /** One event that subscribed channels may be told. */
 export interface News {
   event: Event;
-  /** The same event has the same key in any process. */
+  /** An event has the same key in any process. */
   key: string;
   about: readonly Followed[];
   /** The line for a channel. `about` are the targets that it follows and may see. */

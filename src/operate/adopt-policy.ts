@@ -23,7 +23,7 @@ export interface InForce {
 }
 
 /**
- * What becomes of a loaded file: it `replaces` the policy in force, says the `same`, or is
+ * The outcome for a loaded file: it `replaces` the policy in force, says the `same`, or is
  * `refused`.
  */
 export type Claim = "replaces" | "same" | "refused";
@@ -91,7 +91,7 @@ export function whyOut(
 export const policyName = (rules: string, version: number | undefined): string =>
   version === undefined ? rules : `${version} (${rules})`;
 
-/** What the audit channel is told, apart from the names of the two policies. */
+/** The content of the announcement, apart from the names of the two policies. */
 interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> {
   /** The first of the requests that the new policy cancels. */
   canceled: readonly string[];
@@ -101,7 +101,7 @@ interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> 
 const maxNoted = 50;
 
 interface AdoptOptions {
-  /** What it replaces, as this process knows it. */
+  /** The policy that is replaced, as this process knows it. */
   before: InForce;
   /** The requests that wait under the former policy: the first ones, and the number of all. */
   canceled?: readonly string[];

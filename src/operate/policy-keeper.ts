@@ -189,7 +189,7 @@ export async function keepPolicy(on: KeeperOptions) {
     const news = file.reread(isWanted);
     if (news?.is === "read") loaded = news.text;
     else {
-      // What was loaded before may no longer be in the file.
+      // A text that was loaded before may no longer be in the file.
       if (!isWanted) loaded = undefined;
       noteKept(news);
     }
@@ -258,7 +258,7 @@ export async function keepPolicy(on: KeeperOptions) {
   }
 
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
-  // What this process caches about people from now on is younger than this count.
+  // Anything that this process caches about people from now on is younger than this count.
   ({ groupChanges } = await readPolicySigns(redis, key));
   if (!isMissing()) {
     const claim = await offer(file.current);

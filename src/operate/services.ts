@@ -66,7 +66,7 @@ interface ServicesOptions extends Overrides {
  */
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   const { opened, at, telemetry, namespace, commands } = options;
-  // What is built here keeps this timing until the process restarts.
+  // Everything that is built here keeps this timing until the process restarts.
   const { timing } = config.policy;
   const { connected, ...stored } = await openRedis(config, { log, opened, namespace });
   const { redis, key } = stored;

@@ -8,7 +8,7 @@ export interface PortOptions {
   /** The variable that sets the port. */
   variable?: string;
   port: number;
-  /** By default all interfaces. */
+  /** The default is all interfaces. */
   host?: string | undefined;
   log: Log;
 }

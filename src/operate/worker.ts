@@ -111,7 +111,8 @@ export async function startWorker(on: Services): Promise<void> {
     opened(repeatHere(name, everyMs, task, log));
   // Each worker judges by its own clock which claims are dead.
   const sweeping = everyHere(timing.sweepMs, "sweep", sweepAll);
-  // What waited under the former policy is canceled at once, as the audit channel was told.
+  // Requests that waited under the former policy are canceled at once, as the audit channel was
+  // told.
   on.policyKeeper.onChanged(() => void sweeping.now());
   // Redis may be emptied without a reconnect.
   everyHere(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));

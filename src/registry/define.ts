@@ -123,8 +123,8 @@ export interface ReadCommand<
    */
   votersToo?: true;
   /**
-   * Its answer is about one request. Everyone who may run it may also see that answer from a button
-   * of the request.
+   * The answer is about one request. Everyone who may run the command may also see that answer from
+   * a button of the request.
    */
   readsRequests?: true;
   /** Everyone who may run it may read about all requests that they may see. */
@@ -135,8 +135,8 @@ export interface ReadCommand<
    */
   speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /**
-   * Who sees the answer. By default the requester, who may share it. `asker`: only the requester.
-   * `channel`: everyone in the channel.
+   * The audience of the answer. By default the requester, who may share it. `asker`: only the
+   * requester. `channel`: everyone in the channel.
    */
   audience?: "asker" | "channel";
   /** The label of its button on the card of a VM, which is its only argument. */
@@ -160,11 +160,11 @@ export interface ReadCommand<
 /** A read as JSON, with the same facts as the answer's text. */
 interface Data<Schema extends ArgsSchema, Context> {
   /**
-   * Its path in the API, with the target in braces by its argument's key. Other arguments become
-   * its query.
+   * The path in the API, with the target in braces by its argument's key. Other arguments become
+   * the query.
    */
   at: string;
-  /** What it does for a program, if the command's summary mentions buttons or charts. */
+  /** The summary for programs, if the command's own summary mentions buttons or charts. */
   summary?: string;
   /** The fields of `readData` that programs get, with their descriptions. Times are ISO 8601. */
   shape: z.ZodObject;
@@ -199,7 +199,7 @@ interface Changing<
     doing: string;
     /** "Restarted". */
     done: string;
-    /** What it waits for after it was sent: "it runs". */
+    /** The state that it waits for after it was sent: "it runs". */
     until?: string;
     /** For "the creation of pay", if the noun isn't the verb. */
     noun?: string;
@@ -208,7 +208,10 @@ interface Changing<
   };
   /** Commands (with a dot) that are offered on the same target once it is done. */
   next?: readonly { label: string; command: string; interrupts?: true }[];
-  /** What is lost or interrupted. The form and approvers get the same words. */
+  /**
+   * The data that is lost, or the work that is interrupted. The form and approvers get the same
+   * words.
+   */
   risk?(what: Risked): readonly Markdown[];
   /** The form that is opened before the request. Destructive commands always have one. */
   dialog?: Dialog;
@@ -308,8 +311,8 @@ interface Risked {
   /** The VMs of a project. */
   vms: readonly { name: string; status: string }[];
   /**
-   * What a restore loses: everything written since a time, and how long that was at the request
-   * (ms).
+   * The data that a restore loses: everything written since a time, and how long that was at the
+   * request (ms).
    */
   lost?: { since: number; forMs: number } | undefined;
 }
@@ -367,7 +370,7 @@ export interface Refusal {
 
 /** A modal whose inputs are the command's arguments. */
 interface Dialog {
-  /** What will happen or be lost. */
+  /** A warning about what will happen or be lost. */
   warn?(what: DialogFacts): readonly Markdown[];
   /** The initial values of inputs that weren't given: the current values. */
   fill?(what: DialogFacts): Readonly<Record<string, string>>;
@@ -482,7 +485,7 @@ export function verbsOf({ name, aliases = [] }: Pick<Command, "name" | "aliases"
   return [name.slice(name.indexOf(" ") + 1), ...aliases];
 }
 
-/** What an argument's schema can't express, for the parser, help, and forms. */
+/** Facts about an argument that its schema can't express, for the parser, help, and forms. */
 interface ArgumentMeta {
   description?: string | undefined;
   /** Resolved by the inventory. */

@@ -2,8 +2,7 @@ import { UserError } from "../errors.ts";
 import type { Markdown } from "../messages/message.ts";
 
 /**
- * What people are told about changes that skip approvals. If no feature provides this,
- * `--break-glass` is refused.
+ * Texts about changes that skip approvals. If no feature provides them, `--break-glass` is refused.
  */
 export interface EmergencyWords {
   /** The first text in its form. */

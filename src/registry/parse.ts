@@ -28,7 +28,10 @@ export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRe
 export interface WordsRefusal {
   text: string;
   hint: string | undefined;
-  /** What was probably meant. It is a guess, and runs only when a person presses its button. */
+  /**
+   * The commands that were probably meant. They are guesses, and run only when a person presses
+   * their button.
+   */
   near: readonly (NamedCommand & { words: string })[];
   /** Set when only the target is missing, which can be asked for. */
   lacks?: NamedCommand;
@@ -68,7 +71,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
   }
 }
 
-/** What a button for these words would run. Undefined when they can't be run. */
+/** The command that a button for these words would run. Undefined when they can't be run. */
 function namedBy({ command, rest }: FoundCommand): NamedCommand | undefined {
   try {
     const input = readArguments(command, rest);

@@ -74,7 +74,7 @@ export function createSharedChannels(options: {
      * at most every five minutes.
      */
     refusal: (channelId: string) => refusal(channelId),
-    /** The same Web API, which refuses posts in such channels. */
+    /** Slack's Web API, except that posts in such channels are refused. */
     web: {
       async call(method: string, args?: WebData) {
         // Everyone in a channel reads a post. An edit can't reach a channel where nothing was

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** What is posted, or a modal or Home tab, in the form that `blocks.validate` takes. */
+/** A message, modal, or Home tab, in the form that `blocks.validate` takes. */
 export type Rendered = { message: { blocks: readonly object[] } } | { view: object };
 
 /** Slack's verdict: valid, complaints with their places, or why there is no answer. */

@@ -139,7 +139,7 @@ function codesOf(error: unknown, depth = 0): string[] {
  * None are expected; the process logs them instead of ending.
  */
 export function isKnownSocketRejection(error: unknown): boolean {
-  // Its start() rejects like this when disconnect() comes first.
+  // The client's start() rejects like this when disconnect() comes first.
   if (error === undefined) return true;
   if (textAt(error, "code").startsWith("slack_socket_mode_")) return true;
   return /@slack[/\\]socket-mode/.test(textAt(error, "stack"));

@@ -17,8 +17,8 @@ const lookUps = new Set([
 ]);
 
 /**
- * What a call shows about Slack accepting messages. Only a message proves that it does. A failed
- * look-up counts as silence, because it blocks a post.
+ * Whether a call shows that Slack accepts messages. Only a message proves it. A failed look-up
+ * counts as silence, because it blocks a post.
  */
 export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "silence" | undefined {
   const isSilent = outcome === "lost" || outcome === "unreachable";
@@ -63,7 +63,7 @@ interface WebOptions {
   apiUrl: string;
   log: Log;
   timeoutMs?: number;
-  /** By default the global one. */
+  /** The default is the global one. */
   fetch?: typeof fetch;
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
 }

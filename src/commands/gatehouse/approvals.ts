@@ -17,7 +17,7 @@ export const approvals = defineCommand({
   example: "/gatehouse approvals",
   class: "read",
   votersToo: true,
-  // Its buttons are only for the asker, who may see everything that the cards say.
+  // The buttons are only for the asker, who may see everything that the cards say.
   audience: "asker",
   args: z.object({}),
   async answer(_args, context_: ReadContext) {

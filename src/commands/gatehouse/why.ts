@@ -70,7 +70,10 @@ export const why = defineCommand({
   },
 });
 
-/** Whose approvals the request needs, who could give them, and whose are missing. */
+/**
+ * Lists the approvals that the request needs: from whom, who could give them, and which are
+ * missing.
+ */
 function needLines(request: StoredRequest): Markdown[] {
   const needs = namedNeeds(request);
   if (!needs) return [];

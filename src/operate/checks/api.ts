@@ -57,7 +57,7 @@ export function offFinding(policy: Policy): Finding {
   return note(what, "Set API_PORT where they should come in.");
 }
 
-/** Who called last, and when. The keys of `calls` are `<route> <caller>`. */
+/** Says who called last, and when. The keys of `calls` are `<route> <caller>`. */
 export function callsInWords(
   policy: Policy,
   calls: ReadonlyMap<string, number>,

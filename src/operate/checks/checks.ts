@@ -33,13 +33,16 @@ import type { Services } from "../services.ts";
  */
 interface Check {
   name: string;
-  /** What `doctor` finds with the configuration alone, before a process runs or while one does. */
+  /**
+   * The findings of `doctor`, which has only the configuration, before a process runs or while one
+   * does.
+   */
   fromOutside?(
     config: Config,
     now: number,
     judgePolicy: JudgePolicy,
   ): Promise<readonly Finding[] | undefined>;
-  /** What `/gatehouse status` says about the installation and the process that answers. */
+  /** The line of `/gatehouse status`, about the installation and the process that answers. */
   forPeople?(on: Checked): Promise<Finding>;
   /** Why this process isn't ready (`/readyz`). Undefined when it is. */
   forReadiness?(on: Checked): Promise<string | undefined>;

@@ -105,8 +105,8 @@ export function lookAtDirectory(folder: string) {
      */
     problem: isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder),
     /**
-     * The same for the ledger's folder inside, if it exists: a folder that another user created
-     * belongs to that user.
+     * The error code for the ledger's folder inside, if it exists: a folder that another user
+     * created belongs to that user.
      */
     ledgerProblem: existsSync(ledger) ? problemOf(() => writeProbe(ledger)) : undefined,
     freeBytes: bavail * bsize,

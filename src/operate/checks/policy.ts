@@ -72,8 +72,8 @@ export async function lookAtPolicy({
       return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
     /**
-     * By channel ID: `ok`, `shared` when nothing is posted because another company shares it, or
-     * Slack's error. Undefined when Slack didn't answer.
+     * The state of each channel by its ID: `ok`, `shared` when nothing is posted because another
+     * company shares it, or Slack's error. Undefined when Slack didn't answer.
      */
     channels: await lookUp(channelsNamed(policy), async (channel) => {
       const { word, data } = await ask("conversations.info", { channel });

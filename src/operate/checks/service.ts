@@ -67,7 +67,7 @@ export async function lookAtService(config: Config, now: number) {
   }
 }
 
-/** By the status of the answer, where the status says more than the error. */
+/** Findings by the status of the answer, where the status says more than the error. */
 const refusals: Readonly<Record<number, readonly [what: string, mend: string]>> = {
   401: [
     "COMPUTE_API_KEY is refused (401)",

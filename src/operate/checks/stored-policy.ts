@@ -19,7 +19,7 @@ export function judgeStoredPolicy(config: Config): Promise<readonly Finding[]> {
   }).catch(() => []);
 }
 
-/** What a process that starts with this file would find. */
+/** Says what becomes of a process that starts with this file. */
 export function storedFinding(own: PolicyText, current: InForce, shown: string): Finding {
   const { stored } = current;
   if (stored === undefined)

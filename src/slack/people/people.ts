@@ -20,7 +20,8 @@ interface PeopleOptions {
   cacheMs?: number;
   now?: () => number;
   /**
-   * What other processes were told about the user groups. Without it, this process asks for itself.
+   * The answer about user groups that all processes share. Without it, this process asks for
+   * itself.
    */
   shared?: SharedAnswer;
 }
@@ -83,9 +84,9 @@ export function createPeople(options: PeopleOptions) {
 
   return {
     /**
-     * Who this is in Slack, as read at most `cacheMs` ago. With `fresh` (for votes, and before a
-     * refusal) it was read at most two seconds ago, and after the last change of a group. `teamId`
-     * is from the delivery. Throws CannotTell.
+     * Resolves with the person's details in Slack, as read at most `cacheMs` ago. With `fresh` (for
+     * votes, and before a refusal) they were read at most two seconds ago, and after the last
+     * change of a group. `teamId` is from the delivery. Throws CannotTell.
      */
     async person(
       userId: string,

@@ -95,7 +95,7 @@ export type SharedAnswer = ReturnType<typeof createSharedAnswer>;
 export function createSharedAnswer(options: {
   redis: RedisClient;
   key: Keys;
-  /** What the answer is about. */
+  /** The subject of the answer. */
   name: string;
   /** The key of the counter. */
   changes: string;

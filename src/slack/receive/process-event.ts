@@ -16,7 +16,7 @@ interface ProcessEventOptions {
 }
 
 /**
- * What both receivers call in place of `App.processEvent`, which acknowledges an event before its
+ * Both receivers call this in place of `App.processEvent`, which acknowledges an event before its
  * listeners have stored it (@slack/bolt 5.1.0). Here each delivery is acknowledged once, when its
  * listener has finished, and also when none listens. Throws only RefusedDelivery.
  */
