@@ -93,12 +93,10 @@ export function appraise(input: AppraisalInput) {
     reasons: reasons.map(({ says }) => says),
     /** Further facts that a reader should know. */
     notes: result.notes,
-    /** The next step, in words. */
-    wayOut: isUnverified
-      ? wayOutOf(reasons, input, measurement.evidence)
-      : verdict === "failed"
-        ? nextStepOf(result, isPinnable)
-        : undefined,
+    /** The same as codes. */
+    codes: reasons.map(({ code }) => code),
+    /** Files that are needed, and not in the folder of endorsements. */
+    absent: input.absent ?? [],
     isPinnable,
     /**
      * True when nothing contradicts, and all that is missing is that gatehouse.yml names no
@@ -283,41 +281,6 @@ function asAsked(
     ...(lacks.some(isUnasked) ? [{ code: "no-endorsements", says } as const] : []),
     ...asked.filter(({ code }) => code !== "pin-doubt"),
   ];
-}
-
-function wayOutOf(
-  lacks: readonly AppraisalReason[],
-  { absent = [], pinDoubt }: AppraisalInput,
-  evidence: string | undefined,
-): string | undefined {
-  const codes = lacks.map(({ code }) => code);
-  if (codes.includes("no-endorsements"))
-    return "`attestation.endorsements` in gatehouse.yml names the folder of what Intel and AMD have signed; docs/attestation.md says what belongs into it";
-  if (absent.length > 0)
-    return `Missing in the folder of endorsements: ${absent.join(", ")}; docs/attestation.md says where each comes from`;
-  if (codes.some((code) => /^((crl|collateral)-malformed|vek-missing)$/.test(code)))
-    return "Replace it in the folder of endorsements: `node gatehouse.mjs attestation status` names the file, docs/attestation.md where it comes from";
-  if (codes.some((code) => /expired|endorsement-age/.test(code)))
-    return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
-  if (pinDoubt === "forged")
-    return "If nobody replaced the bot token, somebody wrote to Redis: see `node gatehouse.mjs audit verify`. `/gatehouse pins propose` asks others to approve what it measures now, `pins drop` to drop what is there";
-  if (codes.includes("no-reference-value") && evidence !== undefined)
-    return `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${evidence}`;
-  return undefined;
-}
-
-function nextStepOf(result: AttestationResult, isPinnable: boolean): string {
-  const { short, reasons, verification } = result;
-  if (isPinnable)
-    return "If it should run this, change its pin (one in gatehouse.yml wins); if not, stop the VM and find out who changed it";
-  if (reasons.every(({ code }) => code === "debug"))
-    return "Stop the VM, and have it started without debugging";
-  const update = "Whoever runs the host must update it";
-  if (short.length > 0 && verification.problems.every((one) => one.short))
-    return verification.is !== "authentic"
-      ? `${update}: no policy can accept this level`
-      : `${update}. What to accept until then is under \`attestation.appraisal\` in gatehouse.yml`;
-  return "Keep secrets from this VM until someone has explained this; `--evidence` gives an expert all that the result follows from";
 }
 
 function known(text: string | undefined): string | undefined {

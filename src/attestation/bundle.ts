@@ -8,8 +8,9 @@ import type { AppraisalOptions, AttestationResult } from "../verifier/attestatio
 import type { TrustedRoots } from "../verifier/roots.ts";
 import { verifyEncoded } from "../verifier/verify-evidence.ts";
 import type { Verdict } from "./appraise.ts";
+import type { Attested } from "./appraiser.ts";
 import type { NamedVm } from "./pins.ts";
-import { capital, type FleetRow, resultLines, second } from "./render-attestation.ts";
+import { capital, resultLines, second } from "./render-attestation.ts";
 
 const format = "gatehouse-evidence-1";
 
@@ -49,9 +50,18 @@ export interface Signing {
   auditHead: EvidenceBundle["auditHead"];
 }
 
-/** Builds a bundle of VMs that were attested; for a VM that couldn't be, the bundle says why. */
+/** One VM of a bundle. */
+export interface BundledVm {
+  vm: NamedVm;
+  /** With all that its appraisal follows from. */
+  attested?: Attested;
+  /** Why there is no appraisal. */
+  unread?: string;
+}
+
+/** Of VMs that were attested, or why one could not be. */
 export function bundleOf(
-  rows: readonly Omit<FleetRow, "appraisal">[],
+  rows: readonly BundledVm[],
   { signer, auditHead }: Signing,
 ): EvidenceBundle {
   const places = new Map<string, number>();

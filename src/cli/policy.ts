@@ -41,7 +41,7 @@ export const policyUsage = `usage: node gatehouse.mjs policy <what>
                                 channels that Slack doesn't have
   explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>] [--name <new name>] [--vms <vm1,vm2>]
                                 whether that person may run it there, who must approve, and which lines decide;
-                                a target is project/vm or project, as in vm.restore payments/db-1 or, for a new
+                                a target is project/vm or project, as in vm.stop payments/db-1 or, for a new
                                 name, project.update pay --name payments; --vms names the VMs of a project, which
                                 rules hold for too; without --groups, Slack says which groups they are in, where
                                 SLACK_BOT_TOKEN is set; --as services.<name> asks what that program may read or propose
@@ -369,7 +369,7 @@ const caseSchema = z.strictObject({
   who: z.string(),
   groups: z.array(z.string()).default([]),
   in: z.string().default(""),
-  /** `vm.restore payments/db-1`, `project.update pay --name payments --vms db-1,web-1` */
+  /** `vm.stop payments/db-1`, `project.update pay --name payments --vms db-1,web-1` */
   run: z.string(),
   expect: z.enum(["allowed", "refused"]),
   approvals: z.int().optional(),

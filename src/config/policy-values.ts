@@ -54,7 +54,7 @@ export const glob = matching(
 
 export const operation = matching(
   /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
-  "must be a command with a dot, like vm.restore, or a glob like vm.*",
+  "must be a command with a dot, like vm.stop, or a glob like vm.*",
 );
 
 export const timeOfDay = matching(

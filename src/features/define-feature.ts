@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import type { AgentTool, Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Route } from "../api/server.ts";
 import type { ReadContext } from "../commands/context.ts";
@@ -6,7 +7,7 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { DigestPart } from "./digest-part.ts";
+import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -49,6 +50,8 @@ export interface Feature {
   name: string;
   /** Its commands, which find the feature's service by a key (`defineService`). */
   commands?: readonly Command<ReadContext>[];
+  /** Flags that it adds to a command, whoever brings that; undefined for none. */
+  flags?(command: Command): z.ZodRawShape | undefined;
   /** Its sections of gatehouse.yml. */
   policy?: readonly PolicySection[];
   /** Judges what gatehouse.yml says of it, for `doctor` and `policy check`. */
@@ -65,6 +68,8 @@ export interface RunningFeature {
   services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
   /** Handlers of its buttons: by action, or by the word before its colon for all actions that begin so. */
   presses?: Readonly<Record<string, PressHandler>>;
+  /** Actions of those that one person answers for all: `answerNotices` shows the answer in every message with the button. */
+  answeredForAll?: readonly string[];
   /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
   /** Options of its pickers, by the name that arguments call them by. */
@@ -87,6 +92,8 @@ export interface RunningFeature {
   home?: HomePart;
   /** Its lines of digests and handovers. */
   digest?: DigestPart;
+  /** What a handover lists of it beside what runs. */
+  handover?: HandoverPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists what has waited for a channel for longer than a message takes, for `/gatehouse status`. */
@@ -186,7 +193,21 @@ export interface Layers {
 export function commandsWith(features: readonly Feature[]): readonly Command<ReadContext>[] {
   const all = [...commands, ...features.flatMap((feature) => feature.commands ?? [])];
   const rootOf = ({ name }: Pick<Command, "name">) => name.split(" ")[0] ?? "";
-  return [...Map.groupBy(all, rootOf).values()].flat();
+  return [...Map.groupBy(all, rootOf).values()]
+    .flat()
+    .map((command) => withFlags(command, features));
+}
+
+/** The command with the flags that features add to it. Throws where it has an argument of that name. */
+function withFlags(
+  command: Command<ReadContext>,
+  features: readonly Feature[],
+): Command<ReadContext> {
+  const added = features.flatMap((feature) => Object.entries(feature.flags?.(command) ?? {}));
+  if (added.length === 0) return command;
+  const twice = added.find(([key]) => Object.hasOwn(command.args.shape, key));
+  if (twice) throw new Error(`${command.name} has an argument ${twice[0]}`);
+  return { ...command, args: command.args.safeExtend(Object.fromEntries(added)) };
 }
 
 /** Declares a feature. `needs` names the layers that `start` gets, and it gets no other. */

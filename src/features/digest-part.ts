@@ -1,5 +1,6 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
+import type { Target } from "../registry/define.ts";
 
 export interface Line {
   /** Identifies the line among its kind, for snoozing, for as long as digests have it. */
@@ -16,6 +17,8 @@ export const digestPlaces = [
   "freeze",
   "alarm",
   "trouble",
+  "unknown",
+  "review",
   "decision",
   "change",
   "over",
@@ -47,6 +50,11 @@ export interface DigestPart {
     vms: readonly KnownVm[];
     /** Whether everything is spoken of, and not what some see or name alone. */
     seesAll: boolean;
+    /** Keeps what is about a VM or project that is spoken of. */
+    only<T>(
+      reading: Promise<readonly T[]>,
+      targetOf: (one: T) => Target | undefined,
+    ): Promise<readonly T[]>;
     /** Changes are reported from here on (ms). */
     since: number;
     /** When all this was read (ms). */
@@ -54,8 +62,31 @@ export interface DigestPart {
   }): Promise<ReadPart>;
 }
 
+/** What a feature contributes to handovers alone: what it has under way that is no request. */
+export interface HandoverPart {
+  /** How a handover that lacks it calls it. */
+  name: string;
+  read(about: {
+    /** Whether the handover may speak of this VM. Rejects where that can't be read. */
+    seesVm(vmId: string): Promise<boolean>;
+    /** When all this is read (ms). */
+    now: number;
+  }): Promise<HandoverList>;
+}
+
+export interface HandoverList {
+  title: string;
+  /** Behind the title where there is nothing. */
+  none: string;
+  lines: readonly Markdown[];
+}
+
 export interface ReadPart {
   all: readonly LinesOfKind[];
+  /** Requests that its lines tell of, by ID: no other line does. */
+  tellsOf?: ReadonlySet<string>;
+  /** What the line of a request says besides, by its ID. */
+  adds?: ReadonlyMap<string, Markdown>;
   /** VMs that count as failing, whatever their status: by ID, and why. */
   red?: ReadonlyMap<string, string>;
   /** Behind the counts of VMs by status, like `, 🔥 2 with an alert firing`. */

@@ -266,6 +266,22 @@ export function answered(
   return message(new Markdown(text), ...shown);
 }
 
+/** The buttons of a message that run one of these actions, as `answered` names them. */
+export function buttonsOf(
+  { blocks }: Pick<Message, "blocks">,
+  actions: readonly string[],
+): string[] {
+  const elements = blocks.flatMap((block): readonly object[] => {
+    if (block.type === "actions") return block.elements;
+    return block.type === "section" && block.accessory ? [block.accessory] : [];
+  });
+  return elements.flatMap((one) =>
+    "action_id" in one && "value" in one && actions.includes(String(one.action_id))
+      ? [[one.action_id, one.value].join(" ")]
+      : [],
+  );
+}
+
 /**
  * A list that is cut to the space that the rest of its message leaves. `blocksOf(n)` shows the
  * first `n` of `count` items and says how many more there are.

@@ -98,6 +98,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 
   const notices = createNotices({
     ...on,
+    answeredForAll: () => running.contributed.answeredForAll,
     render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
   });
   const { announce } = notices;
@@ -162,13 +163,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     apiUrl,
     inventory,
     commands: changes,
+    offered: commands,
     attestationNote,
     editMs: timing.editMs,
     onTold: observeTold({ log, telemetry }),
   };
   const requests = requestSource({
     ...posting,
-    offered: commands,
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: running.tellElsewhere,

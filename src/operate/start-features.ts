@@ -28,6 +28,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     pickers: merged(running.map(({ pickers = {} }) => pickers)),
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
+    answeredForAll: all(({ answeredForAll }) => answeredForAll),
     several,
     homeTab,
     async beforeRequest(permit, origin, gateway) {

@@ -165,7 +165,11 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     return { port, opsPort, apiPort, reload: on.policyKeeper.reload, close };
   }
 
-  async function openApi({ port }: { port: number }, on: Services, to: Gateway) {
+  async function openApi(
+    { port }: { port: number },
+    on: Pick<Services, "config" | "store" | "log" | "at" | "tell" | "features" | "tallies">,
+    to: Gateway,
+  ) {
     const { createApi } = await import("../api/server.ts");
     const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);

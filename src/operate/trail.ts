@@ -7,7 +7,10 @@ import type { Services } from "./services.ts";
  * Runs the audit trail, which is sealed within a second. When it can't be sealed, all changes are
  * frozen. `onUnfit` is called when only this process can't seal it, while another one can.
  */
-export function startTrail(on: Services, onUnfit: (why: string) => void): void {
+export function startTrail(
+  on: Pick<Services, "config" | "log" | "opened" | "redis" | "key" | "store">,
+  onUnfit: (why: string) => void,
+): void {
   const { log, config, store, opened } = on;
   opened(
     startSealer({

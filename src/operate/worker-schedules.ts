@@ -14,11 +14,14 @@ const readAgainMs = 10_000;
 /** How long running tasks may continue while the process stops (ms). */
 const endMs = 1_500;
 
-/**
- * Starts what one worker does for all: reading the fleet, watching it, announcing the audit trail's
- * head, and the schedules of features.
- */
-export async function startWorkerSchedules(on: Services): Promise<void> {
+type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping";
+type Stored = "redis" | "key" | "connected" | "queues" | "store";
+type Watched = "inventory" | "askingAbout" | "announce" | "features";
+
+/** What one worker does for all: reads the fleet, watches it, announces the audit trail's head, and what features do. */
+export async function startWorkerSchedules(
+  on: Pick<Services, Process | Stored | Watched>,
+): Promise<void> {
   const { redis, key, config, opened, announce, inventory, log } = on;
   const { timing } = config.policy;
   const now = Date.now;

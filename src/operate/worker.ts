@@ -25,8 +25,15 @@ const pollsAtOnce = 10;
 /** How long polls may continue while the process stops (ms). */
 const pollsEndMs = 1500;
 
-/** Starts a worker, which performs requests. */
-export async function startWorker(on: Services): Promise<void> {
+type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "at";
+type Stored = "redis" | "key" | "connected" | "queues" | "store" | "polls";
+type Asked = "compute" | "appraiser" | "projectName" | "people" | "identity";
+type Parts = "commands" | "features" | "announce";
+
+/** Performs requests, and does what one worker does for all. */
+export async function startWorker(
+  on: Pick<Services, Process | Stored | Asked | Parts> & Parameters<typeof startWorkerSchedules>[0],
+): Promise<void> {
   const { config, log, key, redis, store, queues, opened } = on;
   const { timing } = config.policy;
   const workerId = `w-${randomBytes(6).toString("hex")}`;
@@ -44,7 +51,9 @@ export async function startWorker(on: Services): Promise<void> {
   redis.on("ready", () => {
     check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
   });
-  const heartbeat = opened(await startHeartbeat({ ...on, workerId, beatMs: timing.heartbeatMs }));
+  const heartbeat = opened(
+    await startHeartbeat({ redis, key, log, workerId, beatMs: timing.heartbeatMs }),
+  );
   const durability = createDurability({
     redis: await on.connected("waits"),
     key,
@@ -53,7 +62,13 @@ export async function startWorker(on: Services): Promise<void> {
     log,
   });
   const lasting = {
-    ...on,
+    log,
+    store,
+    at: on.at,
+    polls: on.polls,
+    compute: on.compute,
+    appraiser: on.appraiser,
+    projectName: on.projectName,
     ledger,
     commands: requestable(on.commands),
     standstill: on.policyKeeper.standstill,

@@ -22,10 +22,5 @@ export const showOneOf = (vms: readonly { id: string; name: string; projectName?
     ]),
   });
 
-export const attestVm = (vm: string) => button("Attest", "vm.attest", { vm });
-
-export const showSnapshots = (vm: { id: string; name: string }) =>
-  button(`Snapshots of ${vm.name}`, "vm.snapshots", { vm: vm.id });
-
 export const showRequest = (request: string, label = "Details") =>
   button(label, "gatehouse.why", { request });

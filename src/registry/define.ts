@@ -91,14 +91,11 @@ interface Words<Schema extends ArgsSchema> {
   summary: string;
   example: string;
   /**
-   * When the compute service refused a request because its VM is in ERROR, the request's card
-   * offers this command for the VM.
+   * What it does for a VM in ERROR, like “open a console”: the card of a request that the compute service refused because of that offers it,
+   * and all that tells of the refusal says so.
    */
-  helpsInError?: true;
-  /**
-   * It takes a VM alone, and is offered next to a VM that is in ERROR or fails attestation. A
-   * change is offered only for ERROR.
-   */
+  helpsInError?: string;
+  /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
   inTrouble?: true;
   /**
    * Arguments are positional in the order of the keys, or given as `--key value`. Their kinds are
@@ -148,7 +145,9 @@ export interface ReadCommand<
   asRequest?: VmCommand;
   /** It shows what a VM's evidence says. Messages name it when that couldn't be read. */
   attests?: true;
-  /** It allows changes again. Messages about a freeze name it. */
+  /** Its answer lists the snapshots of the VM that is its argument: it is named where another one must be chosen. */
+  listsSnapshots?: true;
+  /** It allows changes again: news of a freeze name it. */
   endsFreeze?: true;
   /** It runs for `--help` and for a slash command alone. Its argument is the topic. */
   isHelp?: true;
@@ -464,7 +463,21 @@ export const labelOnCard = (command: Command): string =>
 export const freezeEnder = (commands: readonly Command[]): Command | undefined =>
   commands.find((command) => command.kind === "read" && command.endsFreeze);
 
-/** Whether a command is a decision about a pin, which sends nothing. */
+/** The command that shows what a VM's evidence says. */
+export const evidenceReader = (commands: readonly Command[]): Command | undefined =>
+  commands.find((command) => command.kind === "read" && command.attests);
+
+/** The command that lists the snapshots of a VM. */
+export const snapshotLister = (commands: readonly Command[]): Command | undefined =>
+  commands.find((command) => command.kind === "read" && command.listsSnapshots);
+
+/** Those that help with a VM in ERROR; what only looks is last. */
+export const helpersInError = (commands: readonly Command[]): readonly Command[] =>
+  commands
+    .filter(({ helpsInError }) => helpsInError !== undefined)
+    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"));
+
+/** It decides about a pin, and sends nothing. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;
 
 /** All commands that a request in the journal may have. */

@@ -3,12 +3,10 @@ import {
   type ArgsSchema,
   type ChangeCommand,
   type Command,
-  type CommandClass,
   type ReadCommand,
   type Target,
   argumentsOf,
   targetArgument,
-  wholeNumber,
   type Argument,
 } from "./define.ts";
 import { UserError } from "../errors.ts";
@@ -110,62 +108,10 @@ export class PickValue extends UserError {
   }
 }
 
-/** Options of a rollout, as in Kubernetes. */
-export interface Rolling {
-  /** How many VMs can be in progress at once. */
-  maxUnavailable: number;
-  /** Start with one VM, and continue only if it succeeds. */
-  canary: boolean;
-  /** After this many failures, no other VM starts. */
-  stopOnFailure: number;
-}
-
-const flags = { isFlag: true, isRolling: true };
-
-/** The flags of every command that takes several VMs. */
-export const rollingArgs = {
-  maxUnavailable: z
-    .string()
-    .regex(/^(?:[1-9]\d{0,3}|(?:[1-9]\d?|100)%)$/, {
-      error: "must be a whole number from 1, or a percentage like 10%",
-    })
-    .optional()
-    .meta({ ...flags, description: "how many VMs can be in progress: a number or a percentage" }),
-  canary: z
-    .boolean()
-    .optional()
-    .meta({ ...flags, description: "start with one VM; continue only if it succeeds" }),
-  stopOnFailure: wholeNumber(1000)
-    .optional()
-    .meta({ ...flags, description: "stop after this many failures; by default after the first" }),
-};
-
-/** The options for `count` targets, from arguments or a form. Invalid ones get their default. */
-export function rollingOf(
-  command: { class: CommandClass },
-  args: { maxUnavailable?: unknown; canary?: unknown; stopOnFailure?: unknown },
-  count: number,
-): Rolling {
-  return {
-    maxUnavailable: maxAtOnce(command, args.maxUnavailable, count),
-    canary: args.canary === true,
-    stopOnFailure: Math.max(1, Math.trunc(Number(args.stopOnFailure ?? 1)) || 1),
-  };
-}
-
-/**
- * A command that interrupts runs on one VM at a time unless the requester says otherwise. A
- * percentage is rounded down, to at least one.
- */
-function maxAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
-  if (typeof wanted !== "string") return command.class === "disrupt" ? 1 : count;
-  const number = Number.parseInt(wanted, 10);
-  const most = wanted.endsWith("%") ? Math.floor((count * number) / 100) : number;
-  return Math.min(Math.max(1, most), count);
-}
-
-export function isRollable(command: Command): boolean {
-  return command.kind === "change" && argumentsOf(command).some(({ isRolling }) => isRolling);
+/** Whether it is a change that can name several targets. */
+export function mayNameSeveral(command: Command): boolean {
+  const named = targetArgument(command);
+  return command.kind === "change" && (named?.isList === true || named?.isSeveral === true);
 }
 
 /** The input of each request of a rollout, without the rollout's options. */

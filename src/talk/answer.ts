@@ -3,6 +3,7 @@ import {
   Markdown,
   type Message,
   buttons,
+  buttonsOf,
   context,
   howToOpen,
   md,
@@ -21,7 +22,6 @@ import { type Interaction, isDirect } from "../slack/receive/interaction.ts";
 import { type WebAnswer, whyOf } from "../slack/web-answer.ts";
 import { type Place, postMessage } from "../slack/web.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
-import { asksToSign } from "../core/cards/review-button.ts";
 import { isOfThread, showOrSay } from "../slack/refused-message.ts";
 
 /** Answers a read command for an authorized person. */
@@ -96,20 +96,19 @@ function readContext(
   };
 }
 
-/** Posts in a channel. Where it asks to sign a review, who has signed is edited in. */
+/** Posts in a channel. A message with a button that is answered for all is kept as a notice: the answer is edited in. */
 export async function postIn(
   place: Place,
   posting: Message,
-  { web, store, announce }: GatewayContext,
+  { web, announce, contributed }: GatewayContext,
 ): Promise<WebAnswer> {
   const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
   let posted = await postAt(place);
   const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
   if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });
-  if (!posted.ok || !asksToSign(posting)) return posted;
+  if (!posted.ok || buttonsOf(posting, contributed.answeredForAll).length === 0) return posted;
   const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
-  const id = `digest-${channelId}-${ts}`;
-  await store.noteReviewAsked(id);
+  const id = `posted-${channelId}-${ts}`;
   await announce({ id, channelId, message: posting }, ts);
   return posted;
 }

@@ -1,6 +1,7 @@
 import { isFullMember, whoAre } from "../core/permit/access.ts";
 import { approversRefusal, calledIn, isSamePerson, isUsual } from "../core/permit/approval-rule.ts";
 import type { Permit } from "../core/permit/permit.ts";
+import { snapshotLister } from "../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** More are only counted. */
@@ -38,6 +39,8 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
   const refused = approversRefusal({ votes, requesterId, membersOf, unable, nameOf });
   if (!refused) return isUsual(policy, votes) ? { who: needs[0]?.who } : { needs };
   if (raised === undefined) return { refused };
-  const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
+  const lister = snapshotLister(gateway.commands);
+  const which = lister ? `: \`/${lister.name}\` lists those that Gatehouse took` : "";
+  const way = `One of these is added because ${raised}. Choose another snapshot${which}.`;
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
 }

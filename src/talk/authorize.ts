@@ -19,9 +19,6 @@ import { frozenWords } from "../core/cards/asking.ts";
 import { namesWithin } from "../core/submit/resolve-targets.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** By the right of an emergency, in place of the usual one. */
-export const emergency = { kind: "break-glass" } as const;
-
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {}
 

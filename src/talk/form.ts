@@ -2,7 +2,7 @@ import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
 import { hintOf, lines, md, plain, section } from "../messages/message.ts";
 import { needsWords } from "../core/permit/approval-rule.ts";
-import type { Asking, Permit } from "../core/permit/permit.ts";
+import { type Asking, type Permit, breakGlassBasis } from "../core/permit/permit.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -14,14 +14,14 @@ import {
 import { type Input, withIds, withTarget } from "../registry/invocation.ts";
 import { checkInput } from "../registry/parse.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import { savedBy } from "../core/request/saved-by.ts";
+import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { mustApprove } from "../core/cards/asking.ts";
 import { mayUndo } from "../core/cards/render-card.ts";
 import { resolveOne } from "../core/submit/resolve-targets.ts";
 import { errorReply } from "../slack/error-reply.ts";
 import type { Press, ViewSubmission, SubmissionResult } from "../slack/receive/interaction.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { Refused, authorize, authorizeTargets, emergency, frozenLine } from "./authorize.ts";
+import { Refused, authorize, authorizeTargets, frozenLine } from "./authorize.ts";
 import { gatherFacts, notNow } from "./dialog-facts.ts";
 import { type FormMeta, formMeta, formOfOne, modal, titleOf, dialogCallback } from "./form-view.ts";
 import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
@@ -30,7 +30,6 @@ import { permitByFacts } from "./permit-by-facts.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { undoneBy } from "../core/request/origin.ts";
 import { originOf } from "./act-origin.ts";
-import { callOf } from "../core/request/stage.ts";
 import { noEmergency } from "../registry/emergency.ts";
 
 /** The form of a permitted change of one target. False when Slack didn't open it. */
@@ -180,12 +179,11 @@ async function readForm(
   const meta = read.data;
   const undone = await undoneByForm(meta, gateway);
   const written = inputOf(command, meta.values ?? {}, values);
-  const input = undone ? { snapshot: callOf(undone.stage)?.safety?.snapshotId } : written;
+  const input = undone ? { snapshot: savedBy(undone)?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
   const isEmergency = meta.breakGlass !== undefined;
   if (isEmergency && !gateway.emergency) throw noEmergency();
-  const saved = undone && savedBy(undone);
-  const basis = isEmergency ? emergency : saved ? ({ kind: "undo", saved } as const) : undefined;
+  const basis = isEmergency ? breakGlassBasis : basisToUndo(undone);
   const person = await personOf({ interaction, gateway }, { fresh: isSubmitted && isEmergency });
   const { channelId } = meta;
   const asking = await authorize({ command, input: named, person, channelId, basis }, gateway);

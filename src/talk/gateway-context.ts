@@ -109,6 +109,8 @@ export interface Contributions {
   forms: Readonly<Record<string, FormHandler>>;
   /** By the name that arguments call them by (`picker`). */
   pickers: Readonly<Record<string, Picker>>;
+  /** Actions of buttons that one person answers for all, wherever they stand. */
+  answeredForAll: readonly string[];
   /** Without one, a command takes one VM. */
   several?: SeveralHandler | undefined;
   /** Without one, the Home tab stays empty. */

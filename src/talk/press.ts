@@ -7,12 +7,13 @@ import {
   dottedName,
   requestable,
   restoresSnapshot,
+  snapshotLister,
 } from "../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
 import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import { savedBy } from "../core/request/saved-by.ts";
+import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
 import { readTarget } from "../core/perform/read-target.ts";
 import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
@@ -31,6 +32,7 @@ import {
   commandNamed,
   outdated,
   personOf,
+  type GatewayContext,
 } from "./gateway-context.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed } from "./run.ts";
@@ -203,7 +205,7 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
   const card = renderCard(request, command, [], { policy, emergency, commands, after });
-  const result = renderResult(request, command, after, { isMentioned: false });
+  const result = renderResult(request, command, after, { isMentioned: false, commands });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }
 
@@ -222,7 +224,7 @@ async function retry(pressed: Pressed): Promise<void> {
   if (!mayRetry(request)) throw outdated();
   if (undoes === undefined) return again(pressed);
   const undone = await act.gateway.store.get(undoes);
-  if (!undone) throw noLongerUndone(request);
+  if (!undone) throw noLongerUndone(request, act.gateway);
   return undo({ ...pressed, request: undone });
 }
 
@@ -240,21 +242,24 @@ async function undo({ request, act }: Pressed): Promise<void> {
   const { target } = request.record;
   const restore = requestable(gateway.commands).find(restoresSnapshot);
   if (!restore || saved === undefined || !mayUndo(request, await gateway.store.now()))
-    throw noLongerUndone(request);
+    throw noLongerUndone(request, gateway);
   const person = await personOf(act);
   const { channelId } = act.interaction;
   const input = { vm: target.id, snapshot: saved.snapshotId };
-  const basis = { kind: "undo", saved } as const;
+  const basis = basisToUndo(request);
   const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
   const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
   if (!(await openForm(permit, act))) throw tooSlow();
 }
 
-const noLongerUndone = ({ record: { target } }: StoredRequest) =>
-  new UserError(
-    "This can no longer be undone from here.",
-    `\`/vm snapshots ${target.name}\` lists what can be restored.`,
-  );
+function noLongerUndone(
+  { record: { target } }: StoredRequest,
+  { commands }: Pick<GatewayContext, "commands">,
+): UserError {
+  const lister = snapshotLister(commands);
+  const way = lister && `\`/${lister.name} ${target.name}\` lists what can be restored.`;
+  return new UserError("This can no longer be undone from here.", way);
+}
 
 async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {

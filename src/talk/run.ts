@@ -14,7 +14,7 @@ import {
   section,
   sentence,
 } from "../messages/message.ts";
-import { type Asking, forChange, specify } from "../core/permit/permit.ts";
+import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { type Confirming, askOnce, isToConfirm } from "../core/permit/refusal.ts";
 import {
   type ChangeCommand,
@@ -51,7 +51,7 @@ import { say } from "../slack/error-reply.ts";
 import type { Interaction, ViewSubmission } from "../slack/receive/interaction.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeTargets, emergency } from "./authorize.ts";
+import { authorize, authorizeTargets } from "./authorize.ts";
 import { confirmFirst } from "./confirm-first.ts";
 import { openForm } from "./form.ts";
 import { type Act, personOf } from "./gateway-context.ts";
@@ -117,7 +117,7 @@ export async function run(
   if (isEmergency && !gateway.emergency) throw noEmergency();
   try {
     const person = await personOf(act, { fresh: isEmergency });
-    const basis = isEmergency ? emergency : undefined;
+    const basis = isEmergency ? breakGlassBasis : undefined;
     const asking = await authorize({ command, input, person, channelId, basis }, gateway);
     const isRequested = await confirmFirst(invocation, asking, act);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)

@@ -3,7 +3,7 @@ import type { Scope } from "../fleet/inventory/inventory.ts";
 import { isFullMember, scopeOfPerson, scopeOfView, seesUnder } from "../core/permit/access.ts";
 import { mayMeet, needsOf } from "../core/permit/approval-rule.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
-import type { Target } from "../registry/define.ts";
+import { type Target, snapshotLister } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { JournalReads } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
@@ -104,11 +104,6 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
     madeBy: async (origin) => ifSeen(await store.madeBy(origin)),
     history: async (id) => ((await get(id)) ? store.history(id) : []),
-    openReviews: async () => {
-      const reviews = await store.openReviews();
-      const ids = new Set(await idsSeen(reviews.map(({ request }) => request)));
-      return reviews.filter(({ request }) => ids.has(request));
-    },
   };
 
   const seesVm = async (vmId: string) => {
@@ -136,9 +131,10 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
       async ownerOf(snapshotId) {
         const owner = await snapshots.ownerOf(snapshotId);
         if (!(await scope()) || (owner !== undefined && (await seesVm(owner)))) return owner;
+        const lister = snapshotLister(gateway.commands);
         throw new UserError(
           `Gatehouse knows no snapshot ${snapshotId} of a VM that you can see.`,
-          "With teams, only snapshots taken with Gatehouse can be restored: `/vm snapshots` lists them.",
+          `With teams, only snapshots taken with Gatehouse can be restored${lister ? `: \`/${lister.name}\` lists them` : ""}.`,
         );
       },
     },

@@ -9,17 +9,7 @@ import {
 import { acceptedFor, pinsFor } from "../../src/attestation/pins.ts";
 import { ComputeError } from "../../src/fleet/compute/compute.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
-import {
-  good,
-  measurement,
-  now,
-  otherMeasurement,
-  pinFor,
-  snp,
-  tdx,
-  unread,
-  writes,
-} from "./reports.ts";
+import { good, measurement, now, otherMeasurement, snp, tdx, unread, writes } from "./reports.ts";
 
 const lost = new ComputeError("unreachable", "GET /v1/vms/{vm_id}/attestation", "timeout");
 const enabled = { attestation: { enabled: true } };
@@ -248,20 +238,6 @@ describe("a VM's attestation", () => {
       Buffer.from(measurement, "hex").toString("base64"),
     ])
       expect(appraise(good({ says: { measurement: dressed } })).verdict).toBe("verified");
-  });
-
-  it("says what to do where something is missing", () => {
-    const wayOut = (over: Parameters<typeof good>[0]) => appraise(good(over)).wayOut;
-    expect(wayOut({ hasEndorsements: false, endorsements: {} })).toMatch(/^`attestation.endorse/);
-    expect(wayOut({ endorsements: {}, absent: ["amd/Genoa/vcek.crl"] })).toMatch(
-      /^Missing in the folder of endorsements: amd\/Genoa\/vcek\.crl;/,
-    );
-    expect(wayOut({ now: now + 31 * dayMs, says: { timestamp: "" } })).toMatch(/^Renew the/);
-    expect(wayOut({ pins: [] })).toBe(
-      `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${measurement}`,
-    );
-    expect(wayOut({ evidence: tdx(), pins: [] })).toContain(`: ${pinFor(tdx())}`);
-    expect(wayOut({})).toBeUndefined();
   });
 });
 

@@ -30,7 +30,7 @@ describe("the examples in help", () => {
       "vm stop": "/vm stop payments/web-1",
       "vm restore": "/vm restore payments/web-1",
       "vm resize": "/vm resize payments/web-1 --cpu 4 --memory 8",
-      "gatehouse can-i": "/gatehouse can-i vm restore payments/web-1",
+      "gatehouse can-i": "/gatehouse can-i vm stop payments/web-1",
       "gatehouse help": "/gatehouse help vm restart",
     });
     expect(said["project delete"]).not.toMatch(/payments|vault/);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { commands } from "../../src/commands/index.ts";
 import {
   type Layers,
@@ -7,6 +8,7 @@ import {
   defineFeature,
 } from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
+import { parseCommand } from "../../src/registry/parse.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing here uses the others
@@ -41,6 +43,27 @@ describe("a feature", () => {
     const lastOfVms = commands.map(({ name }) => name).findLast((name) => name.startsWith("vm "));
     expect(names[names.indexOf("vm parcel") - 1]).toBe(lastOfVms);
     expect(names).toHaveLength(commandsWith([]).length + 1);
+  });
+
+  it("adds flags to commands that others bring, which are refused without it", () => {
+    const express = z.boolean().optional().meta({ isFlag: true });
+    const parcels = (flag: string) =>
+      defineFeature({
+        name: "parcels",
+        flags: ({ name }) => (name === "vm restart" ? { [flag]: express } : undefined),
+      });
+    const read = (words: string, some = [parcels("express")]) => {
+      const parsed = parseCommand(words, commandsWith(some));
+      return "refusal" in parsed ? parsed.refusal : parsed.input;
+    };
+    const words = "vm restart web-1 --express";
+    expect(read(words)).toEqual({ vms: ["web-1"], express: true });
+    expect(read(words, [])).toMatchObject({
+      text: "/vm restart has no --express. Nothing was done.",
+      hint: "Usage: `/vm restart <vm…>`.",
+    });
+    expect(read("vm start web-1 --express")).toHaveProperty("text");
+    expect(() => commandsWith([parcels("vms")])).toThrow("vm restart has an argument vms");
   });
 
   it("hears of requests and freezes, and contributes to whoever asks", async () => {

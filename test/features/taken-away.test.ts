@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { features } from "../../src/features/index.ts";
 import { hears, wordsOf } from "../stories/words.ts";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 
 const without = (...taken: readonly string[]) =>
   features.filter(({ name }) => !taken.includes(name));
@@ -19,6 +19,8 @@ describe("what people read where a feature was taken away", () => {
     await hears(world.olivia, "ops", refused("payments/web-1, db-1"));
     await world.olivia.types("ops", "/gatehouse can-i vm restart staging/web-1 web-2");
     await hears(world.olivia, "ops", refused("staging/web-1, web-2"));
+    await world.olivia.types("ops", "/vm restart payments/web-1 --canary");
+    await hears(world.olivia, "ops", /\/vm restart has no --canary\. Nothing was done\./);
     expect(world.compute.writes()).toEqual([]);
     await world.olivia.types("ops", "/vm restart payments/web-1");
     await hears(world.olivia, "ops", /Restarted/);
@@ -62,5 +64,18 @@ describe("what people read where a feature was taken away", () => {
     const refused = await hears(world.olivia, "ops", /Restart of train-7 was not done/);
     expect(wordsOf(refused)).toMatch(/\[Attest\]/);
     expect(wordsOf(refused)).not.toMatch(/\[Restore\]|\[Console\]/);
+    const next = / Next: check its attestation or read the compute service's own logs\./;
+    await hears(world.olivia, "ops", next);
+  });
+
+  it("is without attestation's commands why a console is refused, and no command that isn't there", async () => {
+    const policy = `${testPolicy}attestation:
+  pins: [{ targets: ["payments/web-2"], measurements: ["${"0a".repeat(48)}"] }]
+`;
+    await using world = await startWorld({ features: without("attest"), policy });
+    await world.olivia.types("ops", "/vm console web-2");
+    const refused = wordsOf(await hears(world.olivia, "ops", /No console on web-2/));
+    expect(refused).toMatch(/An administrator can insist: \/vm console web-2 --insist/);
+    expect(refused).not.toMatch(/\/vm attest/);
   });
 });

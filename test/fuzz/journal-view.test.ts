@@ -44,15 +44,6 @@ async function makeAll(store: Journal): Promise<Made[]> {
       n % 2 === 0 || !approval ? plain : { ...plain, approval: { ...approval, ...votes } };
     const request = await interaction(store, submission);
     made.push({ request, origin, project });
-    if (n % 4 === 0)
-      await store.openReview({
-        request: request.record.id,
-        command: "vm restart",
-        target: `vm-${n}`,
-        by: who,
-        reason: "now",
-        at: n,
-      });
     if (n % 5 === 0) await store.move(request, { to: stageOf("cancelled"), why: "no" });
   }
   return made;
@@ -124,7 +115,6 @@ const sorted = (ids: readonly string[]) => ids.toSorted();
 const tellsNothing = [
   "apiCalls",
   "claimsOf",
-  "closeReview",
   "countAgainstLimits",
   "create",
   "freeze",
@@ -139,11 +129,8 @@ const tellsNothing = [
   "named",
   "note",
   "noteApiCall",
-  "noteReviewAsked",
   "now",
-  "openReview",
   "outbox",
-  "reviewAskedSince",
   "saveFacts",
   "sharedCards",
   "steps",
@@ -176,17 +163,15 @@ async function everythingIn(view: Journal, made: readonly Made[]) {
     between: sorted(await view.idsAskedBetween(0, Date.now() + 60_000, 100)),
     madeBy: await each(({ origin }) => view.madeBy(origin)),
     history: await each(async ({ request }) => (await view.history(idOf(request)))[0]),
-    reviews: sorted((await view.openReviews()).map(({ request }) => request)),
   };
 }
 
 /** What it should be, of these requests. */
 async function everythingOf(expected: readonly Made[], store: Journal) {
   const ids = sorted(expected.map(({ request }) => idOf(request)));
-  const [openIds, reviewed] = await Promise.all([store.openIds(), store.openReviews()]);
+  const openIds = await store.openIds();
   const open = ids.filter((id) => openIds.includes(id));
   const steps = await Promise.all(ids.map((id) => store.history(id)));
-  const reviews = ids.filter((id) => reviewed.some(({ request }) => request === id));
   return {
     get: ids,
     getMany: ids,
@@ -197,6 +182,5 @@ async function everythingOf(expected: readonly Made[], store: Journal) {
     between: ids,
     madeBy: ids,
     history: ids.filter((_, n) => (steps[n] ?? []).length > 0),
-    reviews,
   };
 }

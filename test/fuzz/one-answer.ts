@@ -12,7 +12,7 @@ import {
   isChange,
   targetArgument,
 } from "../../src/registry/define.ts";
-import { type Person, isRollable } from "../../src/registry/invocation.ts";
+import { type Person, mayNameSeveral } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/core/submit/resolve-targets.ts";
 import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
 import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
@@ -267,7 +267,7 @@ function waysToAsk(one: Triple, target: Target | undefined): Record<string, Way>
       }),
       values: { confirm: target.name, reason: "Tried in each way." },
     }));
-  if (isChange(command) && isRollable(command) && named?.isList)
+  if (isChange(command) && mayNameSeveral(command) && named?.isList)
     ways["rollout"] = acts((id) => ({
       ...base,
       id,
@@ -341,6 +341,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     contributed: {
       several: proposeRollout(createRollouts(redis, key)),
       beforeRequest: async () => undefined,
+      answeredForAll: [],
       presses: {},
       pickers: {},
       forms: {},

@@ -8,7 +8,7 @@ async function evaluationsIn(act: () => Promise<unknown>): Promise<string[]> {
   const seen: string[] = [];
   const note = (message: unknown) => {
     const { rule, targets } = message as Evaluation;
-    const isGate = /src\/requests\/perform\//.test(new Error().stack ?? "");
+    const isGate = /src\/core\/perform\//.test(new Error().stack ?? "");
     const of = targets === 0 ? "asker" : "target";
     seen.push(`${isGate ? "gate" : "gateway"}: ${rule} of ${of}`);
   };

@@ -11,7 +11,6 @@ import {
   target,
   targetOrSeveral,
 } from "../../src/registry/define.ts";
-import { rollingArgs } from "../../src/registry/invocation.ts";
 import type { EmergencyWords } from "../../src/registry/emergency.ts";
 
 /**
@@ -31,7 +30,6 @@ export const snapshot = defineCommand({
   args: z.object({
     vm: targetOrSeveral("vm"),
     name: z.string().min(1).max(100).optional(),
-    ...rollingArgs,
   }),
   say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
   effect: { provenBy: () => true, wanted: () => false },
@@ -45,7 +43,7 @@ export const restore = defineCommand({
   summary: "Restore a VM from a snapshot; later data is lost",
   example: "/vm restore db-1 snap-42",
   class: "destroy",
-  helpsInError: true,
+  helpsInError: "restore a snapshot",
   protect: true,
   attestAfter: true,
   snapshot: "restores",
@@ -86,7 +84,7 @@ const opening = {
 export const console = defineCommand({
   ...opening,
   onCard: "Console",
-  helpsInError: true,
+  helpsInError: "open a console",
   asRequest: defineCommand({
     ...opening,
     on: "vm",
@@ -136,7 +134,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   onCard: "Attest",
-  helpsInError: true,
+  helpsInError: "check its attestation",
   attests: true,
   args: z.object({
     vm: targetOrSeveral("vm"),

@@ -16,7 +16,13 @@ import {
   mayNeedApproval,
   needsInWords,
 } from "../../core/permit/approval-rule.ts";
-import { askAndPermit, mayAsk, needingApproval, permitEach } from "../../core/permit/permit.ts";
+import {
+  askAndPermit,
+  breakGlassBasis,
+  mayAsk,
+  needingApproval,
+  permitEach,
+} from "../../core/permit/permit.ts";
 import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import {
   calledName,
@@ -40,7 +46,7 @@ export const canI = defineCommand({
   name: "gatehouse can-i",
   summary:
     "Check whether you can run a command, which rule decides, and how many approvals it needs",
-  example: "/gatehouse can-i vm restore db-1",
+  example: "/gatehouse can-i vm stop db-1",
   class: "read",
   args: z.object({
     command: rest(500, "the words you would type"),
@@ -58,8 +64,8 @@ export const canI = defineCommand({
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
     if (breakGlass && !context.emergency) throw noEmergency();
     const asked = { person, command, input, channelId };
-    const emergency = { ...asked, basis: { kind: "break-glass" } as const };
-    // As in a rollout, each target is judged alone, and refused ones are skipped.
+    const emergency = { ...asked, basis: breakGlassBasis };
+    // As a rollout does: each is judged alone, and those that are refused are skipped
     const rolling = several && mayAsk(asked, context).asking;
     const each = rolling && permitEach(rolling, several.targets);
     if (each?.permits.length === 0) return refusedAs(each.refused[0]?.by);

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { isSettledVmStatus, type Specs, statusFacts } from "../../fleet/compute/compute.ts";
 import { type Markdown, md } from "../../messages/message.ts";
 import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/invocation.ts";
 import { keepsSpecs, hasSpecs, onlyIn, specsChanged } from "../effects.ts";
 
 export const resize = defineCommand({
@@ -18,7 +17,6 @@ export const resize = defineCommand({
     vms: targets("vm").describe("the VMs to resize"),
     cpu: wholeNumber().meta({ isFlag: true, label: "CPU" }),
     memory: wholeNumber().meta({ isFlag: true }),
-    ...rollingArgs,
   }),
   say: { verb: "Resize", doing: "Resizing", done: "Resized", until: "it has the new size" },
   risk: () => [md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`],

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { targets, defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/invocation.ts";
 import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 
 export const restart = defineCommand({
@@ -20,7 +19,7 @@ export const restart = defineCommand({
   class: "disrupt",
   protect: false,
   attestAfter: true,
-  args: z.object({ vms: targets("vm").describe("the VMs to restart"), ...rollingArgs }),
+  args: z.object({ vms: targets("vm").describe("the VMs to restart") }),
   say: { verb: "Restart", doing: "Restarting", done: "Restarted", until: "it runs again" },
   next: [{ label: "Show", command: "vm.show" }],
   risk: ({ target }) => [interrupts(target)],

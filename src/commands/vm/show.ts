@@ -185,7 +185,7 @@ function choicesOn(card: Card) {
     offered: suited.filter((command) => !isProtected(command) && !isRefused(command)),
     withheld: lines(
       guarded !== "" && md`🔒 Protected in gatehouse.yml, so not from Slack: ${guarded}.`,
-      inError !== "" && md`⚠️ *${inError}*: ${insteadInError}`,
+      inError !== "" && md`⚠️ *${inError}*: ${insteadInError(commands)}`,
     ),
   };
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { targets, defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/invocation.ts";
 import { onlyIn } from "../effects.ts";
 
 export const start = defineCommand({
@@ -12,7 +11,7 @@ export const start = defineCommand({
   class: "change",
   protect: false,
   attestAfter: true,
-  args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
+  args: z.object({ vms: targets("vm").describe("the VMs to start") }),
   next: [{ label: "Stop", command: "vm.stop", interrupts: true }],
   say: { verb: "Start", doing: "Starting", done: "Started", until: "it runs" },
   offeredIn: ["STOPPED"],

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { targets, defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/invocation.ts";
 import { interrupts, onlyIn } from "../effects.ts";
 
 /** The compute service has no call to delete a VM. */
@@ -16,7 +15,7 @@ export const stop = defineCommand({
   class: "disrupt",
   protect: true,
   attestAfter: false,
-  args: z.object({ vms: targets("vm").describe("the VMs to stop"), ...rollingArgs }),
+  args: z.object({ vms: targets("vm").describe("the VMs to stop") }),
   say: { verb: "Stop", doing: "Stopping", done: "Stopped", until: "it has stopped" },
   next: [{ label: "Start", command: "vm.start" }],
   risk: ({ target }) => [interrupts(target)],

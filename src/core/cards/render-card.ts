@@ -23,18 +23,17 @@ import {
   utc,
   when,
 } from "../../messages/message.ts";
-import { rightsOver } from "../permit/access.ts";
-import { type Confirming, askOnce, interruption, ownerOf } from "../permit/refusal.ts";
+import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
 import { boardOf } from "../../redis/board.ts";
 import {
   type ChangeCommand,
   calledName,
   nounOf,
   projectOf,
-  takesBreakGlass,
   type Command,
   type Target,
   runButton,
+  helpersInError,
   labelOnCard,
   dottedName,
 } from "../../registry/define.ts";
@@ -180,15 +179,15 @@ function askingCard(
   );
 }
 
-/** Whether gatehouse.yml lists somebody who may run it without approval. */
+/** An undo has a way of its own: it is no command that somebody types. */
 function canBreakGlass(
   { record }: StoredRequest,
   command: ChangeCommand,
   { access, teams = {} }: NonNullable<Place["policy"]>,
 ): boolean {
-  if (!access || !takesBreakGlass(command) || undoneBy(record) !== undefined) return false;
-  const over = rightsOver({ access, teams }, ownerOf(record.target));
-  return over.every(({ rights }) => rights.breakGlass.length > 0);
+  const { target, input } = record;
+  const judged = { command, targets: [target], input };
+  return !!access && undoneBy(record) === undefined && canSkipApprovals(judged, { access, teams });
 }
 
 /** `⏳ Restore db-1 in payments from nightly` */
@@ -308,12 +307,10 @@ function endedButtons(
   return [approval ? button : askOnce(button, command, target, policy)];
 }
 
-/** What only looks is last. */
 function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[] {
-  return commands
-    .filter(({ helpsInError }) => helpsInError)
-    .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"))
-    .map((command) => runButton(labelOnCard(command), dottedName(command), { vm: id }));
+  return helpersInError(commands).map((command) =>
+    runButton(labelOnCard(command), dottedName(command), { vm: id }),
+  );
 }
 
 /** A retry is a new request with its own checks. */
@@ -386,14 +383,14 @@ export function renderSharedCard(
 /** Tells requesters how theirs ended, several at once where they wait at the same time; like a single result where there is one. */
 export function renderSharedResult(
   results: readonly (readonly Member[])[],
-  isBelowCard = true,
+  { isBelowCard = true, commands }: { isBelowCard?: boolean } & Pick<Place, "commands"> = {},
 ): Message {
   const all = results.flat();
   const [only] = all;
   if (only && all.length === 1) {
     // The line of the card doesn't know what fails by now
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
-    return renderResult(only.request, only.command, only.note, { above });
+    return renderResult(only.request, only.command, only.note, { above, commands });
   }
   const told = results.flatMap((theirs) => {
     const notDone = theirs.filter(({ request }) => request.state !== "done");

@@ -17,7 +17,12 @@ import {
   when,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type ChangeCommand, calledName } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  calledName,
+  helpersInError,
+} from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { deedOf, missingWords } from "./asking.ts";
@@ -43,15 +48,23 @@ import type { Vote } from "../permit/votes.ts";
 /** What a message in a thread has above it, and doesn't repeat: its card, alone or with others. */
 export type Above = "card" | "several" | undefined;
 
+/** What a message in a thread goes by, beside its request. */
+interface Known {
+  note?: AfterNote | undefined;
+  above?: Above;
+  /** Those that may be offered instead. */
+  commands?: readonly Command[] | undefined;
+}
+
 /** A message of the request's thread. `key` is one of `noticesDue`. */
 export function renderNotice(
   key: string,
   request: StoredRequest,
   command: ChangeCommand,
-  note?: AfterNote,
-  above?: Above,
+  known: Known = {},
 ): Message {
-  if (key === "result") return renderResult(request, command, note, { above });
+  const { note, above, commands } = known;
+  if (key === "result") return renderResult(request, command, note, { above, commands });
   const { record, stage } = request;
   if (key === "half-way") {
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
@@ -98,7 +111,7 @@ export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
-  { isMentioned, above }: { isMentioned?: boolean; above?: Above } = {},
+  { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<Known, "note"> = {},
 ): Message {
   const { record, stage, state, attempt } = request;
   const { sign, text } = outcomeOf(request, command, note);
@@ -131,7 +144,7 @@ export function renderResult(
         wayBack,
         decidedLine(request),
         note?.line,
-        hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError : undefined)),
+        hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError(commands) : undefined)),
       ),
     ),
     isProven && !above ? context(facts) : undefined,
@@ -283,8 +296,13 @@ export function refusedInError({
   return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }
 
-export const insteadInError =
-  "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
+export function insteadInError(commands: readonly Command[]): string {
+  const ways = helpersInError(commands).flatMap(({ helpsInError = [] }) => helpsInError);
+  const next = anyOf.format([...ways, "read the compute service's own logs"]);
+  return `The compute service refuses this while the VM is in ERROR. Next: ${next}.`;
+}
+
+const anyOf = new Intl.ListFormat("en-US", { type: "disjunction" });
 
 function deniedBy(request: StoredRequest): Markdown {
   const { name: who, reason } = denialOf(request) ?? {};

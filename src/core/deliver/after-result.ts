@@ -1,6 +1,11 @@
 import { statusFacts, type Vm } from "../../fleet/compute/compute.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
-import type { ChangeCommand, Command, Target } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  evidenceReader,
+} from "../../registry/define.ts";
 import { isList } from "../request/seen.ts";
 import { type StoredRequest, sentAtOf } from "../request/stored-request.ts";
 import { afterChange, type AfterNote } from "../../attestation/render-attestation.ts";
@@ -106,7 +111,7 @@ export function createAttestationNote(by: {
       const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };
     } catch (error) {
-      const check = by.commands.find((one) => one.kind === "read" && one.attests);
+      const check = evidenceReader(by.commands);
       const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return {

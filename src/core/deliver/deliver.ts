@@ -1,5 +1,12 @@
+import { hash } from "node:crypto";
 import { type Work, during, workOnRequests } from "../../log/traces.ts";
-import { type ButtonSpec, Markdown, type Message, answered } from "../../messages/message.ts";
+import {
+  type ButtonSpec,
+  Markdown,
+  type Message,
+  answered,
+  buttonsOf,
+} from "../../messages/message.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import { type Outbox, createOutbox } from "../../redis/outbox.ts";
 import {
@@ -127,9 +134,8 @@ export interface Notice {
 /** Stored when it resolves; posted once, when Slack accepts it, or already (`ts`). False when it was announced before. */
 export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
 
-/** Shows words in place of a button of notices, posted or not. Those without it, or no longer kept, stay as they are. */
+/** Shows words in place of a button that is answered for all, in every notice that has it, posted or not. */
 export type AnswerNotices = (
-  ids: string[],
   button: ButtonSpec,
   words: Markdown,
   /** The sentence beside the button that asks for the press. */
@@ -162,13 +168,18 @@ export const noticeKeptMs = 7 * 24 * 3600_000;
 export function createNotices(options: {
   redis: RedisClient;
   key: Keys;
+  /** Actions of buttons that one person answers for all. */
+  answeredForAll?(): readonly string[];
   /** Of a notice that a script announced with facts in place of a message. */
   render?(facts: string): Promise<Message>;
 }): { announce: Announce; answer: AnswerNotices; source: Source } {
-  const { redis, key, render = () => Promise.reject(new Error("facts without words")) } = options;
+  const { redis, key, answeredForAll = () => [] } = options;
+  const { render = () => Promise.reject(new Error("facts without words")) } = options;
   const hashOf = (id: string) => noticeKey(key, id);
   const outbox = createOutbox(redis, key, "notice", hashOf);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
+  /** The IDs of the notices that have this button. */
+  const withButton = (named: string) => key("notices-with", hash("sha256", named).slice(0, 16));
 
   async function readNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
@@ -197,14 +208,19 @@ export function createNotices(options: {
 
   return {
     async announce(notice, ts = "") {
+      // Before the notice is there: whoever answers its button finds it
+      for (const named of buttonsOf(notice.message, answeredForAll())) {
+        const ids = withButton(named);
+        await redis.multi().sadd(ids, notice.id).pexpire(ids, noticeKeptMs).exec();
+      }
       const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts];
       const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;
     },
-    async answer(ids, { action, value }, words, asks) {
+    async answer({ action, value }, words, asks) {
       const named = `${action} ${value}`;
-      for (const id of ids) {
+      for (const id of await redis.smembers(withButton(named))) {
         const { notice = "{}" } = await outbox.get(id);
         const { message: said } = JSON.parse(notice) as Partial<Notice>;
         if (!said || !answered(said, named, words)) continue;

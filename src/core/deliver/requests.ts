@@ -194,7 +194,7 @@ export function requestSource(options: {
         const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && holds("card", "result")
-          ? withResult(renderResult(request, command, after), shown)
+          ? withResult(renderResult(request, command, after, { commands: offered }), shown)
           : shown;
       },
       shows: {
@@ -217,7 +217,11 @@ export function requestSource(options: {
       async render(place) {
         await options.at?.("post", record.id);
         const noted = notice === "result" ? await note() : undefined;
-        return renderNotice(notice, request, command, noted, aboveIn(place, delivered));
+        return renderNotice(notice, request, command, {
+          note: noted,
+          above: aboveIn(place, delivered),
+          commands: options.offered,
+        });
       },
       urgency: notice === "result" ? "result" : "decision",
       onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
@@ -247,10 +251,14 @@ export function requestSource(options: {
       async render() {
         await options.at?.("link", record.id);
         const after = await note();
-        const known = { since, after, policy: options.config.policy, commands: options.offered };
+        const { offered: commands } = options;
+        const known = { since, after, policy: options.config.policy, commands };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return final && holds("asked", "answer")
-          ? withResult(renderResult(request, command, after, { isMentioned: true }), shown)
+          ? withResult(
+              renderResult(request, command, after, { isMentioned: true, commands }),
+              shown,
+            )
           : shown;
       },
       shows: {
@@ -269,8 +277,9 @@ export function requestSource(options: {
       key: "answer",
       async render(place) {
         const { asked: shownAt, formerAsked } = delivered;
+        const { offered: commands } = options;
         const above = aboveAt(place, formerAsked ? undefined : shownAt);
-        return renderResult(request, command, await note(), { isMentioned: true, above });
+        return renderResult(request, command, await note(), { isMentioned: true, above, commands });
       },
       urgency: "result",
       onSaid: onTold,

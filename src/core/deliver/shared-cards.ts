@@ -18,7 +18,7 @@ type Shown = NonNullable<Board["delivered"]["card"]>;
 export function sharedCardSource(
   options: Pick<
     Parameters<typeof requestSource>[0],
-    "store" | "commands" | "attestationNote" | "onTold"
+    "store" | "commands" | "offered" | "attestationNote" | "onTold"
   > & { editMs?: number; at?: Failpoints<"shared-posting" | "shared-posted"> },
 ): Source {
   const { store } = options;
@@ -107,7 +107,10 @@ export function sharedCardSource(
         mark: said[first.key],
         place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
         render: async (at) =>
-          renderSharedResult(await Promise.all(all.map(noted)), at?.threadTs !== undefined),
+          renderSharedResult(await Promise.all(all.map(noted)), {
+            isBelowCard: at?.threadTs !== undefined,
+            commands: options.offered,
+          }),
         covers: others.map(({ key }) => key),
         tells: all.flat().map(idOf),
         onSaid: () => onTold(all.flat()),

@@ -1,7 +1,7 @@
 import { ComputeError, isTransitional, unreachableWords } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfPerson, teamsOf } from "../permit/access.ts";
-import { type Basis, askAndPermit } from "../permit/permit.ts";
+import { type Basis, askAndPermit, breakGlassBasis, usualBasis } from "../permit/permit.ts";
 import { ownerOf } from "../permit/refusal.ts";
 import type { Refusal, Seen, Target } from "../../registry/define.ts";
 import type { RequestRecord } from "../request/record.ts";
@@ -18,7 +18,7 @@ import {
 import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 import { undoneBy } from "../request/origin.ts";
-import { savedBy } from "../request/saved-by.ts";
+import { basisToUndo } from "../request/saved-by.ts";
 
 /** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
 export async function gate(
@@ -124,18 +124,13 @@ async function basisOf(
   return isEmergency ? breakGlassBasis : undoBasis({ origin }, store);
 }
 
-const usualBasis = { kind: "usual" } as const;
-const breakGlassBasis = { kind: "break-glass" } as const;
-
 /** The snapshot that an undo restores is the one that the journal knows of the request it undoes. */
 async function undoBasis(
   { origin }: Pick<RequestRecord, "origin">,
   store: Pick<WorkerContext["store"], "get">,
 ): Promise<Basis> {
   const undoes = undoneBy({ origin });
-  const undone = undoes === undefined ? undefined : await store.get(undoes);
-  const saved = undone && savedBy(undone);
-  return saved ? { kind: "undo", saved } : usualBasis;
+  return basisToUndo(undoes === undefined ? undefined : await store.get(undoes));
 }
 
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";

@@ -53,6 +53,10 @@ export interface Saved {
 
 /**
  * By which right it is asked for. Each kind brings the facts that prove it, so no caller lowers a guard by a word alone.
+ *
+ * It isn't the `Origin`, which says what made the request and is stored with it: most origins ask by the usual right, break-glass is asked for
+ * in words and in forms, and a stored origin only claims that its request undoes another. The gate derives the basis from origin and
+ * journal anew (`basisOf`).
  */
 export type Basis =
   /** The lists that the command's class requires. */
@@ -63,6 +67,9 @@ export type Basis =
   | { kind: "undo"; saved: Saved }
   /** Gatehouse saves the target right before this request replaces its data: the same right covers it. */
   | { kind: "safety"; before: { target: Pick<Target, "id">; input: Input; basis: Basis } };
+
+export const usualBasis = { kind: "usual" } as const satisfies Basis;
+export const breakGlassBasis = { kind: "break-glass" } as const satisfies Basis;
 
 /** What a person asks for, and where. */
 export interface Question<C extends Command = Command> {
@@ -94,7 +101,7 @@ class AskingMade<C extends Command> {
   readonly rules: Rules;
 
   constructor(question: Question<C>, { policy, ourTeamId, nameOf }: Rules) {
-    const { person, command, channelId, input = {}, basis = { kind: "usual" } } = question;
+    const { person, command, channelId, input = {}, basis = usualBasis } = question;
     this.person = person;
     this.command = command;
     this.channelId = channelId;
@@ -371,7 +378,7 @@ export function permitSafetySnapshot(
   rules: Rules,
 ): Permit {
   if (!takesSnapshot(command)) throw new Error(`${command.name} takes no snapshot`);
-  const before = { target, input, basis: { kind: breakGlass ? "break-glass" : "usual" } as const };
+  const before = { target, input, basis: breakGlass ? breakGlassBasis : usualBasis };
   const basis: Basis = { kind: "safety", before };
   const own = { vm: target.id, name: `before-${id}` };
   return permitAlreadyGiven({ requester, command, channelId, input: own, target, basis }, rules, {

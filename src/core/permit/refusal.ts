@@ -145,6 +145,21 @@ function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   };
 }
 
+/** Whether gatehouse.yml lists somebody who may have this run without approvals: in every place that has a say. */
+export function canSkipApprovals(
+  judged: Judged,
+  policy: Pick<Policy, "access" | "teams">,
+): boolean {
+  const over = placesOver(judged, policy);
+  return (
+    takesBreakGlass(judged.command) && over.every(({ rights }) => rights.breakGlass.length > 0)
+  );
+}
+
+/** The places of gatehouse.yml that have a say in this. */
+const placesOver = (judged: Judged, policy: Pick<Policy, "access" | "teams">) =>
+  projectsOf(judged).flatMap((project) => rightsOver(policy, project));
+
 const kindTexts: Readonly<Record<Exclude<Person["kind"], "member">, string>> = {
   guest: "Guests can't do this from Slack.",
   bot: "Bots and workflows can't run commands; a person must.",
@@ -164,7 +179,7 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
 
 function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
   const { policy, person, command, nameOf } = asked;
-  const over = projectsOf(asked).flatMap((project) => rightsOver(policy, project));
+  const over = placesOver(asked, policy);
   if (list !== "administer" && over.length === 0 && hasTeams(policy))
     return noListAtAll(asked, list);
   // The first that says no; without targets any would have been enough

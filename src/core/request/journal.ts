@@ -30,7 +30,6 @@ import {
 } from "./stored-request.ts";
 import { stepText } from "./history.ts";
 import { asksForMore, originKey } from "./origin.ts";
-import { createReviews } from "./reviews.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
 
@@ -249,7 +248,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
     ...createOnce(redis, key),
     ...createLimits(redis, key),
     ...createBallot(redis, key, { outbox, steps }),
-    ...createReviews(redis, key),
     ...createLists(redis, key, get),
     outbox,
     /** Requests that weren't applied, each until its late look. */
@@ -295,7 +293,10 @@ export async function redraw(
   }
 }
 
-/** The first signature of a review stands, and its request's messages show it. */
+/**
+ * The first signature of a review stands, and its request's messages show it. It is kept in the hash of the request, as votes are:
+ * cards and `/gatehouse why` say of a break-glass for as long as it is kept whether somebody signed.
+ */
 export async function keepSignature(
   id: string,
   signature: ReviewSignature,

@@ -2,7 +2,6 @@ import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { type Origin, originKey } from "./origin.ts";
 import { type HistoryStep, parseSteps } from "./history.ts";
 import type { StoredRequest } from "./stored-request.ts";
-import type { Review } from "./reviews.ts";
 
 /** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
 export function createLists(
@@ -40,11 +39,6 @@ export function createLists(
     /** Requested between these times (Redis, ms), newest first. */
     idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
       redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
-
-    async openReviews(): Promise<Review[]> {
-      const all = Object.values(await redis.hgetall(key("reviews")));
-      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
-    },
   };
 }
 

@@ -34,7 +34,7 @@ export interface RequestRecord extends Traced {
   runsUntil: number;
 }
 
-/** Whether someone signs a review of it. A safety snapshot is part of the request that it was taken for. */
+/** Whether someone must sign a review of it: cards say so, with the feature or without. A safety snapshot is part of the request that it was taken for. */
 export const isReviewed = ({
   breakGlass,
   origin,

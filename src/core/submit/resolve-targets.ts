@@ -4,7 +4,7 @@ import type { Inventory, KnownProject, KnownVm } from "../../fleet/inventory/inv
 import { duration, firstFew } from "../../messages/message.ts";
 import { type Asking, type ServiceAsking, checkAsking } from "../permit/permit.ts";
 import { type Command, type Target, calledName, targetArgument } from "../../registry/define.ts";
-import { type ChangeInvocation, isRollable, targetWords } from "../../registry/invocation.ts";
+import { type ChangeInvocation, mayNameSeveral, targetWords } from "../../registry/invocation.ts";
 import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
@@ -92,7 +92,7 @@ export async function resolveSeveral(
   asked: Named,
   { inventory }: WithInventory,
 ): Promise<Several | undefined> {
-  if (!isRollable(asked.command)) return undefined;
+  if (!mayNameSeveral(asked.command)) return undefined;
   const isList = targetArgument(asked.command)?.isList === true;
   const words = targetWords(asked).flatMap((word) =>
     isList ? word : word.split(",").filter(Boolean),

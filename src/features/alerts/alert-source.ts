@@ -18,7 +18,7 @@ import {
 } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { recentRequests } from "../../core/request/lists.ts";
-import { refusedInError } from "../../core/cards/render-result.ts";
+import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Source } from "../../core/deliver/deliver.ts";
 import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
@@ -271,7 +271,8 @@ export function alertSource(options: {
       return [{ request, command, note }];
     });
     const presses = (await Promise.all(pressed)).flat();
-    return { alert, vms: shown, offered, presses, frozen, policy } satisfies View;
+    const instead = insteadInError(commands);
+    return { alert, vms: shown, offered, instead, presses, frozen, policy } satisfies View;
   }
 
   /** What the VM's own card leaves out in ERROR. Nothing where it can't be said. */

@@ -37,7 +37,7 @@ import { hasForm } from "../../registry/invocation.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import type { Member } from "../../core/cards/render-card.ts";
-import { insteadInError, outcomeOf } from "../../core/cards/render-result.ts";
+import { outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 import { isProtected } from "../../core/permit/permit.ts";
 
@@ -50,6 +50,8 @@ export interface View {
   vms: ReadonlyMap<string, Vm>;
   /** On each VM, in this order. */
   offered: readonly Command[];
+  /** What to do about a VM in ERROR, where commands were refused because of that. */
+  instead: string;
   /** The newest requests of its buttons. */
   presses: readonly Member[];
   frozen: Freeze | undefined;
@@ -123,7 +125,7 @@ export function renderAlert(view: View): Message {
     omittedLine(alert),
     missingLine(view, shown),
     silenceLine(alert),
-    only && statusLine(only),
+    only && statusLine(only, view),
   );
   const below = lines(...view.presses.map(pressLine), isOpen && frozenWords(frozen));
   const told = `${signOf(alert)} ${isOpen ? "" : "Ended: "}${headline(view)}`;
@@ -199,9 +201,9 @@ function pressLine({ request, command, note }: Member): Markdown {
   return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
 }
 
-function statusLine(vm: Vm): Markdown {
+function statusLine(vm: Vm, { instead }: Pick<View, "instead">): Markdown {
   const { refused } = vm;
-  return lines(whereLine(vm), refused && refused.size > 0 && md`${insteadInError}`);
+  return lines(whereLine(vm), refused && refused.size > 0 && md`${instead}`);
 }
 
 function whereLine({ target, readAt }: Vm): Markdown {
@@ -218,7 +220,7 @@ function rowsOf(view: View, labels: readonly string[]): List {
     const vm = view.vms.get(label);
     const theirs = shownOf(view.alert).filter((detail) => detail.vm === label);
     const what = summariesOf(theirs, true);
-    return vm ? [section(lines(statusLine(vm), ...what), menuOf(view, vm))] : [];
+    return vm ? [section(lines(statusLine(vm, view), ...what), menuOf(view, vm))] : [];
   });
   return list(rows, {
     beyond: labels.length - controlled.length,
@@ -326,7 +328,7 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
     const only = vm && others.length === 0 ? vm : undefined;
     const text = lines(
       md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`,
-      only && statusLine(only),
+      only && statusLine(only, view),
       ...view.presses.map(pressLine),
     );
     return section(text, only && n < mostWithControls ? menuOf(view, only) : undefined);

@@ -8,7 +8,7 @@ import {
   renderAttestation,
   renderFleet,
   reportFile,
-} from "../../attestation/render-attestation.ts";
+} from "./render-appraisal.ts";
 import { openSigningKey } from "../../audit/signing-key.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { UserError, messageOf } from "../../errors.ts";
@@ -48,7 +48,7 @@ export const attest = defineCommand({
   example: "/vm attest web-1",
   class: "read",
   onCard: "Attest",
-  helpsInError: true,
+  helpsInError: "check its attestation",
   attests: true,
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),

@@ -18,7 +18,8 @@ import {
   vmsOf,
   warnDays,
 } from "../../monitor/drift-records.ts";
-import { attestVm, showVm } from "../../registry/command-buttons.ts";
+import { showVm } from "../../registry/command-buttons.ts";
+import { attestVm } from "./attest-button.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";

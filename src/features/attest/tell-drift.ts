@@ -9,7 +9,7 @@ import {
   vmNamesIn,
 } from "../../monitor/drift-records.ts";
 import type { DigestPart, ReadPart, Line } from "../digest-part.ts";
-import { attestVm } from "../../registry/command-buttons.ts";
+import { attestVm } from "./attest-button.ts";
 
 /** Pinned VMs that fail attestation, or did, and what keeps them from being verified, or soon will. */
 export const driftInDigests = (

@@ -3,24 +3,30 @@ import { openOr } from "../../talk/reply-with-error.ts";
 import { defineFeature } from "../define-feature.ts";
 import { emergencyWords } from "./emergency-words.ts";
 import { reviewCallback, reviewModal, signReview } from "./sign-review.ts";
+import { createReviews, signAction } from "./reviews.ts";
 import { openReview, tellEnd } from "./tell-audit.ts";
+import { reviewsInDigests } from "./tell-reviews.ts";
 
 /** In an emergency, those whom `access.breakGlass` lists skip approvals: the audit channel is told, and someone else signs a review. */
 export const breakGlass = defineFeature({
   name: "break-glass",
-  needs: ["store", "changes", "tellAudit"],
-  start({ store, changes, tellAudit }) {
+  needs: ["store", "changes", "tellAudit", "redis", "key", "personName"],
+  start(on) {
+    const { store, changes, tellAudit } = on;
+    const reviews = createReviews(on.redis, on.key);
     return {
       emergency: emergencyWords,
       presses: {
-        "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
+        [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
       },
-      forms: { [reviewCallback]: { check: signReview } },
+      answeredForAll: [signAction],
+      forms: { [reviewCallback]: { check: (act) => signReview(act, reviews) } },
+      digest: reviewsInDigests({ ...on, reviews }),
       async afterRequest(made) {
         if (!isReviewed(made)) return;
         const request = await store.get(made.id);
         const command = changes.find(({ name }) => name === request?.record.command);
-        if (request && command) await openReview(request, command, { store, tellAudit });
+        if (request && command) await openReview(request, command, { reviews, tellAudit });
       },
       afterResult: (request, command) => tellEnd(request, command, tellAudit),
     };

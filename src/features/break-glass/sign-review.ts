@@ -23,19 +23,22 @@ import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.t
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { noticeOf } from "./tell-audit.ts";
-import { signReviewButton, asksForReview } from "../../core/cards/review-button.ts";
+import { type Review, type Reviews, asksForReview, signReviewButton } from "./reviews.ts";
 
 export const reviewCallback = "review";
 
+type Signing = Press | ViewSubmission;
+
 /** The open review that this person may sign. Throws UserError. */
-async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
+async function reviewOf(id: string, act: BeforeAck<Signing>, reviews: Reviews) {
   const { gateway } = act;
   const person = await personOf(act, { fresh: true });
-  const review = (await gateway.store.openReviews()).find(({ request }) => request === id);
-  if (!review) throw new UserError("This review is already signed.");
+  const review = (await reviews.unsigned()).find(({ request }) => request === id);
+  const request = review && (await gateway.store.get(review.request));
+  // Of a request that is no longer kept nobody knows who may see it: only who sees everything
+  const isSeen = request !== undefined || (await gateway.sees([]));
+  if (!review || !isSeen) throw alreadySigned();
   refuseUnderOldPolicy(gateway);
-  const request = await gateway.store.get(review.request);
   const over = request ? [ownerOf(request.record.target)] : [];
   const isIn = (list: "administer" | "approve") => isListed(person, list, gateway, over);
   if (!isIn("administer") && !isIn("approve"))
@@ -45,8 +48,12 @@ async function reviewOf(id: string, act: BeforeAck<Press | ViewSubmission>) {
 }
 
 /** Asks what was checked, before someone signs. */
-export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalView> {
-  const { review } = await reviewOf(textAt(value, "request"), act);
+export async function reviewModal(
+  act: Act<Press>,
+  value: Input,
+  reviews: Reviews,
+): Promise<ModalView> {
+  const { review } = await reviewOf(textAt(value, "request"), act, reviews);
   const { request, command, target, by, reason } = review;
   const what = md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”.`;
   const asked = reasonInput("What did you check? Recorded in the audit trail, with your name.");
@@ -55,10 +62,13 @@ export async function reviewModal(act: Act<Press>, value: Input): Promise<ModalV
 }
 
 /** Throws UserError. */
-export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefined> {
+export async function signReview(
+  act: BeforeAck<ViewSubmission>,
+  reviews: Reviews,
+): Promise<undefined> {
   const { interaction, gateway } = act;
   const id = textAt(parseJson(interaction.privateMetadata), "request");
-  const { review, person } = await reviewOf(id, act);
+  const { review, person } = await reviewOf(id, act, reviews);
   const why = plain(interaction.values["reason"] ?? "", 500).trim();
   if (why.length < 3) throw new UserError("Enter what you checked.");
   const { request } = review;
@@ -66,15 +76,15 @@ export async function signReview(act: BeforeAck<ViewSubmission>): Promise<undefi
   await gateway.store.note({ what: "review-signed", who, team, request, why });
   const signature = { by: person.name, at: await gateway.store.now(), why };
   await keepSignature(request, signature, gateway.store);
-  if (!(await gateway.store.closeReview(request)))
-    throw new UserError("This review is already signed.");
+  if (!(await reviews.close(request))) throw alreadySigned();
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
-  const askedIn = [noticeOf(request), ...(await gateway.store.reviewAskedSince(review.at))];
   const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
   const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
-  await gateway.answerNotices(askedIn, signReviewButton(request), words, asksForReview);
+  await gateway.answerNotices(signReviewButton(request), words, asksForReview);
 }
+
+const alreadySigned = () => new UserError("This review is already signed.");
 
 export function reviewSigned(
   {
@@ -83,7 +93,7 @@ export function reviewSigned(
     target,
     by,
     checked,
-  }: { request: string; command: string; target: string; by: string; checked: string },
+  }: Pick<Review, "request" | "command" | "target" | "by"> & { checked: string },
   who: string,
 ): Message {
   const short = news(md`${who} signed the review of a break-glass: ${command} of ${target}`);

@@ -10,29 +10,28 @@ import {
   when,
 } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Journal } from "../../core/request/journal.ts";
 import { isReviewed } from "../../core/request/record.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { deedOf } from "../../core/cards/asking.ts";
 import { headline, symbolOf } from "../../core/cards/render-result.ts";
-import { asksForReview, signReviewButton } from "../../core/cards/review-button.ts";
+import { type Reviews, asksForReview, signReviewButton } from "./reviews.ts";
 
 type TellAudit = (id: string, message: Message) => Promise<void>;
-
-/** The notice of the audit channel that asks for the review of this request. */
-export const noticeOf = (request: string): string => `break-glass-${request}`;
 
 /** A review that someone else must sign, and a notice in the audit channel. Idempotent. */
 export async function openReview(
   { record }: StoredRequest,
   command: ChangeCommand,
-  { store, tellAudit }: { store: Pick<Journal, "openReview">; tellAudit: TellAudit },
+  { reviews, tellAudit }: { reviews: Pick<Reviews, "open">; tellAudit: TellAudit },
 ): Promise<void> {
   const { id, target, requester, reason = "", createdAt } = record;
   const what = { request: id, command: command.name, target: target.name, reason };
-  const isOpen = await store.openReview({ ...what, by: requester.id, at: createdAt });
+  const isOpen = await reviews.open({ ...what, by: requester.id, at: createdAt });
   if (isOpen)
-    await tellAudit(noticeOf(id), reviewNotice(what, deedOf(record, command), requester.name));
+    await tellAudit(
+      `break-glass-${id}`,
+      reviewNotice(what, deedOf(record, command), requester.name),
+    );
 }
 
 /** What came of it follows when it has ended: `tellEnd`. */

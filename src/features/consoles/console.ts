@@ -4,7 +4,7 @@ import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { md, name, buttons, context, message, section } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
-import { target, defineCommand } from "../../registry/define.ts";
+import { target, defineCommand, evidenceReader } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
 /** How long the button works (ms): later the measurement or the policy could differ. */
@@ -42,18 +42,20 @@ const asRequest = defineCommand({
 export const console = defineCommand({
   ...words,
   onCard: "Console",
-  helpsInError: true,
+  helpsInError: "open a console",
   asRequest,
   async answer(
     { vm: called, insist },
-    { appraiser, policy, ourTeamId, resolve, now, person, approved }: ReadContext,
+    { appraiser, policy, ourTeamId, resolve, now, person, approved, commands }: ReadContext,
   ) {
     const vm = await resolve("vm", called);
     const refusal = refusalOf((await appraiser.attest(vm)).appraisal);
     if (refusal !== undefined && insist === undefined) {
+      const reader = evidenceReader(commands);
+      const look = reader ? `\`/${reader.name} ${vm.name}\` shows what was checked. ` : "";
       throw new UserError(
         `No console on ${vm.name}: ${refusal}. It may not run what you expect.`,
-        `\`/vm attest ${vm.name}\` shows what was checked. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
+        `${look}An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
       );
     }
     if (refusal !== undefined && !isListed(person, "administer", { policy, ourTeamId })) {

@@ -9,10 +9,10 @@ import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
-import type { DigestPart } from "../digest-part.ts";
-import { createEventReader } from "./events.ts";
+import type { DigestPart, HandoverPart } from "../digest-part.ts";
+import { createSwitchReader } from "./switches.ts";
 import { type DigestFacts, itemsOf } from "./items.ts";
-import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
+import { type ReadHandover, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
 import { type Slot, createSchedules, localWords, seriesOf } from "./schedules.ts";
 import { createSnoozes } from "./snoozes.ts";
@@ -35,6 +35,8 @@ interface DigestsOptions {
   requests: RequestSource;
   /** What features tell. */
   parts?(): readonly DigestPart[];
+  /** What features tell whoever takes the shift. */
+  handoverParts?(): readonly HandoverPart[];
   /** The freeze that stands. */
   store?: Pick<Journal, "freezeState">;
   /** Called when people turn a digest on or off. */
@@ -60,7 +62,7 @@ export function createDigests(options: DigestsOptions) {
   /** Until when the last digest of each series reported changes (ms). */
   const toldUntil = key("digest-told");
   const statuses = createStatusRecords(redis, key);
-  const eventsSince = createEventReader(options);
+  const switchesSince = createSwitchReader(options);
 
   /** A part that can't be read is named; the others are still reported. */
   async function facts(
@@ -87,23 +89,19 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, open, ended, reviews, frozen, events] = await Promise.all([
+    const [state, vms, open, ended, frozen, switches] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
       orUnread("open requests", sight.only(requests.open(), aboutTarget)),
       orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
-      orUnread(
-        "break-glass reviews",
-        sight.only(requests.reviews(), ({ on }) => on),
-      ),
       orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-      orUnread("freezes and reviews", eventsSince(since)),
+      orUnread("freezes", switchesSince(since)),
     ]);
     const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
-    const about = { vms: vms ?? [], seesAll, since, now: readAt };
+    const about = { vms: vms ?? [], seesAll, only: sight.only, since, now: readAt };
     const [statusSince, ...parts] = await Promise.all([
       orUnread("since when VMs are in trouble", statuses.since(troubled)),
       ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
@@ -114,8 +112,7 @@ export function createDigests(options: DigestsOptions) {
       vms,
       parts: parts.filter((part) => part !== undefined),
       frozen,
-      switches: events?.switches,
-      signed: events?.signed,
+      switches,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
@@ -124,7 +121,6 @@ export function createDigests(options: DigestsOptions) {
       gaps: state?.gaps,
       open,
       ended,
-      reviews,
       unread,
       stuckAfterMs: timing.settleDeadlineMs,
     };
@@ -162,11 +158,8 @@ export function createDigests(options: DigestsOptions) {
       scope: Scope | undefined,
       note?: { by: string; text: string },
     ): Promise<Message> {
-      const consoles = consolesIn(scope).catch((error: unknown) => {
-        log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
-        return undefined;
-      });
-      return renderHandover(await facts(channel, scope), await consoles, note);
+      const underWay = readHandoverParts(scope);
+      return renderHandover(await facts(channel, scope), await underWay, note);
     },
   };
 
@@ -177,11 +170,20 @@ export function createDigests(options: DigestsOptions) {
     return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
   }
 
-  async function consolesIn(scope: Scope | undefined) {
-    const open = await requests.consoles(now());
-    if (!scope) return open;
-    const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
-    return open.filter(({ vmId }) => seen.has(vmId));
+  async function readHandoverParts(scope: Scope | undefined): Promise<readonly ReadHandover[]> {
+    const readIds = async () =>
+      new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
+    let ids: ReturnType<typeof readIds> | undefined;
+    const seesVm = async (vmId: string) => !scope || (await (ids ??= readIds())).has(vmId);
+    const about = { seesVm, now: now() };
+    const reading = (options.handoverParts?.() ?? []).map(async ({ name, read }) => {
+      const list = await read(about).catch((error: unknown) => {
+        log.warn("digest.unread", { part: name, why: messageOf(error) });
+        return undefined;
+      });
+      return { name, list };
+    });
+    return Promise.all(reading);
   }
 }
 

@@ -30,7 +30,7 @@ export const digest = defineCommand({
   args: z.object({
     action: z.enum(["on", "off", "now", "handover"]).optional().meta({
       description:
-        "`handover` is shown only to you, with running requests and open consoles, until you share it",
+        "`handover` is shown only to you, with what is running and open, until you share it",
     }),
     when: rest(
       200,

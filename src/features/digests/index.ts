@@ -35,13 +35,14 @@ export const digests = defineFeature({
     "at",
   ],
   start(on) {
-    const { config, redis, key, store } = on;
+    const { config, store } = on;
     const { timing } = config.policy;
     const now = Date.now;
     const all = createDigests({
       ...on,
-      requests: requestsForDigest(store, redis, key, on.changes),
+      requests: requestsForDigest(store, on.changes),
       parts: () => on.running().flatMap((feature) => feature.digest ?? []),
+      handoverParts: () => on.running().flatMap((feature) => feature.handover ?? []),
       now,
     });
     const alarms = createAlarms(on);

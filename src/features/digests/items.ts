@@ -11,9 +11,8 @@ import {
   type LinesOfKind,
   type ReadPart,
 } from "../digest-part.ts";
-import type { SignedReview, SwitchFact } from "./events.ts";
-import type { RequestFact, ReviewFact } from "./request-facts.ts";
-import { asksForReview, signReviewButton } from "../../core/cards/review-button.ts";
+import type { SwitchFact } from "./switches.ts";
+import type { RequestFact } from "./request-facts.ts";
 import { showChanges } from "./line-buttons.ts";
 
 /** What could not be read is undefined and named in `unread`: never an empty list. */
@@ -28,8 +27,6 @@ export interface DigestFacts {
   frozen?: Freeze | undefined;
   /** Newest first. */
   switches?: readonly SwitchFact[] | undefined;
-  /** Reviews of break-glass that were signed. */
-  signed?: readonly SignedReview[] | undefined;
   /** How many the channel sees, where this is about some of them. */
   seen?: number | undefined;
   /** Since when a VM in trouble is in its status. */
@@ -41,7 +38,6 @@ export interface DigestFacts {
   gaps?: readonly string[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
-  reviews?: readonly ReviewFact[] | undefined;
   unread: readonly string[];
   /** A VM in a transition for longer is stuck. */
   stuckAfterMs: number;
@@ -65,7 +61,7 @@ const ownKinds = {
   error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
   unknown: {
-    place: "decision",
+    place: "unknown",
     words: ["unknown outcome", "unknown outcomes"],
     isLasting: true,
     lines: (facts) =>
@@ -73,17 +69,6 @@ const ownKinds = {
         key: id,
         text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${atTime(changedAt)}. Someone must record it.`,
         button: showRequest(id),
-      })),
-  },
-  review: {
-    place: "decision",
-    words: ["review to sign", "reviews to sign"],
-    isLasting: true,
-    lines: (facts) =>
-      (facts.reviews ?? []).map((review) => ({
-        key: review.request,
-        text: md`🚨 ${unapprovedWords(review, facts)} ${asksForReview}`,
-        button: signReviewButton(review.request),
       })),
   },
   emergency: {
@@ -138,12 +123,18 @@ export interface Item extends Line, KindOfLine {
 
 /** The most urgent first; of one place, what features add comes last. */
 export function itemsOf(facts: DigestFacts): Item[] {
+  const { parts = [] } = facts;
+  const adds = new Map(parts.flatMap((part) => [...(part.adds ?? [])]));
+  const withMore = (line: Line): Line => {
+    const more = adds.get(line.key);
+    return more ? { ...line, text: md`${line.text} ${more}` } : line;
+  };
   const own = Object.entries<OwnKind>(ownKinds).map(([kind, { lines, ...how }]): LinesOfKind => ({
     kind,
-    lines: lines(facts),
+    lines: lines(facts).map(withMore),
     ...how,
   }));
-  const all = [...own, ...(facts.parts ?? []).flatMap((part) => part.all)];
+  const all = [...own, ...parts.flatMap((part) => part.all)];
   return digestPlaces
     .flatMap((place) => all.filter((one) => one.place === place))
     .flatMap(({ lines, isLasting = false, ...how }) =>
@@ -201,15 +192,15 @@ function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
 }
 
 /** Each ended request is told once, by the first of these that it is. */
-function partOf({ ended = [], reviews = [] }: DigestFacts) {
-  const unsigned = new Set(reviews.map(({ request }) => request));
+function partOf({ ended = [], parts: read = [] }: DigestFacts) {
+  const told = new Set(read.flatMap(({ tellsOf = [] }) => [...tellsOf]));
   const isMade = ({ state }: RequestFact) => state === "done" || state === "failed";
   const isRecorded = ({ decidedBy, state }: RequestFact) =>
     decidedBy !== undefined && state !== "cancelled";
   const parts = Map.groupBy(ended, (request) => {
     const { id, isBreakGlass, isDestructive, approvedBy = [], approval, state } = request;
-    // The line that asks for its review has its outcome
-    if (isBreakGlass) return unsigned.has(id) ? "none" : "emergency";
+    if (told.has(id)) return "none";
+    if (isBreakGlass) return "emergency";
     if (isRecorded(request)) return "recorded";
     if (state === "denied" || (state === "expired" && approval)) return "turned-away";
     if (state === "done" && (isDestructive || approvedBy.length > 0)) return "guarded";
@@ -231,30 +222,17 @@ function deedWords(request: RequestFact): Markdown {
   return md`*${command}* ${what} ${is}${why ? md` (${why})` : ""}`;
 }
 
-function unapprovedWords(review: ReviewFact, { ended = [] }: DigestFacts): Markdown {
-  const { request, command, target, at, by, reason } = review;
-  const made = ended.find(({ id }) => id === request);
-  const outcome = made ? ` Outcome: ${made.stateWords}.` : "";
-  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${quoted(reason)}.${outcome}`;
-}
-
 function emergencyWords(request: RequestFact): Markdown {
   const { requester, changedAt, reason } = request;
   return md`${deedWords(request)} without approval (break-glass) at ${atTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
 }
 
 function emergencyLines(facts: DigestFacts): Line[] {
-  const signed = new Map((facts.signed ?? []).map((one) => [one.request, one]));
-  return partOf(facts)("emergency").map((request) => {
-    const { id } = request;
-    const review = signed.get(id);
-    const signedWords = review && md` Review signed by ${review.by} at ${atTime(review.at)}.`;
-    return {
-      key: id,
-      text: md`🚨 ${emergencyWords(request)}${signedWords ?? ""}`,
-      button: showRequest(id),
-    };
-  });
+  return partOf(facts)("emergency").map((request) => ({
+    key: request.id,
+    text: md`🚨 ${emergencyWords(request)}`,
+    button: showRequest(request.id),
+  }));
 }
 
 function recordedLines(facts: DigestFacts): Line[] {

@@ -2,8 +2,6 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message, channelLink, md, notice } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { Journal } from "../../core/request/journal.ts";
-import { asksToSign } from "../../core/cards/review-button.ts";
 import type { Digests } from "./create-digests.ts";
 import { type Slot, latestSlot, localWords } from "./schedules.ts";
 
@@ -16,7 +14,6 @@ interface PostDueOptions {
   redis: RedisClient;
   key: Keys;
   digests: Pick<Digests, "schedules" | "build" | "told">;
-  store: Pick<Journal, "noteReviewAsked">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
   /** Tells of the digest of a channel, once per ID. */
@@ -55,7 +52,6 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
       const readUntil = now();
       const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
-      if (asksToSign(message)) await options.store.noteReviewAsked(id);
       await options.announce({ id, channelId: rule.channel, message });
       await digests.told(rule, readUntil);
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });

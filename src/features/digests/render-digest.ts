@@ -20,13 +20,13 @@ import {
   type Markdown,
   md,
   when,
-  mention,
   name,
   listed,
 } from "../../messages/message.ts";
 import { signs } from "../../core/cards/render-result.ts";
+import type { HandoverList } from "../digest-part.ts";
 import { type DigestFacts, type Item, itemsOf } from "./items.ts";
-import type { ConsoleFact, RequestFact } from "./request-facts.ts";
+import type { RequestFact } from "./request-facts.ts";
 import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
@@ -179,10 +179,23 @@ const most = 8;
 /** Approvals and unknown outcomes have lines of their own. */
 const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
 
+/** What a feature tells whoever takes the shift, by its name; without a list it could not be read. */
+export interface ReadHandover {
+  name: string;
+  list: HandoverList | undefined;
+}
+
+function handoverLines({ name: called, list: told }: ReadHandover): readonly Markdown[] {
+  if (!told) return [md`*${called}:* could not be read.`];
+  const { title, none, lines: all } = told;
+  const head = md`*${title}:*${all.length === 0 ? ` ${none}.` : ""}`;
+  return [head, ...all.slice(0, most).map((line) => md`• ${line}`)];
+}
+
 /** For who takes the shift: a note of who leaves, what runs now, then the digest with nothing snoozed. Shown to one person, who may share it. */
 export function renderHandover(
   facts: DigestFacts,
-  consoles: readonly ConsoleFact[] | undefined,
+  parts: readonly ReadHandover[],
   note?: { by: string; text: string },
 ): Message {
   const running = facts.open
@@ -191,9 +204,6 @@ export function renderHandover(
       ({ command, target, requester, stateWords, createdAt }) =>
         md`• ${command} ${name(target.name)}: ${stateWords}, requested by ${requester} at ${when(createdAt, "{date_short_pretty} {time}")}`,
     );
-  const open = consoles?.map(
-    ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
-  );
   const more = (running?.length ?? 0) - most;
   const intro = lines(
     note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
@@ -202,10 +212,7 @@ export function renderHandover(
       : md`*Running:* could not be read.`,
     ...(running ?? []).slice(0, most),
     more > 0 && md`… and ${more} more; ${name("/gatehouse jobs")} lists them.`,
-    open
-      ? md`*Consoles open:*${open.length === 0 ? " none that Gatehouse opened." : ""}`
-      : md`*Consoles:* could not be read.`,
-    ...(open ?? []).slice(0, most),
+    ...parts.flatMap(handoverLines),
   );
   return renderDigest(facts, { title: "Handover", isPrivate: true, intro });
 }

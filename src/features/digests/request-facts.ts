@@ -1,6 +1,4 @@
-import { readAudit } from "../../audit/trail.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stage.ts";
@@ -12,32 +10,13 @@ const maxOpen = 500;
 const maxEnded = 1000;
 /** A request older than this, relative to the time in question, ended before it or is still open. */
 const longestMs = 24 * 3600_000;
-/** Consoles last minutes, so the newest records hold them. */
-const newestRecords = 1000;
 
 export type RequestSource = ReturnType<typeof requestsForDigest>;
 export type RequestFact = ReturnType<typeof factOf>;
-export type ConsoleFact = NonNullable<ReturnType<typeof consoleOf>>;
-export type ReviewFact = Awaited<ReturnType<RequestSource["reviews"]>>[number];
-
-/** A use of break-glass whose review nobody has signed. */
-interface OpenReview {
-  request: string;
-  command: string;
-  target: string;
-  /** Undefined when the request is no longer kept. */
-  on: Target | undefined;
-  at: number;
-  /** The name of the requester. */
-  by?: string | undefined;
-  reason?: string;
-}
 
 /** What digests read of requests. */
 export function requestsForDigest(
-  store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
-  redis: RedisClient,
-  key: Keys,
+  store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "now">,
   commands: readonly ChangeCommand[],
 ) {
   const toFact = (request: StoredRequest) => factOf(request, commands);
@@ -62,34 +41,7 @@ export function requestsForDigest(
       );
       return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
     },
-
-    async reviews(): Promise<OpenReview[]> {
-      const reviews = await store.openReviews();
-      const requests = await store.getMany(reviews.map(({ request }) => request));
-      const records = new Map(requests.map(({ record }) => [record.id, record]));
-      return reviews.map(({ request, command, target, at, reason }) => {
-        const made = records.get(request);
-        const by = made?.requester.name;
-        return { request, command, target, on: made?.target, at, by, reason };
-      });
-    },
-
-    /** Opened through Gatehouse and not expired. */
-    async consoles(now: number) {
-      const { entries } = await readAudit({ redis, key, most: newestRecords });
-      return entries.flatMap(({ record }) => {
-        const fact = consoleOf(record);
-        return fact && fact.until > now ? [fact] : [];
-      });
-    },
   };
-}
-
-function consoleOf(record: Readonly<Record<string, unknown>>) {
-  const { what, who, until, target } = record;
-  if (what !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
-  const { id = "", name = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
-  return { vm: String(name), vmId: String(id), by: who, until };
 }
 
 function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {

@@ -164,7 +164,7 @@ async function troubleRow(
       .filter((command) => isChange(command) === areChanges)
       .map((command) => targetButton(command, {}, target, policy));
   const [look] = buttonsOf(false);
-  const instead = refused.size > 0 ? md` ${insteadInError}` : "";
+  const instead = refused.size > 0 ? md` ${insteadInError(commands)}` : "";
   const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
   return [section(what, look), ...buttons(buttonsOf(true))];
 }

@@ -7,7 +7,12 @@ import { channelOfProject, scopeOfChannel } from "../../core/permit/access.ts";
 import { isRunIn, ownerOf, renamed } from "../../core/permit/refusal.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
 import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../core/permit/unrunnable.ts";
-import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Target,
+  restoresSnapshot,
+  snapshotLister,
+} from "../../registry/define.ts";
 import {
   type ChangeInvocation,
   type Input,
@@ -188,7 +193,7 @@ async function snapshotProblem(
   command: ChangeCommand,
   { snapshot }: Input,
   { id, name }: Target,
-  { snapshots }: Pick<GatewayContext, "snapshots">,
+  { snapshots, commands }: Pick<GatewayContext, "snapshots" | "commands">,
 ): Promise<Unrunnable | undefined> {
   if (!restoresSnapshot(command)) return undefined;
   const rule = "input.snapshot";
@@ -200,7 +205,10 @@ async function snapshotProblem(
     };
   const owner = await snapshots.ownerOf(snapshot);
   if (owner === undefined || owner === id) return undefined;
-  const detail = `\`/vm snapshots ${name}\` lists those that can be restored.`;
+  const lister = snapshotLister(commands);
+  const detail = lister
+    ? `\`/${lister.name} ${name}\` lists those that can be restored.`
+    : "Name one of its own.";
   return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
 }
 

@@ -8,6 +8,7 @@ import {
   type ChangeCommand,
   type Target,
   restoresSnapshot,
+  snapshotLister,
   freezeEnder,
 } from "../../registry/define.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
@@ -99,7 +100,9 @@ async function refuseOtherSnapshot(
   const vm = await gateway.inventory.findVm(target.id, { onlyKnown: true });
   if (!("found" in vm) || vm.found.id !== target.id) return;
   const called = labels["snapshot"] ?? snapshot;
-  const way = `Dismiss this proposal: \`/vm snapshots ${target.name}\` lists what can be restored.`;
+  const lister = snapshotLister(gateway.commands);
+  const list = lister ? `: \`/${lister.name} ${target.name}\` lists what can be restored` : "";
+  const way = `Dismiss this proposal${list}.`;
   const known = await gateway.snapshots.of(target.id);
   // Taken elsewhere, it never was among those
   if (labels["snapshot"] !== undefined && !known.some(({ id }) => id === snapshot))

@@ -1,13 +1,6 @@
 import { UserError } from "../../errors.ts";
 import { md, name } from "../../messages/message.ts";
-import {
-  type Input,
-  type Rolling,
-  rollingArgs,
-  rollingOf,
-  withTarget,
-  withoutRolling,
-} from "../../registry/invocation.ts";
+import { type Input, withTarget, withoutRolling } from "../../registry/invocation.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import {
   type Values,
@@ -24,6 +17,7 @@ import type { SubmissionResult, ViewSubmission } from "../../slack/receive/inter
 import { asksNumber } from "./form-of-many.ts";
 import { type Planned, authorizePlan, begin, findPlanned, onlyRequester } from "./press-rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
+import { type Rolling, rollingArgs, rollingOf } from "./rolling.ts";
 
 const firstField = "roll:most";
 

@@ -4,12 +4,14 @@ import { confirmRollout } from "./confirm-rollout.ts";
 import { rolloutCallback } from "./form-of-many.ts";
 import { rolloutPresses } from "./press-rollout.ts";
 import { proposeRollout } from "./propose-rollout.ts";
+import { rollingFlags } from "./rolling.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 
 /** One command on several VMs: some at a time, each as a request, until too many fail. */
 export const rollouts = defineFeature({
   name: "rollouts",
+  flags: rollingFlags,
   needs: ["redis", "key", "changes", "editMs", "at"],
   start({ redis, key, changes, editMs, at }) {
     const all = createRollouts(redis, key);

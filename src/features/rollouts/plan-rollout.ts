@@ -10,18 +10,14 @@ import {
   calledName,
   targetArgument,
 } from "../../registry/define.ts";
-import {
-  type Args,
-  type ChangeInvocation,
-  rollingOf,
-  withoutRolling,
-} from "../../registry/invocation.ts";
+import { type Args, type ChangeInvocation, withoutRolling } from "../../registry/invocation.ts";
 import { type Several, targetOfVm, vmOf } from "../../core/submit/resolve-targets.ts";
 import { type RolloutRecord, newRolloutId } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 import { authorizeEach } from "../../talk/authorize.ts";
 import type { BeforeAck, GatewayContext } from "../../talk/gateway-context.ts";
 import { placeOf } from "../../talk/submit-change.ts";
+import { rollingOf } from "./rolling.ts";
 
 /**
  * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.

@@ -20,7 +20,7 @@ import {
   mention,
 } from "../../messages/message.ts";
 import { calledName, type ChangeCommand } from "../../registry/define.ts";
-import type { Rolling } from "../../registry/invocation.ts";
+import type { Rolling } from "./rolling.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 

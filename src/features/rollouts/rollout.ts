@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import type { Rolling } from "../../registry/invocation.ts";
+import type { Rolling } from "./rolling.ts";
 import { calledName, type Target } from "../../registry/define.ts";
 import { lettersOf } from "../../core/request/record.ts";
 

@@ -11,7 +11,7 @@ export const restore = defineCommand({
   summary: "Restore a VM from a snapshot; later data is lost",
   example: "/vm restore db-1 snap-42",
   class: "destroy",
-  helpsInError: true,
+  helpsInError: "restore a snapshot",
   protect: true,
   attestAfter: true,
   snapshot: "restores",

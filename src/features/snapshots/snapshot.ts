@@ -2,7 +2,6 @@ import * as z from "zod";
 import { takenAt } from "../../fleet/inventory/snapshots.ts";
 import { md, name as code } from "../../messages/message.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/invocation.ts";
 import { unknownStatus } from "../../commands/effects.ts";
 
 export const snapshot = defineCommand({
@@ -22,7 +21,6 @@ export const snapshot = defineCommand({
       .max(100)
       .optional()
       .describe("its name; by default the VM's name and the time"),
-    ...rollingArgs,
   }),
   next: [{ label: "Snapshots", command: "vm.snapshots" }],
   say: {

@@ -48,14 +48,24 @@ interface Check {
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
 
-/** A running process, as the checks see it. `inventory` is restricted to what the asker may see. */
-type Checked = Services & {
+type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "features";
+type Asked = "web" | "compute" | "inventory" | "queues" | "store";
+type OfRedis = "redis" | "key" | "redisCheck" | "storageProblemsNow";
+
+/** What checks of a running process go by. */
+type Running = Pick<Services, Process | Asked | OfRedis>;
+
+/** A running process, as the checks see it. `inventory` is what the asker sees. */
+type Checked = Running & {
   slackProblem(): Promise<string | undefined>;
   computeProblem(): Promise<string | undefined>;
 };
 
-/** A problem when at least half of the calls of the last minute failed. Undefined otherwise. */
-async function callsProblem(of: Called, { presence, tallies }: Services) {
+/** A finding about calls of the last minute, of which at least half failed; else undefined. */
+async function callsProblem(
+  of: Called,
+  { presence, tallies }: Pick<Services, "presence" | "tallies">,
+) {
   const all = await presence.known().then(
     (known) => sumTallies(known.map((process) => process.tallies)),
     () => tallies.lastMinute(),
@@ -336,8 +346,8 @@ function reasonOf(check: string, problem: string): UnreadyReason {
 
 export type Status = ReturnType<typeof createStatus>;
 
-/** Asks the checks how the installation is doing, for `/gatehouse status` and `/readyz`. */
-export function createStatus(on: Services) {
+/** How the installation is doing, as a running process asks its checks: for `/gatehouse status` and `/readyz`. */
+export function createStatus(on: Running) {
   const checked: Checked = {
     ...on,
     slackProblem: shared(async () => {

@@ -201,8 +201,8 @@ describe("the card of a request that waits for approval", () => {
 const below = (
   request: StoredRequest,
   command: Parameters<typeof renderResult>[1],
-  above: Parameters<typeof renderNotice>[4] = "card",
-) => shownText(renderNotice("result", request, command, undefined, above));
+  above: "card" | "several" = "card",
+) => shownText(renderNotice("result", request, command, { above }));
 
 describe("the card and the result of a request that was decided", () => {
   it("say who denied it and why, and offer only to request it again", () => {
@@ -399,7 +399,7 @@ describe("a result says what changed", () => {
     expect(below(restored, restore, "several")).toBe(
       `✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`,
     );
-    expect(renderNotice("result", restored, restore, undefined, "card").text).toBe(
+    expect(renderNotice("result", restored, restore, { above: "card" }).text).toBe(
       "✅ Restored db-1 from snap-42 in 5 s.",
     );
     const whole = withResult(renderResult(restored, restore), renderCard(restored, restore));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../support/commands.ts";
 import { emptyPolicy } from "../../../src/config/policy-file.ts";
-import { mayRun, refusal } from "../../../src/core/permit/refusal.ts";
+import { canSkipApprovals, mayRun, refusal } from "../../../src/core/permit/refusal.ts";
+import type { Target } from "../../../src/registry/define.ts";
 import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
@@ -191,6 +192,17 @@ describe("protected names", () => {
     const policy = { ...usual, protect: ["shop/*"] };
     expect(interaction("vm stop", { policy, targets: [vm("a", "shop")] })).toBe("protect shop/*");
     expect(interaction("vm stop", { policy, targets: [vm("a", "shop-eu")] })).toBe("yes");
+  });
+
+  it("of break-glass let somebody skip approvals where each place that has a say lists one", () => {
+    const teams = policyOf(`access: { view: ["*"], breakGlass: [U0GLASS], administer: [U09ADMIN] }
+teams: { pay: { projects: ["pay-*"], operate: [U0OLA], approve: [U0AMY] } }`);
+    const may = (name: string, target: Target) =>
+      canSkipApprovals({ command: command(name), targets: [target] }, teams);
+    expect(may("vm stop", vm("web-1"))).toBe(true);
+    expect(may("vm start", vm("web-1"))).toBe(false);
+    expect(may("vm stop", vm("web-1", "pay-eu"))).toBe(false);
+    expect(may("project delete", project("shop"))).toBe(true);
   });
 
   it("hold even with break-glass, which is for what disrupts or destroys", () => {

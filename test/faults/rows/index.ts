@@ -6,6 +6,7 @@ import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
 import { apiRows } from "./api/api.ts";
 import { digestRows } from "./digests/digests.ts";
+import { subscriptionRows } from "./subscriptions/subscriptions.ts";
 import { fuzzRows } from "./fuzz.ts";
 import { inputRows } from "./input/names.ts";
 import { ledgerRows } from "./audit/ledger.ts";
@@ -75,6 +76,7 @@ export const rows: readonly Row[] = [
   ...nameRows,
   ...mentionRows,
   ...digestRows,
+  ...subscriptionRows,
   ...rolloutRows,
   ...apiRows,
   ...attestationRows,
@@ -94,7 +96,7 @@ export const families = [
   { letter: "N", name: "network" },
   { letter: "I", name: "input" },
   { letter: "X", name: "malicious users" },
-  { letter: "G", name: "digests" },
+  { letter: "G", name: "digests, subscriptions" },
   { letter: "RO", name: "rollouts" },
   { letter: "E", name: "API" },
   { letter: "V", name: "attestation" },

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
+import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
 import type { RequestSource } from "../../../src/features/digests/request-facts.ts";
 import type {
   Inventory,
@@ -10,7 +11,7 @@ import type {
 } from "../../../src/fleet/inventory/inventory.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import type { Message } from "../../../src/messages/message.ts";
+import { type ButtonSpec, type Message, md } from "../../../src/messages/message.ts";
 import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
@@ -21,16 +22,39 @@ import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { createPostDue } from "../../../src/features/digests/post-due.ts";
-import type { Journal } from "../../../src/core/request/journal.ts";
-import { createReviews } from "../../../src/core/request/reviews.ts";
 import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
 
 export const noRequests: RequestSource = {
   open: async () => [],
   endedSince: async () => [],
-  reviews: async () => [],
-  consoles: async () => [],
 };
+
+/** A button that one person answers for all, as a feature adds it. */
+export const signParcel = (parcel: string): ButtonSpec => ({
+  label: "Sign for it",
+  action: "parcel:sign",
+  value: JSON.stringify({ parcel }),
+});
+
+/** Asks in each digest for somebody who signs for these parcels. */
+export const parcelsToSign = (...parcels: readonly string[]): DigestPart => ({
+  name: "parcels",
+  read: async () => ({
+    all: [
+      {
+        kind: "parcel",
+        words: ["parcel to sign for", "parcels to sign for"],
+        place: "review",
+        isLasting: true,
+        lines: parcels.map((parcel) => ({
+          key: parcel,
+          text: md`📦 Parcel ${parcel} came.`,
+          button: signParcel(parcel),
+        })),
+      },
+    ],
+  }),
+});
 
 const fast = {
   posts: { interval: 1, burst: 100, reserve: 0 },
@@ -44,6 +68,8 @@ export interface Scene {
   state: Partial<InventoryState>;
   rules: DigestRule[];
   requests: RequestSource;
+  parts: readonly DigestPart[];
+  handoverParts: readonly HandoverPart[];
   policy: Policy;
 }
 
@@ -86,7 +112,6 @@ type DigestInventory = Parameters<typeof createDigests>[0]["inventory"];
 
 export interface DigestProcess {
   digests: Digests;
-  store: Pick<Journal, "noteReviewAsked" | "reviewAskedSince">;
   answerNotices: ReturnType<typeof createNotices>["answer"];
   postDue(): Promise<void>;
   close(): Promise<void>;
@@ -105,6 +130,8 @@ export async function startScene(scene: Partial<Scene> = {}) {
     state: {},
     rules: [],
     requests: noRequests,
+    parts: [],
+    handoverParts: [],
     policy: emptyPolicy(),
     ...scene,
   };
@@ -117,7 +144,11 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const own = await connectRedis(redisUrl, "commands", log);
     const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
     const rateLimiter = createRateLimiter(own, key, fast);
-    const notices = createNotices({ redis: own, key });
+    const notices = createNotices({
+      redis: own,
+      key,
+      answeredForAll: () => [signParcel("").action],
+    });
     const delivery = startDelivery([notices.source], {
       web,
       rateLimiter,
@@ -126,27 +157,25 @@ export async function startScene(scene: Partial<Scene> = {}) {
       key,
     });
     const now = () => set.now;
-    const { noteReviewAsked, reviewAskedSince } = createReviews(own, key);
-    const store = { noteReviewAsked, reviewAskedSince };
     const digests = createDigests({
       redis: own,
       key,
       config: { policy: withDigests(set.policy, set.rules) },
       inventory: inventoryOf(set),
       requests: set.requests,
+      parts: () => set.parts,
+      handoverParts: () => set.handoverParts,
       log,
       now,
     });
     const process: DigestProcess = {
       digests,
-      store,
       answerNotices: notices.answer,
       postDue: createPostDue({
         redis: own,
         key,
         leaseMs: how.leaseMs ?? 5000,
         digests,
-        store,
         announce: notices.announce,
         alarm: async (_channel, id, message) => void alarms.push({ id, message }),
         ...(how.at ? { at: how.at } : {}),

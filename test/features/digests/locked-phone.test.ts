@@ -16,7 +16,6 @@ const digestOf = (about: About) =>
       unreadProjects: [],
       open: [],
       ended: [],
-      reviews: [],
       unread: [],
       stuckAfterMs: 1,
     },

@@ -3,10 +3,9 @@ import { md } from "../../../src/messages/message.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";
-import { noRequests, startScene } from "./digest-processes.ts";
+import { noRequests, parcelsToSign, signParcel, startScene } from "./digest-processes.ts";
 import { running } from "../../support/known-vm.ts";
 import { lineOf } from "../../../src/features/digests/line-buttons.ts";
-import { signReviewButton } from "../../../src/core/cards/review-button.ts";
 
 const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 const rule = (timezone: string, at = "09:00", channel = "C02STATUS") => ({
@@ -155,20 +154,12 @@ describe("digests on a schedule", () => {
   });
 });
 
-describe("a review in digests", () => {
-  it("shows in each of them who signed it, in place of its button, and other reviews keep theirs", async () => {
-    const at = ms("2026-11-19T10:00Z");
-    const review = (request: string) => ({
-      request,
-      command: "vm restore",
-      target: request,
-      on: undefined,
-      at,
-    });
+describe("a button in digests that one person answers for all", () => {
+  it("shows the answer in each of them in its place, and others keep theirs", async () => {
     await using scene = await startScene({
       now: ms("2026-11-19T12:00Z"),
       rules: [rule("UTC"), rule("UTC", "10:00", "C01OPS")],
-      requests: { ...noRequests, reviews: async () => [review("r-db1"), review("r-db2")] },
+      parts: [parcelsToSign("p-1", "p-2")],
     });
     const one = await scene.start();
     await one.postDue();
@@ -178,31 +169,24 @@ describe("a review in digests", () => {
     }
     await scene.said();
     const posted = () => [...scene.posted(), ...scene.posted("ops")].map(wordsOf);
-    expect(posted().map((said) => said.split("[Sign review]").length)).toEqual([3, 3, 3, 3]);
-    const words = md`✅ Signed by amir: “all rows are there”`;
-    const ids = await one.store.reviewAskedSince(at);
-    await one.answerNotices(ids, signReviewButton("r-db1"), words);
-    await one.answerNotices(ids, signReviewButton("r-db1"), words);
+    expect(posted().map((said) => said.split("[Sign for it]").length)).toEqual([3, 3, 3, 3]);
+    const words = md`✅ Signed by amir: “it is whole”`;
+    await one.answerNotices(signParcel("p-1"), words);
+    await one.answerNotices(signParcel("p-1"), words);
     await scene.said();
-    const db1 =
-      /vm restore r-db1 ran [^\n]*\n✅ Signed by amir: “all rows are there”\n🚨 vm restore r-db2/;
     for (const said of posted()) {
-      expect(said).toMatch(db1);
-      expect(said.split("[Sign review]")).toHaveLength(2);
+      expect(said).toMatch(/Parcel p-1 came\.\n✅ Signed by amir: “it is whole”\n📦 Parcel p-2/);
+      expect(said.split("[Sign for it]")).toHaveLength(2);
     }
     expect(scene.slack.calls("chat.update")).toHaveLength(4);
   });
-});
 
-describe("a review in a digest that Slack takes only in words", () => {
-  it("shows who signed it", async () => {
-    const at = ms("2026-11-20T07:00Z");
-    const review = { request: "r-db1", command: "vm restore", target: "db-1", on: undefined, at };
+  it("shows it in one that Slack takes only in words", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
       vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")],
-      requests: { ...noRequests, reviews: async () => [review] },
+      parts: [parcelsToSign("p-1")],
     });
     const refuses = { kind: "error", error: "invalid_blocks", times: 1 } as const;
     scene.slack.weather.add({ method: "chat.postMessage", ...refuses });
@@ -212,12 +196,11 @@ describe("a review in a digest that Slack takes only in words", () => {
     scene.set.now = ms("2026-11-20T09:00Z");
     await one.postDue();
     await scene.said();
-    const ids = await one.store.reviewAskedSince(at);
-    await one.answerNotices(ids, signReviewButton("r-db1"), md`✅ Signed by amir: “fine”`);
+    await one.answerNotices(signParcel("p-1"), md`✅ Signed by amir: “fine”`);
     await scene.said();
     const [shown = ""] = scene.posted().map(wordsOf);
     expect(shown).toMatch(/Signed by amir: “fine”[^]*VMs by status\n1 ERROR/);
-    expect(shown).not.toContain("[Sign review]");
+    expect(shown).not.toContain("[Sign for it]");
   });
 });
 

@@ -10,7 +10,7 @@ import {
   renderDigest,
 } from "../../../src/features/digests/render-digest.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
-import { type Message, md, name } from "../../../src/messages/message.ts";
+import { type Markdown, type Message, md, name } from "../../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 import { running } from "../../support/known-vm.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";
@@ -31,7 +31,6 @@ function facts(some: Partial<DigestFacts> = {}): DigestFacts {
     unreadProjects: [],
     open: [],
     ended: [],
-    reviews: [],
     unread: [],
     stuckAfterMs: 15 * minute,
     ...some,
@@ -56,6 +55,21 @@ const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
 
 const drifting = (records: readonly DriftRecord[]) =>
   driftPart(records, { since: now - 24 * hour, now });
+
+/** As a feature adds them. */
+const letters: LinesOfKind = {
+  kind: "letter",
+  words: ["letter", "letters"],
+  place: "review",
+  isLasting: true,
+  lines: [
+    {
+      key: "a",
+      text: md`✉️ A letter to sign.`,
+      button: { label: "Sign", action: "letter:sign", value: "{}" },
+    },
+  ],
+};
 
 /** As a feature adds them. */
 const parcels: LinesOfKind = {
@@ -110,22 +124,13 @@ describe("a digest", () => {
             approval: { yes: 1, required: 2, expiresAt: now + hour },
           }),
         ],
-        reviews: [
-          {
-            request: "r-cccccccccc",
-            command: "project delete",
-            target: "staging",
-            on: undefined,
-            at: now - hour,
-          },
-        ],
         ended: [
           request("r-dddddddddd"),
           request("r-eeeeeeeeee", { target: { ...request("x").target, name: "web-3" } }),
           request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
           request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
         ],
-        parts: [drifting([drift]), { all: [parcels] }],
+        parts: [drifting([drift]), { all: [parcels, letters] }],
       }),
       frame,
     );
@@ -138,14 +143,14 @@ describe("a digest", () => {
       "🟡 *web-2* in shop has been REBOOTING since 07:20:00 UTC.",
       "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
       "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since 07:00:00 UTC. Someone must record it.",
-      "🚨 *project delete* `staging` ran without approval at 07:00:00 UTC. Another administrator or approver must sign the review.",
+      "✉️ A letter to sign.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
       "📦 A parcel for `db-1`.",
     ]);
     expect(message.text).toBe(
-      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 parcel",
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 letter, 1 waiting for approval, 4 changes, 1 parcel",
     );
     // One row for each line, with a button beside it, or a menu where it can be snoozed
     const beside = message.blocks.flatMap((block) => {
@@ -163,7 +168,7 @@ describe("a digest", () => {
       `Show · ${snoozes}`,
       `Attest · ${snoozes}`,
       "run:gatehouse.why",
-      "review:sign",
+      "letter:sign",
       "run:gatehouse.why",
       "run:gatehouse.why",
       "digest:changes",
@@ -314,7 +319,6 @@ describe("what a lead must know first", () => {
       request("r-recorded-not", { state: "not-applied", decidedBy: { name: "ada" } }),
       request("r-canceled", { state: "cancelled", decidedBy: { name: "olivia" } }),
     ],
-    signed: [{ request: "r-emergency", by: "amir", at: now - minute }],
     switches: [
       { is: "thaw", by: "ada", reason: "", at: now - 2 * hour },
       { is: "freeze", by: "Gatehouse", reason: "the key was refused", at: now - 3 * hour },
@@ -329,11 +333,12 @@ describe("what a lead must know first", () => {
             lines: [{ key: "a", text: md`📦 A parcel came.`, button: undefined }],
           },
         ],
+        adds: new Map([["r-emergency", md`It was noted.`]]),
       },
     ],
   };
   const expected = [
-    "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. Review signed by amir at 07:59:00 UTC.",
+    "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. It was noted.",
     "🧊 ada allowed changes again at 06:00:00 UTC.",
     "🧊 Gatehouse froze all changes at 05:00:00 UTC: “the key was refused”.",
     "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it happened: “seen in the console”.",
@@ -358,28 +363,16 @@ describe("what a lead must know first", () => {
     );
   });
 
-  it("is told of a use of break-glass once: while its review is open, by the line that asks for it", () => {
-    const message = renderDigest(
-      facts({
-        ended: [request("r-emergency", { ...restore, isBreakGlass: true })],
-        reviews: [
-          {
-            request: "r-emergency",
-            command: "vm restore",
-            target: "db-1",
-            on: db,
-            at: now - hour,
-            by: "olivia",
-            reason: "corrupt index",
-          },
-        ],
-      }),
-      frame,
-    );
-    expect(words(message)).toContain(
-      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
-    );
-    expect(words(message).split("without approval")).toHaveLength(2);
+  it("is told of a request once, where the line of a feature tells of it", () => {
+    const ended = [
+      request("r-emergency", { ...restore, isBreakGlass: true }),
+      request("r-guarded", restore),
+    ];
+    const parts = [{ all: [letters], tellsOf: new Set(["r-emergency"]) }];
+    const told = words(renderDigest(facts({ ended, parts }), frame));
+    expect(told).toContain("A letter to sign.");
+    expect(told).not.toContain("without approval");
+    expect(told.split("*Restored* `db-1`")).toHaveLength(2);
   });
 
   it("begins with the freeze that stands, by whom, since when, and why, without its own beginning again", () => {
@@ -413,29 +406,39 @@ describe("what a lead must know first", () => {
 });
 
 describe("a hand-over", () => {
-  it("begins with what runs and which consoles are open, and snoozes nothing", () => {
+  const parcelsAt = (all: readonly Markdown[]) => ({
+    name: "Parcels",
+    list: { title: "Parcels at the gate", none: "none", lines: all },
+  });
+
+  it("begins with what runs and what features have under way, and snoozes nothing", () => {
     const message = renderHandover(
       facts({
         vms: [running("web-1", "ERROR")],
         open: [request("r-aaaaaaaaaa", { state: "accepted" })],
       }),
-      [{ vm: "db-1", vmId: "vm-db-1", by: "U0OLIVIA", until: now + minute }],
+      [
+        parcelsAt([md`One for ${name("db-1")}.`]),
+        { name: "Letters", list: { title: "Letters", none: "none", lines: [] } },
+      ],
       { by: "olivia", text: "db-1 migrates until noon" },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
     expect(words(message)).toContain(
       "• vm restart `web-1`: running, requested by olivia at 06:00:00 UTC",
     );
-    expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
+    expect(words(message)).toContain(
+      "*Parcels at the gate:*\\n• One for `db-1`.\\n*Letters:* none.",
+    );
     expect(words(message)).toContain("is in ERROR");
     expect(words(message)).not.toContain("Snooze");
   });
 
   it("says what it doesn't know", () => {
     const { open: _, ...rest } = facts({ unread: ["open requests"] });
-    const message = renderHandover(rest, undefined);
+    const message = renderHandover(rest, [{ name: "Parcels", list: undefined }]);
     expect(words(message)).toContain("*Running:* could not be read.");
-    expect(words(message)).toContain("*Consoles:* could not be read.");
+    expect(words(message)).toContain("*Parcels:* could not be read.");
   });
 });
 

@@ -3,6 +3,8 @@ import { digestsSection } from "../../../src/features/digests/digests-section.ts
 import { describe, expect, it } from "vitest";
 import { policyVersion } from "../../../src/config/policy-file.ts";
 import { scopeShownTo } from "../../../src/core/permit/access.ts";
+import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
+import { md } from "../../../src/messages/message.ts";
 import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
 import { shownText } from "../../commands/shown-text.ts";
@@ -35,17 +37,26 @@ const requests = {
   ...noRequests,
   open: async () => facts.map((fact) => ({ ...fact, state: "unknown" as const })),
   endedSince: async () => facts,
-  reviews: async () =>
-    vms.map((vm) => ({
-      request: `r-${vm.name}`,
-      command: "vm restart",
-      target: vm.name,
-      on: targetOf(vm),
-      by: "U0ADA",
-      at: 1,
-    })),
-  consoles: async () =>
-    vms.map(({ id, name }) => ({ vm: name, vmId: id, by: "U0ADA", until: 4e12 })),
+};
+/** Tells of each VM that the digest speaks of. */
+const letters: DigestPart = {
+  name: "letters",
+  async read({ only }) {
+    const spoken = await only(Promise.resolve(vms), targetOf);
+    const lines = spoken.map(({ id, name }) => {
+      return { key: id, text: md`A letter for ${name}.`, button: undefined };
+    });
+    return { all: [{ kind: "letter", words: ["letter", "letters"], place: "review", lines }] };
+  },
+};
+/** Tells of each VM that whoever takes the shift sees. */
+const parcels: HandoverPart = {
+  name: "Parcels",
+  async read({ seesVm }) {
+    const seen = await Promise.all(vms.map(async ({ id }) => seesVm(id)));
+    const lines = vms.filter((_, index) => seen[index]).map(({ name }) => md`One for ${name}.`);
+    return { title: "Parcels", none: "none", lines };
+  },
 };
 const at = (iso: string) => Date.parse(iso);
 
@@ -57,6 +68,8 @@ async function startTeams() {
     now: at("2026-11-20T08:00Z"),
     vms,
     requests,
+    parts: [letters],
+    handoverParts: [parcels],
     policy: twoTeams,
     rules: [...sectionOf(twoTeams, digestsSection)],
   });
@@ -88,12 +101,15 @@ describe("digests with teams", () => {
     const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
     expect(await now("C07VENDOR")).toEqual(["sea-web"]);
     expect(await now("C09ANY")).toEqual(["shop-web"]);
-    const handed = async (who: string, channel: string) =>
-      namesIn(
-        shownText(
-          await digests.handover(channel, scopeShownTo(person(who), channel, twoTeams, ourTeamId)),
-        ),
-      );
+    expect(shownText(await digests.build("C01OPS"))).toMatch(
+      /A letter for pay-web\.[^]*A letter for db-pay\./,
+    );
+    const handed = async (who: string, channel: string) => {
+      const scope = scopeShownTo(person(who), channel, twoTeams, ourTeamId);
+      const words = shownText(await digests.handover(channel, scope));
+      expect([...words.matchAll(/One for (\S+)\./g)].map(([, vm]) => vm)).toEqual(namesIn(words));
+      return namesIn(words);
+    };
     expect(await handed("U0PAY", "C01OPS")).toEqual(["pay-web", "db-pay"]);
     expect(await handed("U0SEA", "C01OPS")).toEqual([]);
     expect(await handed("U9ADMIN", "C01OPS")).toEqual(["pay-web", "db-pay"]);

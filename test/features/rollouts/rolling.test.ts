@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
-import { isRollable, rollingOf, withoutRolling } from "../../../src/registry/invocation.ts";
+import { mayNameSeveral, withoutRolling } from "../../../src/registry/invocation.ts";
+import { rollingOf } from "../../../src/features/rollouts/rolling.ts";
 import { csv } from "../../../src/messages/message.ts";
 
 function read(words: string) {
@@ -11,7 +12,7 @@ function read(words: string) {
 
 describe("how to go over many", () => {
   it("is understood by start, stop, restart, resize and snapshot", () => {
-    const rollable = commands.filter(isRollable).map(({ name }) => name);
+    const rollable = commands.filter(mayNameSeveral).map(({ name }) => name);
     expect(rollable).toEqual(
       expect.arrayContaining(["vm start", "vm stop", "vm restart", "vm resize", "vm snapshot"]),
     );

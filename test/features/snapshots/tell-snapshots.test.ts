@@ -37,7 +37,13 @@ async function told(yaml: string) {
     { ...running("bare"), createdAt: "2026-11-01T08:00:00Z" },
     { ...running("fresh"), createdAt: "2026-11-20T01:00:00Z" },
   ];
-  const { all } = await part.read({ vms, seesAll: true, since: 0, now });
+  const { all } = await part.read({
+    vms,
+    seesAll: true,
+    only: async (reading) => reading,
+    since: 0,
+    now,
+  });
   return all.flatMap(({ lines }) =>
     lines.map(({ text, button }) => [text.value.replaceAll("`", ""), button?.label]),
   );

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pendingApprovals, press, tryPress, voting } from "../../people/approvals.ts";
-import { changesOfClocks, overTheChange, zone } from "./summer-time.ts";
-import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
-import { askEach, type Expectation, fresh, judged, onStage, type Row, type Story } from "../row.ts";
+import { askEach, fresh, judged, onStage, type Row, type Story } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { untilClocksDiffer } from "../../stage/readiness.ts";
 import { sendWhileStepping } from "./signed-volley.ts";
 import { steppedClock } from "../../stage/step-clock.ts";
+
+const minute = 60_000;
 
 type ClockOfRedis = Exclude<Awaited<ReturnType<typeof steppedClock>>, string>;
 
@@ -138,37 +138,6 @@ export const clockStepRows: Row[] = [
           { notes: [`${seconds} s`] },
         );
       }),
-  },
-  {
-    id: "C4",
-    fault: "a digest at 02:30 on both days the clocks change; its worker is killed",
-    must: "one digest on each day",
-    unknown: "none",
-    asksNothing: true,
-    run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([{ channel: status, at: "02:30", timezone: zone }]),
-        },
-        async (stage) => {
-          const expectations: Expectation[] = [];
-          const changes = changesOfClocks();
-          for (const change of changes.toSorted((a, b) => a.at - b.at))
-            expectations.push(...(await overTheChange(stage, change)));
-          const springs = changes.filter(({ isSpring }) => isSpring).length;
-          return judged(
-            await stage.check(),
-            [
-              ...expectations,
-              ["both kinds of days were seen", changes.length === 2 && springs === 1],
-            ],
-            { notes: [`${changes.map(({ date }) => date.toString()).join(" and ")} in ${zone}`] },
-          );
-        },
-      ),
   },
   {
     id: "C5",

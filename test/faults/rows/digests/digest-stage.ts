@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { looking } from "../../../support/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import type { Expectation } from "../row.ts";
+import { sharedWithVendor } from "../vendor-channel.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { createKeys } from "../../../../src/redis/redis.ts";
 import { pendingOf } from "../../../support/pending.ts";
@@ -14,9 +15,6 @@ export const day = 24 * hour;
 
 export const ops = "C01OPS";
 export const status = "C02STATUS";
-export const vendor = "C07VENDOR";
-/** In gatehouse.yml: another company shares it, and Gatehouse may post there. */
-export const sharedWithVendor = `sharedChannels: [${vendor}]\n`;
 
 interface DigestRule {
   channel: string;

@@ -15,11 +15,11 @@ import {
   status,
   today,
   toldOnce,
-  vendor,
   workerAt,
 } from "./digest-stage.ts";
 import { digestCrashRows } from "./crashes.ts";
-import { subscriptionRows } from "./subscriptions.ts";
+import { vendor } from "../vendor-channel.ts";
+import { summerTimeRows } from "./summer-time.ts";
 import { looking } from "../../../support/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
@@ -210,7 +210,7 @@ export const digestRows: Row[] = [
       ),
   },
   ...digestCrashRows,
-  ...subscriptionRows,
+  ...summerTimeRows,
 ];
 
 const size = (record: object) => Object.keys(record).length;

@@ -4,7 +4,7 @@ import { fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { createKeys } from "../../../../src/redis/redis.ts";
 import { pendingOf } from "../../../support/pending.ts";
-import { vendor, sharedWithVendor } from "./digest-stage.ts";
+import { vendor, sharedWithVendor } from "../vendor-channel.ts";
 
 /** A gateway and a worker, of which whoever posts first dies there; the other is killed then. */
 async function dieAt(stage: Stage, point: "posting" | "posted", slot: string): Promise<void> {

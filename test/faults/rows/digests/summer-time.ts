@@ -1,5 +1,6 @@
 import {
   allSaid,
+  digestPolicy,
   digestsIn,
   haveLooked,
   hour,
@@ -9,16 +10,16 @@ import {
   setTo,
   startAt,
   status,
-} from "../digests/digest-stage.ts";
+} from "./digest-stage.ts";
 import { looking } from "../../../support/looking.ts";
-import type { Expectation } from "../row.ts";
+import { type Expectation, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";
 
-export const zone = "Europe/Paris";
+const zone = "Europe/Paris";
 
 /** The next two changes of the clocks, each with what workers do around it and how many digests there are by then. */
-export function changesOfClocks() {
+function changesOfClocks() {
   const first = Temporal.Now.zonedDateTimeISO(zone).getTimeZoneTransition("next");
   const second = first?.getTimeZoneTransition("next");
   return [first, second].flatMap((jump) => {
@@ -61,7 +62,7 @@ const around: Readonly<
 };
 
 /** Two workers go over one change, from before it until the day after. */
-export async function overTheChange(
+async function overTheChange(
   stage: Stage,
   change: ReturnType<typeof changesOfClocks>[number],
 ): Promise<Expectation[]> {
@@ -116,3 +117,37 @@ export async function overTheChange(
   for (const bot of bots) await bot.kill();
   return expectations;
 }
+
+export const summerTimeRows: Row[] = [
+  {
+    id: "C4",
+    fault: "a digest at 02:30 on both days the clocks change; its worker is killed",
+    must: "one digest on each day",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage(
+        {
+          seed,
+          workers: 0,
+          oneClock: true,
+          policy: digestPolicy([{ channel: status, at: "02:30", timezone: zone }]),
+        },
+        async (stage) => {
+          const expectations: Expectation[] = [];
+          const changes = changesOfClocks();
+          for (const change of changes.toSorted((a, b) => a.at - b.at))
+            expectations.push(...(await overTheChange(stage, change)));
+          const springs = changes.filter(({ isSpring }) => isSpring).length;
+          return judged(
+            await stage.check(),
+            [
+              ...expectations,
+              ["both kinds of days were seen", changes.length === 2 && springs === 1],
+            ],
+            { notes: [`${changes.map(({ date }) => date.toString()).join(" and ")} in ${zone}`] },
+          );
+        },
+      ),
+  },
+];

@@ -1,0 +1,3 @@
+import { runButton } from "../../registry/define.ts";
+
+export const attestVm = (vm: string) => runButton("Attest", "vm.attest", { vm });

@@ -1,0 +1,47 @@
+import type { ButtonSpec } from "../../messages/message.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+
+/** A use of break-glass that another administrator has yet to sign. */
+export interface Review {
+  request: string;
+  command: string;
+  target: string;
+  /** User ID. */
+  by: string;
+  reason: string;
+  at: number;
+}
+
+export type Reviews = ReturnType<typeof createReviews>;
+
+export function createReviews(redis: RedisClient, key: Keys) {
+  return {
+    /** False when the review was already signed. Idempotent. */
+    async open(review: Review): Promise<boolean> {
+      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return false;
+      await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
+      return true;
+    },
+    /** False when it was already signed. */
+    async close(request: string): Promise<boolean> {
+      await redis.sadd(key("reviews-signed"), request);
+      return (await redis.hdel(key("reviews"), request)) === 1;
+    },
+    /** Those that nobody has signed, the oldest first. */
+    async unsigned(): Promise<Review[]> {
+      const all = Object.values(await redis.hgetall(key("reviews")));
+      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+    },
+  };
+}
+
+export const signAction = "review:sign";
+
+export const signReviewButton = (request: string): ButtonSpec => ({
+  label: "Sign review",
+  action: signAction,
+  value: JSON.stringify({ request }),
+});
+
+/** Stands beside the button, and goes with it. */
+export const asksForReview = "Another administrator or approver must sign the review.";

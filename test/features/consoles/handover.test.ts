@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { features } from "../../../src/features/index.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld } from "../../support/start-world.ts";
+
+describe("a handover", () => {
+  it("lists the consoles that are open, by whom and until when", async () => {
+    await using world = await startWorld();
+    const { olivia } = world;
+    await olivia.types("ops", "/gatehouse handover");
+    await hears(
+      olivia,
+      "ops",
+      /Running:.* nothing\.\n.*Consoles open:.* none that Gatehouse opened\./,
+    );
+    await olivia.types("ops", "/vm console web-2");
+    const offer = await hears(olivia, "ops", /Anyone with the address/);
+    await olivia.presses("Open console", { in: offer.ts });
+    await hears(olivia, "ops", /Console on web-2 open by olivia/);
+    await olivia.types("ops", "/gatehouse handover");
+    await hears(olivia, "ops", /Consoles open:.*\n• web-2: <@U0OLIVIA>, until /);
+  });
+
+  it("doesn't speak of them where there are none", async () => {
+    const without = features.filter(({ name }) => name !== "consoles");
+    await using world = await startWorld({ features: without });
+    await world.olivia.types("ops", "/gatehouse handover");
+    const told = wordsOf(await hears(world.olivia, "ops", /Handover/));
+    expect(told).toMatch(/Running: nothing\./);
+    expect(told).not.toMatch(/console/i);
+  });
+});
