@@ -5,16 +5,19 @@ import type { Journal } from "../core/request/journal.ts";
 import type { GatewayContext } from "../talk/gateway-context.ts";
 import type { Caller } from "./callers.ts";
 
-/** What the routes of the API answer from. */
+/** The context from which the routes of the API answer. */
 export interface Behind {
   config: Config;
   store: Journal;
   log: Log;
-  /** A caller is over its limit, such as `60 calls a minute`: whoever operates Gatehouse is told. */
+  /**
+   * Called when a caller exceeds its limit, such as `60 calls a minute`, so that operators are
+   * told.
+   */
   onLimit(caller: string, limit: string): Promise<void>;
   /** Failpoints around writes. */
   at?: ((point: string, what: string) => Promise<void>) | undefined;
-  /** What people in Slack are answered from, by the rules of this moment. */
+  /** The context from which people in Slack are answered, with the current policy. */
   gatewayNow(): GatewayContext;
   /** Paths that OpenAPI describes in addition to the reads. */
   paths: OpenApiPaths;
@@ -28,9 +31,12 @@ export type OpenApiPaths = Readonly<Record<string, object>>;
 /** A tool that agents call. */
 export interface AgentTool {
   name: string;
-  /** For whoever asks; for nobody as long as a caller only gets to know the tools. */
+  /**
+   * The description for this caller. Without a caller, it is general, because the tools are only
+   * listed.
+   */
   describe(caller: Caller | undefined, gateway: GatewayContext): AgentToolWords;
-  /** Throws UserError and ApiProblem. `key`: the same call has the same. */
+  /** Throws UserError and ApiProblem. A repeated call has the same `key`. */
   call(
     caller: Caller,
     input: Input,

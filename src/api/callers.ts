@@ -11,22 +11,23 @@ export interface ServiceCaller {
   rule: ServiceRule;
 }
 
-/** Who asks through the API. */
+/** The caller of the API: a service or a person. */
 export type Caller = ServiceCaller | { person: Person };
 
 /** The place of a service in gatehouse.yml, or the ID of a person. */
 export const callerName = (by: { service: string } | { person: { id: string } }): string =>
   "service" in by ? `services.${by.service}` : by.person.id;
 
-/** What this caller sees of everything. */
+/** The context restricted to what this caller may see. */
 export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContext =>
   "person" in caller
     ? seenBy({ userId: caller.person.id, teamId: caller.person.teamId }, gateway)
     : seenByService(caller.rule.view, gateway);
 
 /**
- * The service whose bearer token this is, counted by its name. Compared with every hash, so that the time tells nothing about which
- * is near. Throws Problem.
+ * The service to which this bearer token belongs; the call is counted by the service's name. The
+ * token is compared with every hash, so that the time doesn't tell which one is near. Throws
+ * ApiProblem.
  */
 export async function serviceOf(
   { headers }: Call,
@@ -41,7 +42,8 @@ export async function serviceOf(
     .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
     .filter(({ is }) => is);
   if (!found) throw unauthorized();
-  // The file that replaced this process' own may have taken its token or narrowed what it sees
+  // The current policy, which this process doesn't have, may have removed this token or narrowed
+  // what it sees.
   if (standstill() !== undefined)
     throw new ApiProblem(
       503,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 
 type BodyRead = Buffer | "too-large" | "slow";
 
-/** The whole body, in time. Throws when the sender disconnects. */
+/** Reads the whole body in time. Throws when the sender disconnects. */
 export async function readBody(
   request: IncomingMessage,
   how: { withinMs: number; maxBytes: number },
@@ -20,7 +20,7 @@ export async function readBody(
   request.once("end", () => resolve(Buffer.concat(chunks)));
   request.once("error", reject);
   request.once("close", () => {
-    // It comes after each request, and an error costs a stack
+    // This event follows each request, and creating an error costs a stack trace.
     if (!request.complete) reject(new Error("the sender disconnected"));
   });
   try {

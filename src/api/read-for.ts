@@ -16,8 +16,8 @@ import { programArguments } from "./schemas.ts";
 import { ApiProblem } from "./server.ts";
 
 /**
- * The plain reads that this caller may run: others change Gatehouse, or are for the eyes of whoever asks. A service has those
- * with JSON. For nobody yet, all of them.
+ * The plain reads that this caller may run. Other reads change Gatehouse, or are only for the
+ * person who asks. A service may run those that have JSON. Without a caller, all plain reads.
  */
 export function readsOf(
   caller: Caller | undefined,
@@ -32,7 +32,10 @@ export function readsOf(
   });
 }
 
-/** A read command for whoever asks through the API, as they see it. Throws Problem for wrong arguments, and Refused. */
+/**
+ * Runs a read command for a caller of the API, restricted to what the caller may see. Throws
+ * ApiProblem for wrong arguments, and Refused.
+ */
 export async function readFor(
   caller: Caller,
   command: ReadCommand,
@@ -67,19 +70,22 @@ export async function readFor(
   };
 }
 
-/** What a person may name several of in one word, a program names one of: its answer has the shape of one. */
+/**
+ * Where a person may name several in one word, a program names one, because its answer has the
+ * shape of one.
+ */
 function refuseSeveral(command: ReadCommand, input: Input): void {
   for (const { key, isSeveral, target } of programArguments(command)) {
     const words = input[key];
     if (!isSeveral || typeof words !== "string" || !(isGlob(words) || words.includes(",")))
       continue;
     const one = target === "vm" ? "VM" : "name";
-    // Like a name that nothing has: what it would match isn't looked up
+    // It is answered like a name that nothing has; what it would match isn't looked up.
     throw new ApiProblem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
   }
 }
 
-/** A service has no right that a person has. */
+/** The caller as a person. A service is never a member, so it has none of the rights of people. */
 export const asPerson = (caller: Caller): Person =>
   "person" in caller
     ? caller.person
@@ -91,7 +97,7 @@ export const asPerson = (caller: Caller): Person =>
         groups: [],
       };
 
-/** What went wrong, in a sentence and what may help. */
+/** The error in words: a sentence, and a hint. */
 export function wordsOf(error: unknown, log: Log): [title: string, detail: string | undefined] {
   if (error instanceof ApiProblem) return [error.message, error.detail];
   if (error instanceof PickOne) {

@@ -7,9 +7,10 @@ import {
   type ReadCommand,
 } from "../registry/define.ts";
 
-/** Describes to programs what they can ask for: the reads that have JSON, with the schemas of what goes in and out. */
-
-/** The plain reads that programs have as JSON. */
+/**
+ * This file describes to programs what they can ask for: the plain reads that have JSON, with the
+ * schemas of input and output.
+ */
 export const withJson = (commands: readonly Command[]) =>
   commands.flatMap((command) =>
     command.kind === "read" && command.class === "read" && command.data
@@ -17,7 +18,7 @@ export const withJson = (commands: readonly Command[]) =>
       : [],
   );
 
-/** Summarizes a read for a program, which gets neither buttons nor drawn charts. */
+/** Summarizes a read for a program, which gets neither buttons nor charts. */
 export const programSummary = ({ summary, data }: Pick<ReadCommand, "summary" | "data">) =>
   data?.summary ?? summary;
 
@@ -30,20 +31,20 @@ export const toolName = ({ name }: Pick<Command, "name">) => name.replaceAll(" "
 
 const json = z.record(z.string(), z.json());
 
-/** The values that a shape lets through. */
+/** The JSON Schema of the values that a shape accepts. */
 export function outputSchema(shape: z.ZodObject) {
   const { $schema: _, ...schema } = json.parse(z.toJSONSchema(shape));
   return { ...schema, type: "object" as const };
 }
 
-/** Without what only the parser of words needs to know. */
+/** The schema without the metadata that only the parser of words needs. */
 function argumentSchema(schema: z.ZodType, description: string) {
   const plain = z.toJSONSchema(schema, { io: "input", metadata: z.registry<object>() });
   const { $schema: _, ...rest } = json.parse(plain);
   return { ...rest, description };
 }
 
-/** A program names one target in each call: an answer has the shape of one. */
+/** A program names one target in each call, because an answer has the shape of one. */
 function targetSchema({ schema, description, target }: Argument) {
   const how = target === "vm" ? "by ID, name, or project/name" : "by ID or name";
   const said = argumentSchema(schema, `${description ?? `a ${target}`}, ${how}`);
@@ -58,7 +59,7 @@ export function inputSchema(command: Pick<ReadCommand, "args" | "data">) {
     properties: Object.fromEntries(
       all.map((argument) => {
         const { key, schema, description = key, target } = argument;
-        // A read without JSON says itself what its words may name
+        // The description of a read without JSON itself says what its words may name.
         const isName = target !== undefined && command.data !== undefined;
         return [key, isName ? targetSchema(argument) : argumentSchema(schema, description)];
       }),

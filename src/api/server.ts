@@ -9,7 +9,7 @@ import { CannotTell } from "../slack/people/cannot-tell.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { readBody } from "./read-body.ts";
 
-/** What a caller asks, whole: its body has arrived, and nobody has looked at it. */
+/** A call that was received completely, with its body. Nothing in it has been checked. */
 export interface Call {
   method: string;
   path: string;
@@ -18,35 +18,47 @@ export interface Call {
   /** The address at the other end of the connection: the caller's, or a proxy's. */
   from: string;
   body: Buffer;
-  /** Aborted when the caller hangs up, or the process stops: what waits then answers with what is known. */
+  /**
+   * Aborted when the caller disconnects or the process stops. A route that waits then answers with
+   * what is known.
+   */
   signal: AbortSignal;
 }
 
 export interface Answered {
   status: number;
-  /** JSON; undefined for none. */
+  /** JSON. Undefined for an empty body. */
   body?: object | undefined;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** `named`: the caller proved who it is; from then on it counts by that name. */
+/**
+ * A route calls `named` once the caller has proved who it is. From then on, the call counts toward
+ * that caller's limit.
+ */
 export type Handle = (
   call: Call,
   named: (caller: string, perMinute: number) => Promise<void>,
 ) => Promise<Answered>;
 
-/** The first whose path fits answers; `methods` are in capitals. */
+/** A route of the API. The first route whose path matches answers; `methods` are in capitals. */
 export interface Route {
-  /** For metrics: `alerts`, `proposals`, `reads`, `mcp`. */
+  /** The name in metrics: `alerts`, `proposals`, `reads`, `mcp`. */
   name: string;
   path: RegExp;
   methods: readonly string[];
-  /** Over the caller's limit, where 429 means that it never repeats the call; otherwise 429. */
+  /**
+   * The status for a caller over its limit, if that caller would never repeat a call after 429. By
+   * default 429.
+   */
   busy?: 503;
   handle: Handle;
 }
 
-/** What is wrong with a call, as RFC 9457 has it. `detail` may name the field and never repeats what stands there. */
+/**
+ * A problem with a call, in the form of RFC 9457. `detail` may name the field and never repeats its
+ * value.
+ */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
   readonly status: number;
@@ -69,21 +81,24 @@ export class ApiProblem extends Error {
   }
 }
 
-/** The same whatever is wrong: a wrong secret, none, or a name that nothing has. */
+/** The answer is the same for a wrong secret, no secret, and an unknown name. */
 export const unauthorized = () =>
   new ApiProblem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
 
-/** PagerDuty's largest, and the largest at all. */
+/** PagerDuty's largest body, and the limit for all (bytes). */
 const maxBytes = 256 * 1024;
 /** PagerDuty waits for 5 s, Alertmanager for 10 s. */
 const bodyWithinMs = 4_000;
 
-/** So long the rest of an unwanted body is still read: otherwise a reset overtakes the answer. */
+/**
+ * How long the rest of an unwanted body is still read (ms). Otherwise a reset of the connection
+ * would overtake the answer.
+ */
 const lingerMs = 1_000;
 
 interface ApiOptions {
   store: Pick<Journal, "takeApiPlace" | "noteApiCall">;
-  /** A caller is over its limit, such as `60 calls a minute`. */
+  /** Called when a caller exceeds its limit, such as `60 calls a minute`. */
   onLimit(caller: string, limit: string): Promise<void>;
   log: Log;
   routes: readonly Route[];
@@ -92,10 +107,14 @@ interface ApiOptions {
   onAnswer?: (status: number) => void;
 }
 
-/** They have a sample from the start, so that an alert on their growth sees the first one too. */
+/**
+ * These have a sample from the start, so that an alert on their growth sees the first event, too.
+ */
 const usualOutcomes = ["ok", "401", "429", "500", "503"];
 
-/** Answers what comes through the API: one route for each kind of caller, and problems in one form. */
+/**
+ * Answers the calls of the API, with one route for each kind of caller and problems in one form.
+ */
 export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
   const stopping = new AbortController();
   for (const { name } of routes)
@@ -105,7 +124,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
     const { url = "/", headers } = request;
     const { pathname = "", searchParams: query = new URLSearchParams() } =
       URL.parse(url, "http://api") ?? {};
-    // A proxy in front decided by the path as it was sent, not by what `..` in it leads to
+    // A proxy in front decides by the path as it was sent, not by where `..` in it leads.
     const isAsSent = url.split(/[?#]/, 1)[0] === pathname;
     const fitting = isAsSent ? routes.filter(({ path }) => path.test(pathname)) : [];
     const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
@@ -135,11 +154,11 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
         named,
       );
       const { status } = answered;
-      // MCP refuses in a form of its own
+      // MCP refuses calls in a form of its own.
       const isTaken = status < 400;
       telemetry.apiCalls.inc({ route: name, outcome: isTaken ? "ok" : String(status) });
       onAnswer?.(status);
-      // The answer neither waits for it nor fails with it
+      // The answer neither waits for this nor fails with it.
       if (isTaken && caller !== undefined)
         void store
           .noteApiCall(method === "GET" ? "reads" : name, caller)
@@ -150,7 +169,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       const { status, message: title, detail, more, headers: its } = problemOf(error);
       telemetry.apiCalls.inc({ route: name, outcome: String(status) });
       onAnswer?.(status);
-      // Words about a field may be the caller's own
+      // A message about a field may contain the caller's own words.
       const why = status === 500 ? { error } : "field" in more ? more : { why: title };
       const refused = { route: name, caller, status, ...why };
       log[status === 500 ? "error" : "warn"]("api.refused", refused);
@@ -175,7 +194,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
           response.destroy();
         });
     },
-    /** Ends what waits, and each connection with its answer. */
+    /** Ends the calls that wait, and closes each connection with its answer. */
     stop: () => stopping.abort(),
   };
 }
@@ -209,8 +228,8 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * What can't be written down now is repeated by the caller. Where Redis took it and its answer was lost, repeating it changes
- * nothing.
+ * When something can't be stored now, the caller repeats the call. If Redis stored it and only its
+ * answer was lost, the repetition changes nothing.
  */
 function problemOf(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error;
@@ -245,7 +264,10 @@ function send(
 
 const deepest = 20;
 
-/** The JSON of a body. Throws Problem for what isn't UTF-8 or JSON, or is nested without end. */
+/**
+ * Parses the JSON of a body. Throws ApiProblem for a body that isn't UTF-8 or JSON, or is nested
+ * too deeply.
+ */
 export function jsonOf(body: Buffer): unknown {
   let text: string;
   try {

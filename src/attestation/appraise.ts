@@ -17,43 +17,55 @@ import type { EvidenceFacts, Verification } from "../verifier/verification.ts";
 import { bytesThatDiffer, doubts, measuredDigits, normalize, type VmPins } from "./pins.ts";
 import { parseTime } from "../text/parse-time.ts";
 
-/** Three results, never two: that something could not be checked is neither good nor bad news. */
+/**
+ * There are three verdicts, because something that couldn't be checked is neither good nor bad
+ * news.
+ */
 export type Verdict = AttestationResult["verdict"];
 
 export interface AppraisalInput {
   vm: Pick<Vm, "createdAt" | "attestation"> & Partial<Pick<Vm, "status">>;
   report: AttestationReport | { error: unknown };
-  /** Of the raw report, by the vendors' roots. */
+  /** The result of verifying the raw report by the vendors' roots. */
   verification: Verification;
-  /** The same by what Intel will ask for next, where that is known. */
+  /** The same result by the level that Intel will require next, if it is known. */
   early?: Verification | undefined;
-  /** What may be measured of this very VM; empty when nothing is said of it. */
+  /** The measurements that this VM may have. Empty when it has no pin. */
   pins: readonly string[];
-  /** People are said to have approved a pin that doesn't count, and why it doesn't. */
+  /** Set when an approved pin of this VM doesn't count: the reason why. */
   pinDoubt?: VmPins["doubt"];
   policy: AppraisalPolicy;
-  /** Whether gatehouse.yml names a folder of endorsements; without one Gatehouse can check no signature. */
+  /**
+   * Whether gatehouse.yml names a folder of endorsements. Without one, Gatehouse can't check
+   * signatures.
+   */
   hasEndorsements: boolean;
-  /** Files that are needed and not in that folder. */
+  /** Files that are needed and aren't in that folder. */
   absent?: readonly string[];
-  /** What the register of evidence knows. */
+  /** The finding of the register of evidence about this report. */
   seen?: Context["seen"];
-  /** When genuine evidence of this VM was seen last, before now (Redis's time, ms). */
+  /** When genuine evidence of this VM was last seen before now (Redis time, ms). */
   attestedAt?: number | undefined;
   /** Milliseconds since the epoch. */
   now: number;
-  /** Reports from before this moment are not enough: when the VM was changed, in milliseconds since the epoch. */
+  /**
+   * When the VM was changed (ms since the epoch). A report from before that moment isn't enough.
+   */
   notBefore?: number | undefined;
 }
 
 /** Clocks of two machines are seldom the same. */
 const clockSkewMs = 60_000;
-/** Less is allowed where the report from right before a change would pass for the one after it. */
+/**
+ * The tolerance is smaller for a change, because a report from right before it would otherwise pass
+ * for one after it.
+ */
 const changeSkewMs = 5_000;
 
 /**
- * Has the verifier judge what the compute service gave for a VM, and says it for people. What the service says beside the report can
- * only contradict, and what it leaves out is missing.
+ * Has the verifier appraise what the compute service returned for a VM, and words the result for
+ * people. What the service says apart from the report can only contradict, and what it omits is
+ * missing.
  */
 export function appraise(input: AppraisalInput) {
   const { verification, now, early } = input;
@@ -66,7 +78,7 @@ export function appraise(input: AppraisalInput) {
   const reasons = isUnverified ? asAsked(result.reasons, input) : result.reasons;
   const measurement = measurementsOf(input);
   const pinned = facts && appraisalOptions({ ...input, pins: [pinOf(facts)], pinDoubt: undefined });
-  /** It would verify if just what it measures were pinned. */
+  /** Whether it would verify if exactly what it measures were pinned. */
   const isPinnable =
     pinned !== undefined &&
     verdict !== "verified" &&
@@ -74,39 +86,54 @@ export function appraise(input: AppraisalInput) {
   const later = verdict === "verified" && early && appraiseEvidence(early, options);
   return {
     verdict,
-    /** Why, as sentences without full stop: what contradicts, what is missing, or what supports it. Never empty. */
+    /**
+     * The reasons as sentences without full stop: what contradicts, what is missing, or what
+     * supports the verdict. Never empty.
+     */
     reasons: reasons.map(({ says }) => says),
-    /** What a reader should know beside the verdict. */
+    /** Further facts that a reader should know. */
     notes: result.notes,
     /** The same as codes. */
     codes: reasons.map(({ code }) => code),
     /** Files that are needed, and not in the folder of endorsements. */
     absent: input.absent ?? [],
     isPinnable,
-    /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
+    /**
+     * True when nothing contradicts, and all that is missing is that gatehouse.yml names no
+     * endorsements, or no pin for this VM.
+     */
     isUnconfigured:
       isUnverified &&
       reasons.every(({ code }) => code === "no-endorsements" || code === "no-reference-value"),
-    /** gatehouse.yml, a pin, or evidence that was seen before asks for more than that nothing contradicts. */
+    /**
+     * True when gatehouse.yml, a pin, or earlier evidence requires more than that nothing
+     * contradicts.
+     */
     isAsked: input.hasEndorsements || isGuarded(input),
-    /** The service says that attestation is off, and no pin and no evidence of before says otherwise. */
+    /**
+     * True when the service says that attestation is off, and no pin and no earlier evidence
+     * contradicts that.
+     */
     isOff: isSaidOff(input) && !isGuarded(input),
-    /** The service gave a report, or refuses one of a VM that runs: no mere outage. */
+    /**
+     * True when the service returned a report, or refuses one for a running VM, so that it isn't a
+     * mere outage.
+     */
     isJudged:
       "error" in input.report
         ? statusFacts(input.vm.status ?? "").isRunning && !isOutage(input.report.error)
         : true,
-    /** What a vendor had signed was changed or forged. */
+    /** True when something that a vendor had signed was changed or forged. */
     isAlarm: result.isAlarm,
     measurement,
-    /** How the measurement differs from the one expected, in words. */
+    /** How the measurement differs from the expected one, in words. */
     difference: differenceOf(measurement),
     evidence: facts && evidenceName(facts, product),
-    /** Until when this result holds, unless a vendor says otherwise before (ms). */
+    /** How long this result holds, unless a vendor decides otherwise earlier (ms). */
     validUntil: validity?.until,
-    /** What ends then: `AMD's revocation list of Genoa`. */
+    /** The name of the endorsement that ends then: `AMD's revocation list of Genoa`. */
     endsWith: validity?.endsWith,
-    /** What the compute service says, which never counts for it. */
+    /** The compute service's own statement, which never counts in the VM's favor. */
     service: wordOfService(reportIn(input), now),
     /** Why it will fail once Intel's next level counts, as sentences without full stop. */
     soon:
@@ -122,19 +149,24 @@ export type Appraisal = ReturnType<typeof appraise>;
 
 const reportIn = ({ report }: AppraisalInput) => ("error" in report ? undefined : report);
 
-/** What the evidence is held against: policy, pins, and what is known beside it. */
+/**
+ * Everything that the evidence is compared with: the policy, the pins, and other facts about the
+ * VM.
+ */
 export function appraisalOptions(input: AppraisalInput): AppraisalOptions {
   const { pins, policy, seen, now } = input;
   const { verified, measurement } = reportIn(input) ?? {};
   const named = known(measurement);
-  // The service may name a measurement of its own making: only one of the size of a register can be held against one
+  // The service may report a measurement of its own making. Only one with the size of a register
+  // can be compared.
   const service = { verified, measurement: named?.length === measuredDigits ? named : undefined };
   return { policy, references: pins, now, context: { service, seen, against: againstIt(input) } };
 }
 
 /**
- * Why a gate must not open on this result: a rollout, a console. Without endorsements in gatehouse.yml, a pin, or evidence of
- * before, nobody asked for more than that nothing contradicts.
+ * Why something that depends on this result, like a rollout or a console, must not go on. Unless
+ * gatehouse.yml names endorsements, or there is a pin or earlier evidence, it is enough that
+ * nothing contradicts.
  */
 export function gateRefusal(appraisal: Appraisal): string | undefined {
   const { verdict, reasons, isAsked, isUnconfigured } = appraisal;
@@ -142,22 +174,28 @@ export function gateRefusal(appraisal: Appraisal): string | undefined {
   return verdict === "failed" || isAsked ? reasons.join("; ") : undefined;
 }
 
-/** A pin that doesn't count asks for as much as one that does. */
+/** A pin that doesn't count requires as much as one that does. */
 const isPinned = ({ pins, pinDoubt }: AppraisalInput): boolean =>
   pins.length > 0 || pinDoubt !== undefined;
 
-/** The service isn't a witness against evidence: of a VM that is pinned, or was attested before, its word ends nothing. */
+/**
+ * Whether a pin or earlier evidence protects this VM. The service's word can't then switch
+ * attestation off for it.
+ */
 const isGuarded = (input: AppraisalInput): boolean =>
   isPinned(input) || input.attestedAt !== undefined;
 
 const isSaidOff = ({ vm, report }: AppraisalInput): boolean =>
   vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
 
-/** The compute service can't be asked right now. */
+/** Whether the compute service just can't be reached at the moment. */
 const isOutage = (error: unknown): boolean =>
   error instanceof ComputeError && ["unreachable", "busy"].includes(error.kind);
 
-/** What the compute service says against the report, or against itself, and what it leaves out. */
+/**
+ * Findings from the compute service's statements: they contradict the report or each other, or omit
+ * something.
+ */
 function againstIt(input: AppraisalInput): NonNullable<Context["against"]> {
   const { verification, pinDoubt } = input;
   const { matchesPin, matchesVm } = measurementsOf(input);
@@ -183,7 +221,7 @@ const weigh = <Effect extends "fails" | "lacks">(
   ...all: readonly (string | false | undefined)[]
 ) => all.flatMap((says) => (says ? [{ effect, code, says }] : []));
 
-/** Undefined where there is one that counts, raw or not. */
+/** Why there is no usable report. Undefined when there is one, raw or not. */
 function whyNoReport(input: AppraisalInput): string | undefined {
   const { report } = input;
   if (isSaidOff(input)) {
@@ -201,7 +239,7 @@ function whyNoReport(input: AppraisalInput): string | undefined {
   return `the compute service gave no report (${error.status ?? error.kind})${said}`;
 }
 
-/** What the service's time for the report says against relying on it. */
+/** Objections from the time that the service gives for the report. */
 function agesOf(input: AppraisalInput): readonly (string | false)[] {
   const { now, vm, notBefore } = input;
   const madeAt = parseTime(reportIn(input)?.timestamp);
@@ -216,10 +254,13 @@ function agesOf(input: AppraisalInput): readonly (string | false)[] {
   ];
 }
 
-/** Evidence that is broken is so with and without endorsements. */
+/** Evidence that is broken, which endorsements can't change. */
 const broken = /^(evidence-(missing|encoding|too-long)|(quote|report)-truncated)$/;
 
-/** What is missing, for people: a VM without a report needs no word on the report, nor one without endorsements on each of them. */
+/**
+ * The missing parts that are worth telling. A VM without a report gets no remarks about the report,
+ * and one without endorsements gets one remark instead of one for each of them.
+ */
 function asAsked(
   lacks: readonly AppraisalReason[],
   { hasEndorsements, verification, pinDoubt }: AppraisalInput,
@@ -256,19 +297,22 @@ function measurementsOf(input: AppraisalInput) {
   return {
     report,
     vm,
-    /** Those that count. */
+    /** The pins that count. */
     pins,
     pinDoubt,
-    /** Undefined where one of the two isn't known. */
+    /** Undefined when one of the two isn't known. */
     matchesVm: report === undefined || vm === undefined ? undefined : report === vm,
-    /** Undefined without pins, or without anything to hold against them. */
+    /** Undefined without pins, or without anything to compare with them. */
     matchesPin: isComparable ? arePinned(named, facts, pins) : undefined,
-    /** What the evidence measures, as a pin would name it. */
+    /** The measurements of the evidence, written as a pin. */
     evidence: facts && pinOf(facts),
   };
 }
 
-/** What the service names must stand in a pin; what the evidence measures must be one, or the first value of one. */
+/**
+ * Whether a pin allows the measurements. What the service names must be a value in a pin; what the
+ * evidence measures must be a pin, or the first value of one.
+ */
 function arePinned(
   named: readonly string[],
   facts: EvidenceFacts | undefined,
@@ -279,7 +323,10 @@ function arePinned(
   return isNamed && (!facts || pins.some((pin) => matches(pin, facts) !== undefined));
 }
 
-/** Against the nearest pin where one of the two is none of them, else the report against the record. */
+/**
+ * Compares the first value that isn't pinned with the nearest pin, or else the report with the VM's
+ * record.
+ */
 function differenceOf(of: ReturnType<typeof measurementsOf>): string | undefined {
   const { report, vm, pins, matchesPin, matchesVm, evidence } = of;
   if (matchesPin === false) {
@@ -304,7 +351,7 @@ function wordOfService(report: AttestationReport | undefined, now: number) {
   const { vendor, model, firmwareVersion } = report?.platform ?? {};
   const firmware = firmwareVersion && `firmware ${firmwareVersion}`;
   const parts = [vendor, model, firmware].filter(Boolean).map((part) => plain(part, 80));
-  /** When it says the report was made. */
+  /** When the report was made, according to the service (ms). */
   const madeAt = parseTime(report?.timestamp);
   return {
     verified: report?.verified,

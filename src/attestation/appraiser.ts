@@ -26,37 +26,43 @@ import type { Refresher } from "./refresher.ts";
 export interface Attested {
   vm: Vm;
   appraisal: Appraisal;
-  /** As the service gave it, when it did. */
+  /** The report as the service returned it, if it did. */
   report?: AttestationReport;
   pins: VmPins;
-  /** What it was held against. */
+  /** The endorsements and options with which the evidence was appraised. */
   by: { endorsements: Endorsements; options: AppraisalOptions };
 }
 
 export type Appraiser = ReturnType<typeof createAppraiser>;
 
 interface AttestOptions {
-  /** When the VM was changed, in Redis's time: a report from before says nothing of what runs now. */
+  /**
+   * When the VM was changed (Redis time). A report from before that says nothing about what runs
+   * now.
+   */
   notBefore?: number | undefined;
   signal?: AbortSignal | undefined;
-  /** As if just what it measures were pinned. */
+  /** Appraises as if exactly what the VM measures were pinned. */
   asIfPinned?: boolean;
 }
 
 interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
-  /** Read for each VM: it may change. */
+  /** Read for each VM, because it may change. */
   config: { readonly policy: Pick<Policy, "attestation"> };
   register: ReturnType<typeof createEvidenceRegister>;
   accepted: AcceptedPins;
-  /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
+  /** Fetches what the folder of endorsements lacks, if gatehouse.yml allows it. */
   refresher?: Pick<Refresher, "ensure"> | undefined;
-  /** Whose signatures count: the vendors'. */
+  /** The roots that are trusted; by default the vendors'. */
   roots?: TrustedRoots | undefined;
   now(): number;
 }
 
-/** An appraiser that tells of each appraisal, whoever asked for it, before it returns that. `tell` must not reject. */
+/**
+ * An appraiser that reports each appraisal, whoever requested it, before it returns it. `tell` must
+ * not reject.
+ */
 export const withAppraisalsTold = (
   appraiser: Appraiser,
   tell: (vm: NamedVm, appraisal: Appraisal) => Promise<void>,
@@ -69,7 +75,7 @@ export const withAppraisalsTold = (
   },
 });
 
-/** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
+/** The only appraiser of evidence. Commands, gates, cards, and monitors all use it. */
 export function createAppraiser(by: AppraiserOptions) {
   const { compute, register, now, roots = vendorRoots } = by;
   const newest = new Newest();
@@ -90,7 +96,7 @@ export function createAppraiser(by: AppraiserOptions) {
     };
   }
 
-  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
+  /** The pins in gatehouse.yml, or if it has none for the VM, the one that people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
     const inFile = pinsFor(by.config.policy.attestation.pins, namesOf(vm));
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
@@ -103,12 +109,13 @@ export function createAppraiser(by: AppraiserOptions) {
 
   return {
     pinsOf,
-    /** What people approved. */
+    /** The pins that people approved. */
     accepted: by.accepted,
     lastVerified: register.lastVerified,
     /**
-     * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation
-     * is enabled. What the service says asks for more, never for less.
+     * Whether evidence is required of a VM: it is pinned, its evidence was seen before, or one of
+     * these records says that attestation is enabled. What the service says can only require more,
+     * never less.
      */
     async isAskedOf(
       vm: NamedVm,
@@ -120,14 +127,14 @@ export function createAppraiser(by: AppraiserOptions) {
       return isPinned || attestedAt !== undefined;
     },
     /**
-     * Reads a VM and its report and judges them. Rejects only when the VM itself can't be read; without a report the result is
-     * `could not verify`.
+     * Reads a VM and its report and appraises them. Rejects only when the VM itself can't be read;
+     * without a report, the verdict is `could not verify`.
      */
     async attest(
       named: NamedVm,
       { notBefore, signal, asIfPinned = false }: AttestOptions = {},
     ): Promise<Attested> {
-      // The time before the reads: a change made while they run is not in the evidence
+      // The time before the reads counts: a change during them isn't in the evidence.
       const readAt = now();
       const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),
@@ -174,8 +181,9 @@ export function createAppraiser(by: AppraiserOptions) {
 }
 
 /**
- * What is made of a VM's evidence now, in words for those who decide about it; undefined where attestation is off and nothing asks for it. Never
- * rejects: that it can't be told is told.
+ * The result of a VM's attestation now, in words for people who decide about it. Undefined when
+ * attestation is off and nothing requires it, or it isn't configured. Never rejects; a failed read
+ * is put into words, too.
  */
 export async function attestationInWords(
   appraiser: Appraiser,
@@ -192,7 +200,12 @@ export async function attestationInWords(
   }
 }
 
-/** KEYS of the VM, marks   ARGV VM, ms → for each mark: whose it is, and when it was first seen (Redis, ms) */
+/**
+ * Records to which VM a piece of evidence belongs.
+ *
+ * KEYS of the VM, marks   ARGV VM, ms
+ * → for each mark: the VM that it belongs to, and when it was first seen (Redis time, ms)
+ */
 const claim = `${redisTimeLua}
 local found = {}
 redis.call('SET', KEYS[1], now, 'PX', ARGV[2])
@@ -205,12 +218,17 @@ end
 return found
 `;
 
-/** From the last time it was seen: longer than anyone keeps a stored report to show it again, short enough that what is gone leaves nothing. */
+/**
+ * How long evidence is remembered after it was last seen: longer than anyone would keep a stored
+ * report to replay it, and short enough that a deleted VM leaves nothing.
+ */
 const rememberedMs = 90 * 86_400_000;
 
 /**
- * Whose each piece of genuine evidence is: by the SHA-256 of its signed bytes, and by REPORT_ID, which SNP draws for each
- * boot. The compute service takes no nonce, so this alone tells an old report after a restart, and one report under two VMs.
+ * Records to which VM each piece of genuine evidence belongs, by the SHA-256 of its signed bytes
+ * and by REPORT_ID, which SNP draws at random for each boot. The compute service takes no nonce, so
+ * only this register can recognize an old report after a restart, and one report that is shown for
+ * two VMs.
  */
 export function createEvidenceRegister(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseClaimEvidence", claim);
@@ -224,12 +242,18 @@ export function createEvidenceRegister(redis: RedisClient, key: Keys) {
     async verified(vmId: string, at: number): Promise<void> {
       await redis.set(verifiedOf(vmId), at, "PX", rememberedMs);
     },
-    /** When this VM verified last (ms). */
+    /** When this VM was last verified (ms). */
     lastVerified: (vmId: string) => timeIn(verifiedOf(vmId)),
-    /** When genuine evidence of this VM was seen last (Redis, ms), which the service can't take back. */
+    /**
+     * When genuine evidence of this VM was last seen (Redis time, ms). The service can't take that
+     * back.
+     */
     lastSeen: (vmId: string) => timeIn(ofVm(vmId)),
 
-    /** Only of evidence whose signatures hold: a made-up one must not take another's place. `notBefore` in Redis's time. */
+    /**
+     * Records the evidence of a VM. Call it only for evidence whose signatures hold, because a
+     * made-up report must not be registered in another's place. `notBefore` is Redis time.
+     */
     async seen(
       vmId: string,
       marks: { digest: string; reportId?: string | undefined },

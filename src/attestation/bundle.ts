@@ -14,34 +14,37 @@ import { capital, resultLines, second } from "./render-attestation.ts";
 
 const format = "gatehouse-evidence-1";
 
-/** Everything that the results of some VMs follow from, for whoever wants to judge them again without Gatehouse or a network. */
+/**
+ * Everything that the results of some VMs follow from, for someone who wants to appraise them again
+ * without Gatehouse or a network.
+ */
 export interface EvidenceBundle {
   format: typeof format;
-  /** Each once: one vendor's lists stand behind many VMs. Bytes as base64. */
+  /** Each set appears once, because one vendor's lists serve many VMs. Bytes are base64. */
   endorsements: readonly StoredEndorsements[];
   vms: readonly {
     vm: NamedVm;
-    /** Our clock when it was judged (ms); the result is of then. */
+    /** Our clock at the appraisal (ms). The result is valid for that time. */
     at: number;
     report: AttestationReport;
     options: AppraisalOptions;
     verdict: Verdict;
-    /** A place in `endorsements`. */
+    /** An index in `endorsements`. */
     by: number;
   }[];
-  /** Of whom there is no raw report, and why. */
+  /** VMs without a raw report, and why there is none. */
   without: readonly { vm: Pick<NamedVm, "id" | "name">; why: string }[];
-  /** The head of the audit trail then: the bundle was made after it. */
+  /** The head of the audit trail at that time, which proves that the bundle isn't older. */
   auditHead?: { seq: number; hash: string };
-  /** Ed25519, SPKI, base64: the key of the audit trail. */
+  /** The audit trail's key: Ed25519, SPKI, base64. */
   signedBy?: string;
-  /** Over `signedText`, base64. */
+  /** The signature of `signedText`, base64. */
   signature?: string;
 }
 
 type StoredEndorsements = Partial<Record<"intel" | "amd", Readonly<Record<string, unknown>>>>;
 
-/** The audit trail's key, and its head: what is signed was made after it. */
+/** The audit trail's key and its head. What is signed with them was made after that head. */
 export interface Signing {
   signer: { publicKey: string; sign(text: string): string } | undefined;
   auditHead: EvidenceBundle["auditHead"];
@@ -92,12 +95,15 @@ export function bundleOf(
   return signer ? { ...bundle, signature: signer.sign(signedText(bundle)) } : bundle;
 }
 
-/** Everything but the signature, in its one spelling. */
+/** Everything but the signature, in canonical form. */
 function signedText({ signature: _its, ...rest }: EvidenceBundle): string {
   return `gatehouse evidence bundle\n${canonical(rest)}`;
 }
 
-/** Each vendor's part with what `change` makes of its values: bytes become text in a bundle, and bytes again. */
+/**
+ * Applies `change` to each value of each vendor's part: bytes become text in a bundle, and text
+ * becomes bytes again.
+ */
 const mapped = (all: object, change: (value: unknown) => unknown): Record<string, object> =>
   Object.fromEntries(
     Object.entries(all).map(([vendor, part]: [string, object]) => [
@@ -106,7 +112,10 @@ const mapped = (all: object, change: (value: unknown) => unknown): Record<string
     ]),
   );
 
-/** Undefined for any other file. What stands in it is believed for nothing that isn't checked. Throws for one that isn't whole. */
+/**
+ * Parses a bundle. Undefined for any other file. Nothing in it may be relied on without being
+ * checked. Throws for an incomplete bundle.
+ */
 export function readBundle(file: Buffer): EvidenceBundle | undefined {
   const json = file[0] === 0x7b ? parseJson(file.toString("utf8")) : undefined;
   if (typeof json !== "object" || json === null || !("format" in json)) return undefined;
@@ -119,9 +128,10 @@ export function readBundle(file: Buffer): EvidenceBundle | undefined {
 const notWhole = () => new UserError("The bundle isn't whole");
 
 /**
- * Judges each VM again, by the bundle's own clock, endorsements, pins, and policy, which count for as much as whoever signed
- * them: `trusted` are the signers that the reader names. The verdict is the worst of all; a VM without a report could not be
- * verified. `lines` for a terminal, the verdict first. Throws for a bundle that isn't whole.
+ * Appraises each VM again by the bundle's own clock, endorsements, pins, and policy. Nobody but the
+ * bundle's signer vouches for those; `trusted` are the signers that the reader names. The verdict
+ * is the worst of all VMs; a VM without a report couldn't be verified. `lines` are for a terminal,
+ * the verdict first. Throws for an incomplete bundle.
  */
 export function judgeBundle(
   bundle: EvidenceBundle,
@@ -139,10 +149,10 @@ export function judgeBundle(
     const by = `Note: clock, pins, and policy are as signed by the key ${fingerprint(signedBy)}, which --signer names`;
     return { verdict, lines: [...lines, by, ...notes] };
   }
-  // Evidence that fails needs nobody's word for it
+  // Evidence that fails needs no signature of the bundle to be believed.
   if (verdict === "failed" && against.verdict !== "failed")
     return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
-  // What the evidence says by itself stands below
+  // The result of the evidence by itself is shown below.
   const [first = "", ...more] = lines;
   const alone = `By the bundle's own clock, pins, and policy: ${first}`;
   return {
@@ -172,7 +182,7 @@ function resultOf(
 
 const worstFirst: readonly Verdict[] = ["failed", "could not verify", "verified"];
 
-/** A line for each VM, the worst first; of one alone, all that its result says. */
+/** One line for each VM, the worst first. For a single VM, all that its result says. */
 function inLines(judged: readonly Judged[], { without }: EvidenceBundle) {
   const rows = [
     ...judged.map(({ vm, at, verdict: said, result: { verdict, reasons } }) => {
@@ -204,7 +214,9 @@ function inLines(judged: readonly Judged[], { without }: EvidenceBundle) {
   return { verdict, lines: [`${rows.length} VMs: ${counts.join(", ")}`, ...lines] };
 }
 
-/** Why a bundle must not be believed for what no vendor signs. */
+/**
+ * Why the parts of a bundle that no vendor signs must not be relied on. Undefined when they may be.
+ */
 function signerProblem(
   bundle: EvidenceBundle,
   trusted: readonly string[],
@@ -226,12 +238,15 @@ function signerProblem(
   return { verdict: "could not verify", says };
 }
 
-/** A fingerprint as people compare keys, the whole SHA-256, or the key itself. Throws for anything else. */
+/**
+ * Parses a signer: a fingerprint as people compare keys, a whole SHA-256, or the key itself. Throws
+ * for anything else.
+ */
 export function signerNamed(text: string): string {
   const hex = text.toLowerCase().replaceAll(/[\s:]/g, "");
   if (/^([0-9a-f]{16}|[0-9a-f]{64})$/.test(hex)) return hex;
   const base64 = text.replaceAll(/-----[A-Z ]+-----|\s/g, "");
-  // Ed25519, SPKI
+  // Ed25519, SPKI.
   if (/^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64)) return base64;
   throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }

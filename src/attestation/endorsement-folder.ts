@@ -19,23 +19,26 @@ import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 
 /**
- * A folder holds the vendors' signed files. An operator or the refresher put them there, as they came or in another form of the
- * same bytes (`endorsement-form.ts`):
+ * Reads and fills the folder with the vendors' signed files. An operator or the refresher puts them
+ * there, as they came or in another form of the same bytes (`endorsement-form.ts`):
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
- *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel will ask for next)
+ *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel requires next)
  *     intel/pck-<ca>.pem (the chain of its list, for `attestation status` and `import`)
  *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
  *
- * Nothing in it is believed: each verification checks every signature and date up to the roots in the source, so that who
- * can write the folder can keep a VM from being verified, and never have one verified. Names are made of fixed words and
- * hex digits alone.
+ * Nothing in it is trusted. Each verification checks every signature and date up to the roots in
+ * the source, so somebody who can write to the folder can prevent a VM from being verified, but
+ * never make one verified. Names consist of fixed words and hex digits only.
  */
 
-/** Far more than any list or statement has; what is larger is none. */
+/** Far more than any list or statement has. A larger file isn't one. */
 export const mostBytes = 1024 * 1024;
 
-/** A file of the folder, or what is there instead; nothing where it is missing or empty. */
+/**
+ * A file of the folder, or the reason why it can't be used. The reason is empty when the file is
+ * missing or empty.
+ */
 async function readSmall(folder: string, name: string): Promise<Buffer | string> {
   try {
     const content = await readRegular(join(folder, name), mostBytes);
@@ -64,7 +67,10 @@ const amdFiles = (product: Product, { signer, chipId, reportedTcb }: OfAmd) => (
   vek: `amd/${product}/vcek/${product === "Turin" ? chipId.slice(0, 16) : chipId}-${reportedTcb}.der`,
 });
 
-/** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
+/**
+ * The files that some evidence needs and that the vendor gives to everybody, by their names in the
+ * folder.
+ */
 export function namesNeeded(needed: Needed): readonly string[] {
   if (needed.tee === "tdx") return Object.values(intelFiles(needed));
   if (!needed.product) return [];
@@ -74,8 +80,9 @@ export function namesNeeded(needed: Needed): readonly string[] {
 }
 
 /**
- * Nothing where no folder is named, or where nothing can be said of the evidence. `early`: what Intel will ask of this platform
- * next, where the folder has it. `absent`: files that are needed and not there, as they are named in the folder.
+ * The endorsements that some evidence needs. Empty when no folder is named, or nothing is known
+ * about the evidence. `early` is what Intel will require of this platform next, if the folder has
+ * it. `absent` are the needed files that are missing, by their names in the folder.
  */
 export async function findEndorsements(
   folder: string | undefined,
@@ -102,20 +109,23 @@ export async function findEndorsements(
       pckCrl: await readNamed(pckCrl),
       rootCrl: await readNamed(rootCrl),
     };
-    // For warnings alone: nothing is missing without it
+    // This file only serves for warnings, so it doesn't count as missing.
     return { endorsements: { intel }, early: await answer(early, []), absent: missing };
   }
   const product = await productIn(folder, needed);
   const { crl, vek } = amdFiles(product ?? "Milan", needed);
   const amd = {
-    // A VLEK comes with its report, and is on no one's disk
+    // A VLEK comes with its report and isn't in the folder.
     vek: needed.signer === "VCEK" ? await readNamed(vek) : undefined,
     crl: product && (await readNamed(crl)),
   };
   return { endorsements: { amd }, absent: missing };
 }
 
-/** A report of version 2 doesn't say of which product it is: the place of its certificate does. */
+/**
+ * The product of a report. A report of version 2 doesn't name it, so the place of its certificate
+ * in the folder tells.
+ */
 async function productIn(folder: string, needed: OfAmd): Promise<Product | undefined> {
   if (needed.product || needed.signer === "VLEK") return needed.product;
   for (const product of products)
@@ -136,7 +146,7 @@ export async function readEndorsement(
   return decoded(name, { content, chain: typeof chain === "object" ? chain : undefined });
 }
 
-/** A list, a certificate, or an answer of the folder as the verifier takes it. */
+/** A list, a certificate, or an answer in the folder, in the form that the verifier reads. */
 function decodeNamed(name: string, content: Buffer): Buffer {
   if (name.endsWith(".crl")) return decodeDer(content, "X509 CRL");
   if (name.endsWith(".der")) return decodeDer(content, "CERTIFICATE");
@@ -157,7 +167,7 @@ function decoded(
 
 const unnamed = "its name isn't an endorsement's";
 
-/** What is in the folder under that name, checked up to the roots. */
+/** Inspects the file with that name in the folder, checked up to the roots. */
 export async function inspectStored(folder: string, name: string, by: By): Promise<Inspected> {
   const kind = endorsementNamed(name);
   if (!kind) return { problem: unnamed };
@@ -165,18 +175,21 @@ export async function inspectStored(folder: string, name: string, by: By): Promi
   return "problem" in files ? files : inspectEndorsement(kind, files, by);
 }
 
-/** Everything in the folder that is an endorsement by its name, checked up to the roots. */
+/**
+ * Inspects every file in the folder whose name is that of an endorsement, checked up to the roots.
+ */
 export async function listEndorsements(folder: string, by: By) {
   const entries = await readdir(folder, { recursive: true });
   const names = entries.map((entry) => entry.replaceAll("\\", "/")).toSorted();
-  // One after the other: there may be thousands, and few file descriptors
+  // Files are read one after the other, because there may be thousands of them, and file
+  // descriptors are limited.
   return Array.fromAsync(
     names.filter((name) => endorsementNamed(name)),
     async (name) => ({ name, inspected: await inspectStored(folder, name, by) }),
   );
 }
 
-/** Undefined while it holds, else `ended on 2026-03-01`. */
+/** Undefined within the validity, otherwise `ended on 2026-03-01` or `begins on …`. */
 export function outOfTime(
   { from, until }: { from: number; until: number },
   now: number,
@@ -188,8 +201,9 @@ export function outOfTime(
 export type Stored = "stored" | "kept" | { refused: string };
 
 /**
- * Puts an endorsement into the folder: only what holds now, up to the roots, and never an older one over a newer, which the
- * higher number is. A reader sees the old file or the new one, never a part of it.
+ * Stores an endorsement in the folder. It must be valid now, up to the roots, and never replaces a
+ * newer one (the higher number is newer). A reader sees either the old file or the new one, never a
+ * part.
  */
 export async function storeEndorsement(
   folder: string,

@@ -9,7 +9,7 @@ import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** A VM by everything that a rule may know it by. */
+/** A VM with everything by which a rule may name it. */
 export interface NamedVm {
   id: string;
   name: string;
@@ -17,12 +17,17 @@ export interface NamedVm {
   projectName?: string | undefined;
 }
 
-/** What may be measured of a VM, and who says so. The file wins: an approval counts only where it says nothing. */
+/**
+ * The measurements that a VM may have, and where they come from. The file takes precedence: an
+ * approved pin counts only when the file has none for the VM.
+ */
 export interface VmPins {
   from: "gatehouse.yml" | "an approval" | "nowhere";
-  /** Those that count. */
+  /** The measurements that count. */
   values: readonly string[];
-  /** Why an approved one doesn't count: its record isn't sealed yet, or it was written by hand. */
+  /**
+   * Why an approved pin doesn't count: its record isn't sealed yet, or Gatehouse didn't write it.
+   */
   doubt?: keyof typeof doubts;
 }
 
@@ -31,21 +36,24 @@ export const doubts = {
   forged: "its approved pin was not kept by Gatehouse, or under another bot token",
 };
 
-/** The names by which a pin or a rule can match a VM: name, id, `project/name`. */
+/** The names by which a pin or a rule can match a VM: its name, its ID, and `project/name`. */
 export function namesOf(vm: NamedVm): string[] {
   return [vm.name, vm.id, `${vm.projectName ?? vm.projectId}/${vm.name}`];
 }
 
 /**
- * The measurements that policy allows for a target, by any of its names; empty when no pin speaks of it. Several pins that
- * match add up.
+ * The measurements that the policy allows for a target, by any of its names. Empty when no pin
+ * matches; when several pins match, all of them count.
  */
 export function pinsFor(pins: readonly Pin[], names: readonly string[]): readonly string[] {
   const matching = pins.filter(({ targets }) => isNamed(targets, names));
   return [...new Set(matching.flatMap(({ measurements }) => measurements))];
 }
 
-/** What is accepted of a VM: the first rule that speaks of it, else nothing that isn't current. */
+/**
+ * The appraisal policy for a VM: that of the first rule that matches, or else one that accepts only
+ * what is current.
+ */
 export function acceptedFor(
   rules: readonly AppraisalRule[],
   names: readonly string[],
@@ -57,7 +65,7 @@ export function acceptedFor(
 const isNamed = (globs: readonly string[], names: readonly string[]) =>
   globs.some((glob) => names.some((name) => matchesGlob(glob, name)));
 
-/** What each value of a pin stands for. */
+/** The values of a pin with their meaning. */
 function partsOf(pin: string): readonly (readonly [label: string, value: string])[] {
   const values = pin.split(",");
   if (values.length < 4) return [["Firmware and CPUs at the start", values[0] ?? ""]];
@@ -86,12 +94,13 @@ export function pinChange(
   });
 }
 
-/** Hex digits of the 48 bytes that TDX and SNP measure. */
+/** The number of hex digits in the 48 bytes that TDX and SNP measure. */
 export const measuredDigits = 96;
 
 /**
- * A measurement in the one form in which two of them can be compared: lower-case hex. `0x`, spaces, colons and case
- * don't count; base64 of a usual length (32, 48 or 64 bytes) becomes hex; anything else stays as it is.
+ * A measurement in the only form in which two can be compared: lower-case hex. `0x`, spaces,
+ * colons, and case are ignored; base64 of a usual length (32, 48, or 64 bytes) becomes hex;
+ * anything else is returned as it is.
  */
 export function normalize(measurement: string): string {
   const bare = measurement.trim().replaceAll(/[\s:]/g, "");
@@ -101,7 +110,10 @@ export function normalize(measurement: string): string {
   return bytes && [32, 48, 64].includes(bytes.length) ? bytes.toString("hex") : measurement.trim();
 }
 
-/** `4f2a…91bc`: enough to tell two apart at a glance; the whole one is in the report's file. */
+/**
+ * `4f2a…91bc`, which is enough to tell two measurements apart at a glance. The report's file has
+ * the whole one.
+ */
 export function short(measurement: string): string {
   const points = Array.from(measurement);
   return points.length <= 12
@@ -110,8 +122,8 @@ export function short(measurement: string): string {
 }
 
 /**
- * How a measurement differs, in words, from the expected one that is nearest: `1 of 48 bytes differs: byte 17 is 4f, expected 4e`.
- * Undefined when it equals one.
+ * How a measurement differs from the nearest expected one, in words: `1 of 48 bytes differs: byte
+ * 17 is 4f, expected 4e`. Undefined when it equals one of them.
  */
 export function bytesThatDiffer(found: string, ...expected: readonly string[]): string | undefined {
   const bytes = bytesOf(found);
@@ -123,7 +135,7 @@ export function bytesThatDiffer(found: string, ...expected: readonly string[]): 
   const places = placesIn(nearest);
   const isComparable = nearest.length === bytes.length;
   if (isComparable && places.length === 0) return undefined;
-  // A hash that changed differs nearly everywhere: only few differences are worth their places
+  // A hash that changed differs nearly everywhere. Places are listed only for few differences.
   if (!isComparable || places.length > 3)
     return `${short(bytes.join(""))} instead of ${short(nearest.join(""))}`;
   const counted = `${places.length} of ${bytes.length} bytes ${places.length === 1 ? "differs" : "differ"}`;
@@ -131,13 +143,13 @@ export function bytesThatDiffer(found: string, ...expected: readonly string[]): 
   return `${counted}: ${each.join("; ")}`;
 }
 
-/** Two hex digits each. */
+/** The bytes of a measurement, each as two hex digits. */
 const bytesOf = (measurement: string): readonly string[] =>
   normalize(measurement).match(/..?/gs) ?? [];
 
-/** As the journal keeps it, in the step that ends the approved request. */
+/** A pin as the journal stores it, in the step that ends the approved request. */
 export interface KeptPin {
-  /** As in gatehouse.yml: one value, or MRTD,RTMR0,RTMR1,RTMR2. */
+  /** Written as in gatehouse.yml: one value, or MRTD,RTMR0,RTMR1,RTMR2. */
   values: string;
   /** The request that people approved. */
   request: string;
@@ -145,8 +157,9 @@ export interface KeptPin {
   /** The name of its requester. */
   by: string;
   /**
-   * By the worker that let the request through the gate: who can only write to Redis can't make it. After the bot token was
-   * replaced the newest is first; the one before stays for processes that don't have the new token yet.
+   * Message authentication codes of the worker that let the request through the gate. Somebody who
+   * can only write to Redis can't make one. After the bot token was replaced, the newest is first;
+   * the former one stays for processes that don't have the new token yet.
    */
   vouches: readonly string[];
 }
@@ -155,28 +168,32 @@ export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
   /** Redis time (ms). */
   at: number;
   /**
-   * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has
-   * no such record as it was sealed.
+   * `kept`: it counts. `waits`: its record isn't sealed yet. `forged`: no code matches a bot token
+   * that is known here, or the audit trail has no such record as it was sealed.
    */
   is: "kept" | keyof typeof doubts;
 }
 
-/** What is asked of the audit trail, which lies to the right. */
+/** The functions of the audit trail that pins need. The trail is a layer above this one. */
 export interface PinTrail {
   find(id: string): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined>;
-  /** Once under each name. */
+  /** Writes an alarm, only once under each name. */
   alarm(name: string, record: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
 export type AcceptedPins = ReturnType<typeof createAcceptedPins>;
 
-/** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
+/**
+ * How long a question waits for a seal, so that somebody who asks right after the approval isn't
+ * told to wait (ms).
+ */
 const sealedWithinMs = 5_000;
 
 /**
- * Pins that people approved. One counts once its worker vouches for it and its record stands in the sealed chain; one that was
- * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't;
- * where it is replaced while a process runs, that process vouches anew for what it knows to be right.
+ * Pins that people approved. A pin counts once its code is valid and its record is in the sealed
+ * chain. One that was written or changed by hand doesn't count, and causes an alarm. `secret` is
+ * the bot token, which all processes have and Redis doesn't. When it is replaced while a process
+ * runs, that process adds new codes to the pins that it knows to be valid.
  */
 export function createAcceptedPins(options: {
   redis: RedisClient;
@@ -187,7 +204,10 @@ export function createAcceptedPins(options: {
   const { redis, key, trail, secret } = options;
   const named = key("pins");
   const replace = defineMark(redis);
-  /** That of now, and the one before until all pins are vouched for anew: it may have been replaced because it leaked. */
+  /**
+   * The current token, and the former one until all pins have new codes. The former one may have
+   * been replaced because it leaked.
+   */
   let secrets: readonly string[] = [secret()];
   let renewing: Promise<void> | undefined;
 
@@ -198,13 +218,13 @@ export function createAcceptedPins(options: {
     return secrets;
   }
 
-  /** Where Redis is away, the next look at a pin tries again. */
+  /** When Redis is unavailable, the next look at a pin tries again. */
   async function renewAll(now: string): Promise<void> {
     try {
       await all();
       if (secrets[0] === now) secrets = [now];
     } catch {
-      // Whoever asked for a pin hears of it
+      // A caller that asks for a pin gets the same error.
     } finally {
       renewing = undefined;
     }
@@ -267,9 +287,9 @@ export function createAcceptedPins(options: {
   }
 
   return {
-    /** For the journal to keep. */
+    /** Adds the code to a pin that the journal is about to store. */
     vouched: (pin: Omit<KeptPin, "vouches">): KeptPin => vouched(pin),
-    /** Waits a little for a seal. */
+    /** The approved pin of a VM. It waits a few seconds for a missing seal. */
     async of(vmId: string): Promise<AcceptedPin | undefined> {
       const until = performance.now() + sealedWithinMs;
       for (;;) {
@@ -279,9 +299,9 @@ export function createAcceptedPins(options: {
         await sleep(200);
       }
     },
-    /** The newest first. */
+    /** All approved pins, the newest first. */
     all,
-    /** The IDs of their VMs. */
+    /** The IDs of VMs with an approved pin. */
     vmIds: (): Promise<string[]> => redis.hkeys(named),
   };
 }

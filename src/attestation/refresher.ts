@@ -16,10 +16,13 @@ import { isOfIntel } from "../verifier/tdx/verify-quote.ts";
 import type { Needed } from "../verifier/verify-evidence.ts";
 import { inspectStored, mostBytes, namesNeeded, storeEndorsement } from "./endorsement-folder.ts";
 
-/** Where endorsements come from; without a slash at the end. */
+/** The addresses of the vendors' services, without a slash at the end. */
 export type VendorAddresses = NonNullable<Policy["attestation"]["refresh"]>;
 
-/** Intel's and AMD's addresses; what is put in are words of a list and hex digits (`endorsementNamed`). */
+/**
+ * The paths of Intel's and AMD's services. Only words from a list and hex digits are inserted
+ * (`endorsementNamed`).
+ */
 const paths = {
   "intel-root-list": "{intelRoot}",
   "intel-pck-list": "{intel}/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
@@ -29,10 +32,13 @@ const paths = {
   "amd-vcek": "{amd}/vcek/v1/{product}/{hwid}",
 } as const satisfies Record<EndorsementKind["is"], string>;
 
-/** What KDS calls the parts of a TCB version, where it has other names. */
+/** KDS's names for parts of a TCB version, where they differ from ours. */
 const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", microcode: "ucode" };
 
-/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
+/**
+ * The address of an endorsement. It tells the vendor which platform, chip, and firmware there is,
+ * and nothing about what runs on them.
+ */
 export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   const [vendors, values] = [new Map(Object.entries(at)), new Map(Object.entries(kind))];
   const address = paths[kind.is].replaceAll(
@@ -47,12 +53,12 @@ export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   return `${address}?${versions.join("&")}`;
 }
 
-/** Intel's headers with the chain of whoever signed. */
+/** The headers in which Intel sends the chain of the signer. */
 const chainHeader = /^(tcb-info|sgx-enclave-identity|sgx-pck-crl)-issuer-chain$/;
 
 class FetchError extends Error {
   override readonly name = "FetchError";
-  /** What the vendor asked to wait (ms). */
+  /** How long the vendor asked to wait (ms). */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs = 0) {
@@ -61,7 +67,10 @@ class FetchError extends Error {
   }
 }
 
-/** Believed for nothing: whoever stores it checks it. Throws FetchError, or what the network threw. */
+/**
+ * Fetches an endorsement without checking it; the caller must check it before it is stored. Throws
+ * FetchError, or whatever the network threw.
+ */
 async function fetchEndorsement(url: string, closing: AbortSignal): Promise<EndorsementFiles> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
   const { statusCode, headers, body } = await request(url, {
@@ -82,7 +91,7 @@ async function fetchEndorsement(url: string, closing: AbortSignal): Promise<Endo
   if (typeof content === "string")
     throw new FetchError("the answer's content encoding can't be read");
   const [, header] = Object.entries(headers).find(([name]) => chainHeader.test(name)) ?? [];
-  // The folder decodes them: a PCCS sends lists as hex digits and chains percent-encoded
+  // The folder decodes both, because a PCCS sends lists as hex digits and chains percent-encoded.
   return { content, chain: typeof header === "string" ? header : undefined };
 }
 
@@ -97,46 +106,54 @@ interface RefresherOptions {
 export type Refresher = ReturnType<typeof createRefresher>;
 
 const hourMs = 3_600_000;
-/** How often it looks for what is due. */
+/** How often due endorsements are looked for (ms). */
 const everyMs = 60_000;
-/** Of one request. */
+/** The limit of one request (ms). */
 const timeoutMs = 10_000;
-/** How long a verification waits for what is missing. */
+/** How long a verification waits for missing endorsements (ms). */
 const patienceMs = 3000;
 const firstRetryMs = 10_000;
 
-/** KDS answers about one certificate per 10 s and client; as many at once as a rack that is switched on needs. */
+/**
+ * KDS answers about one certificate per 10 s and client. At first, as many may be fetched at once
+ * as a rack of machines needs when it is switched on.
+ */
 const chipEveryMs = 10_000;
 const mostChipsAtOnce = 12;
-/** Left for chips that are asked for the first time: what failed before waits until there is more. */
+/** Retries must leave this many calls for chips that are asked for the first time. */
 const keptForNew = 6;
-/** Chips that no vendor has vouched for yet. Whatever is over them is forgotten until it is asked for again. */
+/**
+ * The most chips that no vendor has vouched for yet. Beyond it, the oldest is forgotten until it is
+ * asked for again.
+ */
 const mostUnknown = 256;
-/** After that, an hour apart, only what evidence still asks for is tried again. */
+/** After this many retries, an unknown chip is retried only when evidence asks for it again. */
 const mostRetries = 8;
 
-/** What evidence needed, by its name in the folder. */
+/** An endorsement that some evidence needs, by its name in the folder. */
 interface Wanted {
   name: string;
-  /** When it should be had, or be renewed. */
+  /** When it should be fetched or renewed (ms). */
   dueAt: number;
-  /** In a row. */
+  /** Failures in a row. */
   failures: number;
-  /** A chip whose certificate was never there: it may be made up. */
+  /** True for a chip whose certificate was never there. Its ID may be made up. */
   isUnknown: boolean;
   renewing: Promise<void> | undefined;
 }
 
-/** A chip's certificate never changes. */
+/** Whether this is a chip's certificate, which never changes. */
 const isOfChip = (name: string) => endorsementNamed(name)?.is === "amd-vcek";
 
 /**
- * Keeps the folder of endorsements filled with what the evidence that was seen needs: what is missing at once, what is there
- * from half of its life on, at a moment of each process's own. What can't be had is tried again later and later, an hour
- * apart at most; until it ends, what is in the folder goes on to count.
+ * Keeps the folder of endorsements filled with what the evidence seen so far needs. What is missing
+ * is fetched at once. What is there is renewed from half of its validity on, at a random moment in
+ * each process. A failed fetch is retried at growing intervals of up to an hour; until it expires,
+ * what is in the folder still counts.
  *
- * Evidence asks before its signature can be checked, and a chip ID can be made up. So a quote must stand under Intel's root
- * before anything is fetched for it, and calls for chips that aren't in the folder have a budget of the process.
+ * Evidence asks for endorsements before its signature can be checked, and a chip ID can be made up.
+ * So a quote's certificate must be under Intel's root before anything is fetched for it, and calls
+ * for chips that aren't in the folder have a budget in each process.
  */
 export function createRefresher(by: RefresherOptions) {
   const { folder, addresses, roots, log, now } = by;
@@ -144,7 +161,10 @@ export function createRefresher(by: RefresherOptions) {
   const all = new Map<string, Wanted>();
   const budget = { calls: mostChipsAtOnce, at: now() };
 
-  /** When what is in the folder should be renewed; at once where it isn't there or worth nothing. */
+  /**
+   * When the file in the folder should be renewed (ms). 0, which means at once, when it is missing
+   * or can't be used.
+   */
   async function dueAtOf(name: string): Promise<number> {
     const inspected = await inspectStored(folder, name, { roots, now: now() });
     if ("problem" in inspected || now() > inspected.until) return 0;
@@ -175,7 +195,7 @@ export function createRefresher(by: RefresherOptions) {
       log.info("endorsements.renewed", { name, url, stored });
       wanted.failures = 0;
       wanted.isUnknown = false;
-      // A vendor that has nothing newer yet is not asked over and over
+      // A vendor that has nothing newer yet isn't asked over and over.
       wanted.dueAt = Math.max(await dueAtOf(name), now() + hourMs);
     } catch (error) {
       wanted.failures += 1;
@@ -187,7 +207,7 @@ export function createRefresher(by: RefresherOptions) {
     }
   }
 
-  /** One request for each at a time. */
+  /** Allows one request for each endorsement at a time. */
   function once(wanted: Wanted): Promise<void> {
     wanted.renewing ??= renew(wanted).finally(() => {
       wanted.renewing = undefined;
@@ -195,7 +215,10 @@ export function createRefresher(by: RefresherOptions) {
     return wanted.renewing;
   }
 
-  /** A call for a chip that may be made up; the others are of a few names, or of what Intel has signed. */
+  /**
+   * Whether a call is within the budget, which applies to chips that may be made up. Other
+   * endorsements have few possible names, or names that Intel has signed.
+   */
   function isAffordable({ isUnknown, renewing }: Wanted, kept: number): boolean {
     if (!isUnknown || renewing) return true;
     budget.at = Math.min(budget.at, now());
@@ -207,7 +230,7 @@ export function createRefresher(by: RefresherOptions) {
     return true;
   }
 
-  /** The chips that were asked for last come first: those before them may be made up. */
+  /** The chips that were asked for last come first, because those before them may be made up. */
   async function refreshDue(): Promise<void> {
     const due = [...all.values()].filter(
       ({ dueAt, isUnknown, failures }) => dueAt <= now() && (!isUnknown || failures < mostRetries),
@@ -218,7 +241,10 @@ export function createRefresher(by: RefresherOptions) {
 
   const repeated = repeatHere("endorsements", everyMs, refreshDue, log);
   return {
-    /** Asks for what evidence needs and the folder lacks, and waits for it a little. Never rejects. */
+    /**
+     * Fetches what evidence needs and the folder lacks, and waits for it for a few seconds. Never
+     * rejects.
+     */
     async ensure(needed: Needed): Promise<void> {
       if (needed.tee === "tdx" && !isOfIntel(needed.chain, roots)) return;
       const missing: Promise<void>[] = [];

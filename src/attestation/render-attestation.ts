@@ -24,14 +24,16 @@ export interface AfterNote {
 }
 
 /**
- * What a result says about attestation after a VM was started, restarted, resized or restored. Pass an appraisal made with
- * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure has `but`, the end of
- * a sentence on the change, and the operators are mentioned: what runs now is not what policy allows. That nothing could be
- * verified yet is said, and alarms nobody. A failure from before isn't blamed on the change. Undefined when attestation is off for the VM and nothing asks for it.
+ * The note about attestation after a VM was started, restarted, resized, or restored. Pass an
+ * appraisal made with `notBefore`, the moment of the change, because an earlier report proves
+ * nothing about what runs now. For a failure, `but` is the end of a sentence about the change, and
+ * the operators are mentioned, because what runs now isn't what the policy allows. When nothing
+ * could be verified yet, the note says so without alarming anyone. A failure from before the change
+ * isn't attributed to it. Undefined when attestation is off for the VM and nothing requires it.
  */
 export function afterChange(
   appraisal: Appraisal,
-  /** Why, and since when (ms), it failed before the change, where it did. */
+  /** If attestation failed before the change: why, and since when (ms). */
   before?: { reason: string; since: number },
 ): AfterNote | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
@@ -69,7 +71,7 @@ const claimWords: Readonly<Record<number, string>> = {
   99: "contradicted: a signature does not hold",
 };
 
-/** For a terminal: `2026-03-01T00:00:00Z`. */
+/** A time for a terminal: `2026-03-01T00:00:00Z`. */
 export const second = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 
 const terminalRow = (label: string, value: string) => `  ${label.padEnd(19)}${value}`;

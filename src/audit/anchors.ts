@@ -5,17 +5,18 @@ import { privateFile, privateFolder } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { isHash } from "./trail.ts";
 
-/** A head of the chain kept outside Redis; the chain must still contain it. */
+/** A head of the chain that is kept outside Redis. The chain must still contain it. */
 export interface Anchor {
   seq: number;
   hash: string;
-  /** Redis time when it was anchored, ms. */
+  /** Redis time when it was anchored (ms). */
   at: number;
 }
 
 /**
- * The anchors on this process's disk: `audit-anchors.jsonl`, one per line, only ever appended to. `chain` keeps
- * installations that share a folder apart: the namespace. A line torn by a crash is skipped.
+ * The anchors on this process's disk: `audit-anchors.jsonl`, with one anchor per line, to which
+ * lines are only ever appended. `chain` is the namespace, which keeps installations apart that
+ * share a folder. A line torn by a crash is skipped.
  */
 export function openAnchors(folder: string, chain: string) {
   const file = path.join(folder, "audit-anchors.jsonl");
@@ -36,7 +37,7 @@ export function openAnchors(folder: string, chain: string) {
     add(anchor: Anchor): void {
       mkdirSync(folder, privateFolder);
       const line = JSON.stringify({ chain, ...anchor });
-      // opened for each line: other processes may share the file
+      // The file is opened for each line, because other processes may share it.
       appendFileSync(file, `${isTorn ? "\n" : ""}${line}\n`, { ...privateFile, flush: true });
       isTorn = false;
       all.push(anchor);

@@ -15,11 +15,12 @@ const leaseMs = 30_000;
 const pageSize = 500;
 
 /**
- * Copies the next records into a new stream, without those that are erased. With the last ones, in one step: says so in the
- * trail, erases the salts, and renames the copy over the old stream.
+ * Copies the next records into a new stream, without those to be erased. With the last page it also
+ * does the rest in the same step: it adds a record about the erasure, erases the salts, and renames
+ * the copy over the old stream.
  *
- * KEYS records, rewriting, copy, ...salts of each that is erased
- * ARGV token, last ID copied or '', most, lease (ms), the record that says what is erased
+ * KEYS records, rewriting, copy, ...salts of each record to be erased
+ * ARGV token, last ID copied or '', the most records, lease (ms), the record about the erasure
  * → {'more', last ID} | {'done'} | {'lost'} (another process rewrites)
  */
 const rewriteLua = `${redisTimeLua}
@@ -49,11 +50,12 @@ return {'done'}
 const rewriteReply = z.array(z.string());
 
 /**
- * Permanently erases the contents of these records; their seals stay, so the chain still verifies, and a new record says
- * who did it and why. XDEL would leave the bytes in memory and in dumps, so the stream is rewritten without them.
+ * Permanently erases the contents of these records. Their seals stay, so the chain still verifies,
+ * and a new record says who did it and why. XDEL would leave the bytes in memory and in dumps, so
+ * the stream is rewritten without them.
  *
- * Throws a UserError when a record isn't sealed yet, isn't what was sealed, or explains an erasure or a loss itself, and
- * when someone else is erasing.
+ * Throws a UserError when a record isn't sealed yet, isn't what was sealed, or itself explains an
+ * erasure or a loss, and when someone else is erasing.
  */
 export async function eraseRecords({
   redis,
@@ -73,7 +75,7 @@ export async function eraseRecords({
 
 const busy = () => new UserError("Someone else is erasing audit records", "try again in a minute");
 
-/** The seals of those whose records still exist. */
+/** The seals of the records that still exist. Throws for a record that must not be erased. */
 async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   const seals: Seal[] = [];
   for (const id of new Set(ids)) {
@@ -95,7 +97,10 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   return seals;
 }
 
-/** In pages, so that Redis isn't blocked. One at a time: whoever dies of it is waited for (`leaseMs`). */
+/**
+ * Rewrites in pages, so that Redis isn't blocked. Only one process rewrites at a time; after one
+ * died, the others wait until its lease ends (`leaseMs`).
+ */
 async function rewrite(trail: Trail, marker: ErasedMarker): Promise<void> {
   const run = defineScript(trail.redis, "gatehouseAuditRewrite", rewriteLua);
   const rewriting = trail.key("audit", "rewriting");

@@ -10,7 +10,7 @@ import { type TrailVerdict, checkWalk } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 
-/** Part of every export, so that it can be verified without this program. */
+/** A part of every export, so that it can be verified without this program. */
 const howToVerify = [
   "All hashes are SHA-256, written as 64 hex digits; texts are UTF-8; '' joins without anything between.",
   "1. Go through `records` in order. `before` starts as the `before` of this file: the hash of the seal before the first.",
@@ -41,9 +41,9 @@ const recordShape = z.strictObject({
 
 const exportShape = z.strictObject({
   format: z.literal(exportFormat),
-  /** The namespace: part of what is signed. */
+  /** The namespace, which is part of what is signed. */
   chain: z.string(),
-  /** Redis time of the export, ms. */
+  /** Redis time of the export (ms). */
   at: z.number(),
   from: z.literal(1),
   to: seqShape,
@@ -70,8 +70,8 @@ function digestOf(file: Omit<AuditExport, "digest" | "signature">): string {
 const signedText = (digest: string) => `gatehouse-audit-export ${digest}`;
 
 /**
- * The sealed trail as one value, to the end of the chain, because later records explain erasures and losses. Signed when
- * there is a key.
+ * The sealed trail as one value. It extends to the end of the chain, because later records explain
+ * erasures and losses. Signed if there is a key.
  */
 export async function exportAudit({
   redis,
@@ -104,14 +104,14 @@ export async function exportAudit({
   return { ...file, digest, ...(signature ? { signature } : {}) };
 }
 
-/** What isn't sealed yet is left out. */
+/** Records that aren't sealed yet are left out. */
 function exported({ seal, entry, salt }: TrailStep): ExportedRecord[] {
   if (!seal) return [];
   if (!entry) return [{ ...seal, without: "erased" }];
   return [{ ...seal, record: entry.record, ...(salt === undefined ? {} : { salt }) }];
 }
 
-/** One record per line. */
+/** The file as text, with one record per line. */
 export function exportText(file: AuditExport): string {
   const { records, ...rest } = file;
   const lines = records.map((record) => `  ${JSON.stringify(record)}`).join(",\n");
@@ -119,7 +119,7 @@ export function exportText(file: AuditExport): string {
   return `${around.replace('"records": []', () => `"records": [\n${lines}\n ]`)}\n`;
 }
 
-/** Verifies an export offline. `json`: the file's text or its parsed value. */
+/** Verifies an export offline. `json` is the file's text or its parsed value. */
 export async function verifyExport(
   json: unknown,
   anchors: readonly Anchor[] = [],
@@ -143,7 +143,7 @@ function stepOf({ record, salt, ...seal }: ExportedRecord): TrailStep {
   return { seal, entry: record === undefined ? undefined : { id, at, record }, salt };
 }
 
-/** Of everything beside the records. */
+/** Finds the first fault in the parts of an export outside its records. */
 function faultOf(file: AuditExport): string | undefined {
   const { digest, signature, ...rest } = file;
   const { signedBy } = file;

@@ -18,7 +18,10 @@ import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./trail.ts";
 import { type RecordedLoss, type TrailVerdict, range } from "./verify.ts";
 
-/** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */
+/**
+ * Renders records, newest first. The trail stores people by ID; `named` replaces IDs with names.
+ * `about` is the filter in words.
+ */
 export function renderAudit(
   page: AuditPage,
   about?: string,
@@ -49,7 +52,7 @@ export function renderAudit(
 
 type Row = [time: string, who: string, what: string, target: string, verdict: string];
 
-/** One record in words; unknown fields stay empty. */
+/** One record in words. Unknown fields are left empty. */
 export function describeEntry({ at, record }: AuditEntry): Row {
   const text = (field: string) => words(record[field]);
   const who = text("who") || (record["move"] ? "" : text("requester")) || "Gatehouse";
@@ -70,7 +73,7 @@ export function describeEntry({ at, record }: AuditEntry): Row {
   ];
 }
 
-/** What a new policy changes, where the process that adopted it knew the one before. */
+/** The changes in a new policy, if the process that adopted it knew the one before. */
 function changesOf({ changes }: AuditEntry["record"]): string {
   return Array.isArray(changes) ? changes.map(words).join("; ") : "";
 }
@@ -83,7 +86,7 @@ function targetOf(record: AuditEntry["record"]): string {
   return named || ("id" in target ? words(target.id) : "");
 }
 
-/** Plain words without secrets; empty for what isn't text or a number. */
+/** Plain words without secrets. Empty for anything that isn't text or a number. */
 function words(value: unknown): string {
   if (typeof value !== "string" && typeof value !== "number") return "";
   return plain(String(scrub(String(value))), 200);
@@ -136,7 +139,10 @@ function lossLine({ from, to, head, who, why }: RecordedLoss): string {
   return `Records ${range(from, to)}${what} are lost, as ${words(who)} recorded: ${words(why)}`;
 }
 
-/** The daily post to the audit channel: a copy that write access to Redis can't change. */
+/**
+ * The daily post to the audit channel. It is a copy of the head that write access to Redis can't
+ * change.
+ */
 export function renderHead({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(

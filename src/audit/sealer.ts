@@ -20,17 +20,20 @@ interface SealerOptions {
   redis: RedisClient;
   key: Keys;
   log: Log;
-  /** Where this process keeps its anchors and the signing key. */
+  /** The folder where this process keeps its anchors and the signing key. */
   dataDir: string;
-  /** About this often (ms). */
+  /** The approximate interval (ms). */
   everyMs?: number;
   /** How long sealing may fail before `onStuck` (ms). */
   stuckAfterMs?: number;
-  /** How often a moving head is anchored (ms). */
+  /** How often a head that moves is anchored (ms). */
   anchorEveryMs?: number;
-  /** Once per incident: records can't be sealed, or sealed records have disappeared. */
+  /** Called once per incident: records can't be sealed, or sealed records have disappeared. */
   onStuck?: (why: string, cause: "trail-unsealed" | "records-lost") => void;
-  /** This process's own disk fails while another process seals: it should leave before it is the one that is stuck. */
+  /**
+   * Called when this process's own disk fails while another process seals. This process should
+   * leave before it becomes the one that is stuck.
+   */
   onUnfit?: (why: string) => void;
 }
 
@@ -39,7 +42,7 @@ const anchorEveryRecords = 100;
 const signEveryRecords = 100;
 const signEveryMs = 3600_000;
 
-/** The anchors or the signing key: what this process alone has. */
+/** A failure of the anchors or the signing key, which only this process has. */
 class DiskFailure extends Error {
   override readonly name = "DiskFailure";
 }
@@ -53,12 +56,13 @@ function onDisk<T>(act: () => T): T {
 }
 
 /**
- * Seals the audit trail, in every process that runs one: whichever comes first. `close` seals what is there, and anchors
- * the head.
+ * Seals the audit trail. Every process with a trail runs one, and whichever comes first seals.
+ * `close` seals what is there and anchors the head.
  *
- * Each time it compares the chain's end with this process's last anchor and with the highest number that Redis ever gave, writes
- * a difference into the trail, anchors the head on this disk, and seals what came since. The disk comes first: a process
- * that can't keep a head leaves sealing to the others.
+ * Each run compares the chain's end with this process's last anchor and with the highest number
+ * that Redis ever gave, writes a difference into the trail, anchors the head on this disk, and
+ * seals what came since. The disk comes first, so a process that can't store a head leaves sealing
+ * to the others.
  */
 export function startSealer(options: SealerOptions): { close(): Promise<void> } {
   const { redis, key, log, dataDir, everyMs = 500, stuckAfterMs = 30_000 } = options;
@@ -67,7 +71,10 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   const anchors = openAnchors(dataDir, key.namespace);
   const leaseMs = Math.max(1, Math.round(everyMs * 0.7));
   let signingKey: SigningKey | undefined;
-  /** The last anchor is not in the chain, and the trail says so: the next head takes its place. */
+  /**
+   * True when the last anchor isn't in the chain and the trail says so. The next head then replaces
+   * it.
+   */
   let isAnchorLost = false;
   /** The number of the head as it was last read. */
   let seen = 0;
@@ -86,17 +93,21 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
       await anchor(head);
       const entries = await trail.records({ after: head?.id, most: batch });
       if (entries.length === 0) return;
-      // A lease saves the others the hashing; that no two seal the same is ensured by the seals' own script
+      // The lease only saves the other processes the hashing. The seals' own script ensures that no
+      // two seal the same record.
       isMine ||= (await redis.set(key("audit", "sealer"), "held", "PX", leaseMs, "NX")) !== null;
       if (!isMine) return;
       const signer = (signingKey ??= onDisk(() => openSigningKey(dataDir)));
       const sealed = await sealBehind(trail, head, reached + 1, entries);
       if (sealed) await signDue(trail, signer, sealed);
-      if (entries.length < batch && !isClosed) return; // it is anchored the next time
+      if (entries.length < batch && !isClosed) return; // The new head is anchored in the next run.
     }
   }
 
-  /** Redis may have come back older or emptied: a number that was given, and the anchored seal, must still be there. */
+  /**
+   * Checks that Redis hasn't come back older or emptied: every number that was given, and the
+   * anchored seal, must still be there.
+   */
   async function compare(reached: number): Promise<void> {
     const { last } = anchors;
     if (isAnchorLost) return;
@@ -105,7 +116,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
     await report({ found: "replaced", after: last.seq - 1, next: last.seq });
   }
 
-  /** Writes a loss into the trail once; sealing continues after it. */
+  /** Writes a loss into the trail once. Sealing continues after it. */
   async function report({ found, after, next }: Omit<GapMarker, "what">): Promise<void> {
     isAnchorLost = true;
     const anchored = anchors.last;
@@ -147,7 +158,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   function fails(why: string, isOfDisk: boolean): void {
     if (isOfDisk) {
       diskFailedAt ??= seen;
-      // Someone else seals
+      // Another process seals.
       if (seen > diskFailedAt)
         return options.onUnfit?.(`the audit trail's head can't be kept on this disk: ${why}`);
     }
@@ -174,12 +185,13 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
 }
 
 /**
- * Appends seals to the head they were computed on. The chain can't fork: of two sealers that saw the same head, the
- * second finds another one. A seal's stream ID is `seq-0`, so Redis itself refuses a second seal with the same number,
- * also after a truncation.
+ * Appends seals to the head that they were computed from. The chain can't fork: of two sealers that
+ * saw the same head, the second finds another one. A seal's stream ID is `seq-0`, so Redis itself
+ * refuses a second seal with the same number, even after the stream was cut.
  *
- * KEYS seals, ...buckets of salts   ARGV hash of the head or '', seals as JSON, each with its salt and its bucket's KEY
- * → 1, or 0 where another process has sealed
+ * KEYS seals, ...buckets of salts   ARGV hash of the head or '', seals as JSON, each with its salt
+ * and its bucket's index in KEYS
+ * → 1, or 0 when another process has sealed
  */
 const sealLua = `
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
@@ -196,7 +208,10 @@ end
 return 1
 `;
 
-/** Seals records behind `head`, numbered from `firstSeq` on. Resolves to the new head; undefined where that isn't the head any more. */
+/**
+ * Seals records after `head`, numbered from `firstSeq` on. Resolves with the new head, or undefined
+ * when `head` is no longer the head.
+ */
 export async function sealBehind(
   { redis, names }: Trail,
   head: Seal | undefined,
@@ -214,7 +229,7 @@ export async function sealBehind(
   const buckets = [...new Set(seals.map(({ seq }) => names.salts(seq)))];
   const links = seals.map((one) => ({
     ...one,
-    // Lua writes a large number with an exponent
+    // Lua would write a large number with an exponent.
     seq: String(one.seq),
     bucket: buckets.indexOf(names.salts(one.seq)) + 2,
   }));
@@ -222,7 +237,7 @@ export async function sealBehind(
   return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
 }
 
-/** Signs the head when it has passed a hundredth record, and an hour after the last signature. */
+/** Signs the head when it has passed a hundredth record, or an hour after the last signature. */
 async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Promise<void> {
   const hundredth = seq - (seq % signEveryRecords);
   const [signed, at] = await Promise.all([trail.checkpoints(hundredth), trail.now()]);
@@ -232,7 +247,7 @@ async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Prom
   try {
     await trail.redis.xadd(trail.names.checkpoints, `${seq}-0`, ...fields, "signature", signature);
   } catch (error) {
-    // signed already, by another sealer
+    // Another sealer has signed it already.
     if (!messageOf(error).includes("equal or smaller")) throw error;
   }
 }

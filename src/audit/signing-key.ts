@@ -21,8 +21,8 @@ import type { Checkpoint } from "./trail.ts";
 export type SigningKey = ReturnType<typeof openSigningKey>;
 
 /**
- * The key in `folder`/audit-key.pem; created, readable by its owner only, when missing. Throws file system errors, and
- * when the file holds no key.
+ * The key in `folder`/audit-key.pem. When it is missing, one is created that only its owner can
+ * read. Throws file system errors, and throws when the file contains no key.
  */
 export function openSigningKey(folder: string) {
   mkdirSync(folder, privateFolder);
@@ -35,7 +35,7 @@ export function openSigningKey(folder: string) {
   };
 }
 
-/** Never creates one. */
+/** Like `openSigningKey`, but never creates a key. */
 export function findSigningKey(folder: string): SigningKey | undefined {
   return existsSync(path.join(folder, "audit-key.pem")) ? openSigningKey(folder) : undefined;
 }
@@ -43,14 +43,15 @@ export function findSigningKey(folder: string): SigningKey | undefined {
 function makeKey(file: string): void {
   const { privateKey } = generateKeyPairSync("ed25519");
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });
-  // Killed, or on a full disk, a process must not leave half a key that nobody replaces
+  // A process that is killed or has a full disk must not leave half a key, which nobody would
+  // replace.
   const beside = `${file}.${randomUUID()}`;
   try {
     writeFileSync(beside, pem, { ...privateFile, flag: "wx", flush: true });
     try {
       linkSync(beside, file);
     } catch {
-      // Another process that shares the folder was faster, or the folder knows no links
+      // Another process that shares the folder was faster, or the folder doesn't support links.
       if (!existsSync(file)) renameSync(beside, file);
     }
   } finally {

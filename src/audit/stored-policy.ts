@@ -1,25 +1,26 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /**
- * The policy that is in force, as the process stored it that put it in force. It is there to be compared and to be told; no process
- * takes its rules from it, because what can write to Redis must not be able to write the policy.
+ * The policy in force, as stored by the process that put it in force. It serves for comparison and
+ * for messages. No process takes its rules from it, because somebody who can write to Redis must
+ * not be able to write the policy.
  */
 export interface StoredPolicy {
-  /** Grows with every change of what is stored; 0 for what the last release stored. */
+  /** Grows with every change of what is stored. 0 for what the last release stored. */
   number: number;
-  /** The digits that its rules go by, as `policyVersion` makes them. */
+  /** The hex digits that name its rules (`policyVersion`). */
   rules: string;
-  /** The digits of its services. */
+  /** The hex digits that name its services (`servicesVersion`). */
   services: string;
-  /** `version` of the file; undefined where it has none. */
+  /** `version` in the file. Undefined when it has none. */
   version: number | undefined;
-  /** The file, word for word. */
+  /** The file, verbatim. */
   text: string;
 }
 
 export const storedPolicyKey = (key: Keys) => key("policy", "in-force");
 
-/** How often Slack has reported other members in a group that the policy names. */
+/** Counts how often Slack has reported a change of members in a group that the policy names. */
 export const groupChangesKey = (key: Keys) => key("policy", "groups");
 
 /** Undefined before the first process has stored its policy, and in a Redis that was emptied. */
@@ -45,8 +46,8 @@ export async function readStoredPolicy(
 }
 
 /**
- * What the last release stored, until a process of this one stores a policy: the file that both have keeps the name of its rules, so an
- * upgrade cancels nothing.
+ * Reads the policy that the last release stored. It counts until a process of this release stores
+ * one. A file that both releases have keeps the name of its rules, so an upgrade cancels nothing.
  */
 async function readOfFormerRelease(
   redis: RedisClient,
@@ -61,11 +62,11 @@ async function readOfFormerRelease(
   return { number: 0, rules, services, version: undefined, text: text ?? "" };
 }
 
-/** What every process looks at while it runs, without the text. */
+/** The numbers that every process checks while it runs, without the policy's text. */
 export interface PolicySigns {
-  /** Of what is stored; 0 where nothing is. */
+  /** The number of the stored policy. 0 when there is none. */
   number: number;
-  /** Grows whenever Slack reports other members in a group that the policy names. */
+  /** Grows whenever Slack reports a change of members in a group that the policy names. */
   groupChanges: number;
 }
 
@@ -77,14 +78,14 @@ export async function readPolicySigns(redis: RedisClient, key: Keys): Promise<Po
   return { number: Number(number ?? 0), groupChanges: Number(groupChanges ?? 0) };
 }
 
-/** Lets every process forget who is in which group. */
+/** Makes every process forget who is in which group. */
 export async function noteGroupChange(redis: RedisClient, key: Keys): Promise<void> {
   await redis.incr(groupChangesKey(key));
 }
 
 /**
- * Whether these rules are in force at this moment. If they are, what was requested under other rules was requested before; if they
- * aren't, those others may be ahead of this process.
+ * Whether these rules are in force at this moment. If they are, a request under other rules is
+ * older. If they aren't, those other rules may be newer than this process's.
  */
 export async function arePolicyRulesInForce(
   redis: RedisClient,

@@ -11,19 +11,27 @@ import { createHash } from "node:crypto";
 import { fold } from "../text/glob.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** Salts per hash: few enough for Redis's compact encoding. */
+/** How many salts a hash has: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
 type Row = [id: string, fields: string[]];
 
-/** Appends once per name. KEYS records, said   ARGV name, record → 1 | 0 */
+/**
+ * Appends a record, only once per name.
+ *
+ * KEYS records, said   ARGV name, record
+ * → 1 when it was appended, otherwise 0
+ */
 const appendOnce = `${redisTimeLua}
 if redis.call('HSETNX', KEYS[2], ARGV[1], now) == 0 then return 0 end
 redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[2])
 return 1
 `;
 
-/** One place in the trail: a seal with its record and salt, which erased records lack; or a record without a seal. */
+/**
+ * One step of the trail: a seal with its record and salt, both of which are missing for an erased
+ * record; or a record without a seal.
+ */
 export interface TrailStep {
   seal?: Seal | undefined;
   entry?: TrailEntry | undefined;
@@ -31,8 +39,8 @@ export interface TrailStep {
 }
 
 /**
- * The audit trail in Redis: the stream `audit`, which every move appends to in its own script, and beside it the seals,
- * their salts, and the signed checkpoints. `sealer.ts` writes them.
+ * The audit trail in Redis: the stream `audit`, to which every move appends in its own script, and
+ * next to it the seals, their salts, and the signed checkpoints. `sealer.ts` writes those.
  */
 export type Trail = ReturnType<typeof createTrail>;
 
@@ -62,7 +70,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return rows.map(parseEntry);
   }
 
-  /** The last entry that is left, and the last ID ever given; Redis keeps that when entries are deleted or trimmed. */
+  /**
+   * The last entry that is left, and the last ID ever given, which Redis remembers even when
+   * entries are deleted or trimmed.
+   */
   async function endOf(stream: string): Promise<{ last: Row | undefined; given: string }> {
     if ((await redis.exists(stream)) === 0) return { last: undefined, given: "0-0" };
     const info = z.array(z.unknown()).parse(await redis.xinfo("STREAM", stream));
@@ -81,7 +92,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return (await end()).head;
   }
 
-  /** Erased records have none. */
+  /** The salts of these seals by number. Erased records have none. */
   async function salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
     const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
     const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
@@ -90,7 +101,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
     );
   }
 
-  /** By the ID of its record. Binary search: seals are in the order of their records. */
+  /**
+   * The seal of a record, by the record's ID. This is a binary search, because seals are in the
+   * order of their records.
+   */
   async function sealOf(id: string): Promise<Seal | undefined> {
     let low = 1;
     let high = (await head())?.seq ?? 0;
@@ -119,8 +133,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
     sealOf,
 
     /**
-     * The trail in order, in pages: each seal with its record, records that no seal covers in between, and last those
-     * that wait to be sealed.
+     * The trail in order, in pages: each seal with its record, in between the records that no seal
+     * covers, and at the end the records that wait to be sealed.
      */
     async *walk(most = 1000): AsyncGenerator<readonly TrailStep[]> {
       let after: string | undefined;
@@ -128,7 +142,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
       for (;;) {
         const page = await seals(next, most);
         if (page.length === 0) break;
-        // Write access to Redis can put anything into a seal
+        // Somebody with write access to Redis can put anything into a seal.
         const last = page.findLast((seal) => isStreamId(seal.id))?.id;
         const [salted, entries] = await Promise.all([
           salts(page),
@@ -148,7 +162,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
       }
     },
 
-    /** A record as it stands: as it was sealed, not sealed yet, or other than it was sealed. */
+    /**
+     * A record in its current form, with whether that is what was sealed, isn't sealed yet, or
+     * differs from what was sealed.
+     */
     async find(
       id: string,
     ): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined> {
@@ -156,7 +173,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
       if (!row) return undefined;
       const entry = parseEntry(row);
       const { record } = entry;
-      // Before its seal is looked for: one that is written meanwhile must not make it a changed one
+      // The head is read before the seal is looked for. Otherwise a seal that is written in between
+      // would make the record look changed.
       const last = await head();
       const seal = await sealOf(id);
       if (seal) {
@@ -190,13 +208,16 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return rows.map(parseCheckpoint);
     },
 
-    /** Appends a record about the trail itself. Resolves to its ID. */
+    /** Appends a record about the trail itself. Resolves with its ID. */
     async append(record: Readonly<Record<string, unknown>>): Promise<string> {
       const fields = ["at", await redisNow(redis), "record", JSON.stringify(record)];
       return String(await redis.xadd(names.records, "*", ...fields));
     },
 
-    /** Appends unless done before under this name. */
+    /**
+     * Appends a record unless one was appended under this name before. Resolves with whether it was
+     * appended.
+     */
     async appendOnce(name: string, record: Readonly<Record<string, unknown>>): Promise<boolean> {
       const keys = [names.records, names.said];
       return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
@@ -204,7 +225,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
   };
 }
 
-/** Entries without a seal stand before the first seal that is younger. */
+/**
+ * Merges seals with their entries. An entry without a seal comes before the first seal of a younger
+ * record.
+ */
 function joined(
   seals: readonly Seal[],
   salts: ReadonlyMap<number, string>,
@@ -238,27 +262,28 @@ function parseCheckpoint([seqId, row]: Row): Checkpoint {
   return { seq: seqOf(seqId), hash, at: Number(at), publicKey, signature };
 }
 
-/** `12-0` → 12; 0, which is no seal's number, for anything else. */
+/** `12-0` → 12. Anything else becomes 0, which is no seal's number. */
 function seqOf(id: string): number {
   const [seq, rest] = id.split("-");
   return rest === "0" && Number.isSafeInteger(Number(seq)) ? Number(seq) : 0;
 }
 
 /**
- * A record is sealed by two hashes, both over plain text, so that `printf … | sha256sum` can check them:
+ * The seal of a record consists of two hashes, both over plain text, so that `printf … | sha256sum`
+ * can check them:
  *
  *     payload = SHA-256(salt record)
  *     hash    = SHA-256(0x00 hash-of-the-seal-before ' ' payload ' ' seq ' ' id ' ' at)
  *
- * The chain covers the payload's hash, not the record: when record and salt are erased, it still verifies, and without
- * the 128-bit salt the content can't be guessed.
+ * The chain covers the payload's hash, not the record. So it still verifies when record and salt
+ * are erased, and without the 128-bit salt the content can't be guessed.
  */
 export interface Seal {
-  /** 1, 2, 3, …; a number is skipped only where records were lost, and then a record says so. */
+  /** 1, 2, 3, …. A number is skipped only where records were lost, and a record then says so. */
   seq: number;
-  /** The record's id in the stream, `milliseconds-counter`. */
+  /** The record's ID in the stream, `milliseconds-counter`. */
   id: string;
-  /** Redis time of the record, ms, as the text that was hashed. */
+  /** Redis time of the record (ms), as the text that was hashed. */
   at: string;
   payload: string;
   hash: string;
@@ -271,7 +296,7 @@ export interface TrailEntry {
   record: string;
 }
 
-/** What the first seal follows. */
+/** The hash that the first seal follows. */
 export const genesis = "0".repeat(64);
 
 const saltPattern = /^[0-9a-f]{32}$/;
@@ -299,14 +324,16 @@ export function isSealedBy(entry: TrailEntry, seal: Seal, salt: string | undefin
   return entry.at === seal.at && saltedHash(salt, entry.record) === seal.payload;
 }
 
-/** Order of two stream ids: negative when `a` is the older. */
+/** Compares two stream IDs. Negative when `a` is older. */
 export function compareIds(a: string, b: string): number {
   const [aMs = "0", aCount = "0"] = a.split("-");
   const [bMs = "0", bCount = "0"] = b.split("-");
   return Number(aMs) - Number(bMs) || Number(aCount) - Number(bCount);
 }
 
-/** Records about the trail itself: they explain why something isn't where the chain says. */
+/**
+ * Records about the trail itself. They explain why something isn't where the chain says that it is.
+ */
 const erasedMarker = z.object({
   what: z.literal("audit-erased"),
   who: z.string(),
@@ -317,7 +344,10 @@ export type ErasedMarker = z.infer<typeof erasedMarker>;
 
 const gapMarker = z.object({
   what: z.literal("audit-gap"),
-  /** `cut`: the chain ended before an anchored head. `replaced`: it holds another seal than the anchored one. */
+  /**
+   * `cut`: the chain ended before an anchored head. `replaced`: it has another seal in the place of
+   * the anchored one.
+   */
   found: z.enum(["cut", "replaced"]),
   /** The last seal before what is missing, and the number that was given next. */
   after: z.number(),
@@ -325,11 +355,14 @@ const gapMarker = z.object({
 });
 export type GapMarker = z.infer<typeof gapMarker>;
 
-/** What isn't there any more: records by their numbers, or a head that was kept elsewhere, `seq:hash`. */
+/**
+ * Something that is no longer there: a range of record numbers, or a head that was kept elsewhere,
+ * as `seq:hash`.
+ */
 const loss = z.object({ from: z.number(), to: z.number(), head: z.string().optional() });
 export type Loss = z.infer<typeof loss>;
 
-/** A person knows of the losses, as after a restored backup. */
+/** A person has confirmed these losses, for example after restoring a backup. */
 const recordedMarker = z.object({
   what: z.literal("audit-gap-recorded"),
   who: z.string(),
@@ -346,35 +379,38 @@ export function readMarker(record: string): z.infer<typeof marker> | undefined {
   return marker.safeParse(parseJson(record)).data;
 }
 
-/** A signed head: without the key, write access to Redis can't forge one. */
+/** A signed head. Somebody with write access to Redis but without the key can't forge one. */
 export const checkpointShape = z.strictObject({
   seq: z.int().min(0),
   hash: z.string().refine(isHash),
-  /** Redis time of the signature, ms. */
+  /** Redis time of the signature (ms). */
   at: z.number(),
   /** Ed25519, SPKI, base64. */
   publicKey: z.string(),
-  /** Over `signedText`, base64. */
+  /** The signature of `signedText`, base64. */
   signature: z.string(),
 });
 export type Checkpoint = z.infer<typeof checkpointShape>;
 
 export interface AuditFilter {
   targetId?: string;
-  /** Besides `targetId`: what a target was called when it was recorded. What is gone is known by that alone. */
+  /**
+   * Used in addition to `targetId`: the target's name when it was recorded. Something that is gone
+   * is known only by its name.
+   */
   targetName?: string;
   requestId?: string;
-  /** A user id: what they did, and what was done for them. */
+  /** A user ID: what they did, and what was done for them. */
   who?: string;
   /** Kinds of records. */
   what?: readonly string[];
-  /** Records at or before this time aren't read (Redis, ms). */
+  /** Records at or before this time aren't read (Redis time, ms). */
   after?: number;
 }
 
 export interface AuditEntry {
   id: string;
-  /** Redis time, ms. */
+  /** Redis time (ms). */
   at: number;
   record: Readonly<Record<string, unknown>>;
 }
@@ -382,15 +418,18 @@ export interface AuditEntry {
 export interface AuditPage {
   /** Newest first. */
   entries: readonly AuditEntry[];
-  /** There may be older ones. */
+  /** True when there may be older ones. */
   isMore?: boolean;
 }
 
 const readPage = 500;
-/** Most records read per query: about a quarter of a second. */
+/** The most records that a query reads, which takes about a quarter of a second. */
 const scanMost = 50_000;
 
-/** The newest records that fit, at most `most`, among the last 50,000. Doesn't verify: most of the trail stays unread. */
+/**
+ * The newest records that match, at most `most`, among the last 50,000. It doesn't verify them,
+ * because most of the trail isn't read.
+ */
 export async function readAudit(
   options: { redis: RedisClient; key: Keys; most: number } & AuditFilter,
 ): Promise<AuditPage> {
@@ -422,7 +461,7 @@ export function parseRecord({
   return { what: "unreadable", why: record };
 }
 
-/** Whether a record fits every given filter. */
+/** Whether a record matches every given filter. */
 function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
   const { targetId, targetName, requestId, who, what } = filter;
   if (what !== undefined && !what.includes(String(record["what"]))) return false;
@@ -440,7 +479,7 @@ function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): b
   return isCalled || targetIdsOf(record).includes(targetId);
 }
 
-/** The user IDs in the last 50,000 records, those of the newest first. */
+/** The user IDs in the last 50,000 records, those in the newest records first. */
 export async function peopleInTrail(options: {
   redis: RedisClient;
   key: Keys;

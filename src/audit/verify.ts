@@ -20,26 +20,26 @@ import {
 } from "./trail.ts";
 
 type ProblemKind =
-  | "changed" // the record (or its time) is not what was sealed
-  | "swapped" // it was sealed under another number
-  | "removed" // the record or its seal is missing, and no record says that it was erased
-  | "inserted" // an unsealed record between sealed ones
-  | "seal" // the seal doesn't follow from the one before
-  | "replaced" // the chain is whole, but not the one that was anchored or signed
-  | "truncated" // it ends before a head that was anchored, signed, or numbered
-  | "gap" // records were lost, and the sealer recorded it
-  | "signature" // a checkpoint's signature is wrong
-  | "file"; // an export is unreadable, or something beside its records was changed
+  | "changed" // The record (or its time) isn't what was sealed.
+  | "swapped" // The record was sealed under another number.
+  | "removed" // The record or its seal is missing, and no record says that it was erased.
+  | "inserted" // There is an unsealed record between sealed ones.
+  | "seal" // The seal doesn't follow from the one before.
+  | "replaced" // The chain is consistent, but isn't the one that was anchored or signed.
+  | "truncated" // The chain ends before a head that was anchored, signed, or numbered.
+  | "gap" // Records were lost, and the sealer recorded that.
+  | "signature" // A checkpoint's signature is wrong.
+  | "file"; // An export is unreadable, or something outside its records was changed.
 
-/** The first record that is bad. */
+/** The first bad record. */
 interface Problem {
   seq: number;
-  /** Its ID in the stream, where known. */
+  /** The record's ID in the stream, if known. */
   id?: string;
   kind: ProblemKind;
   /** One sentence for people. */
   says: string;
-  /** What is gone, where a person may record it and the rest still verifies. */
+  /** The loss, if a person may record it so that the rest verifies again. */
   loss?: Loss;
 }
 
@@ -49,35 +49,38 @@ export interface RecordedLoss extends Loss {
   why: string;
 }
 
-/** `unsure`: nothing to verify, or too much unsealed for the chain to say much. */
+/**
+ * The result of verifying the trail. `unsure` means that there is nothing to verify, or records
+ * have waited too long to be sealed.
+ */
 export interface TrailVerdict {
   is: "intact" | "broken" | "unsure";
   problem?: Problem;
-  /** All that were seen, that one first. */
+  /** All problems that were found; the first is `problem`. */
   problems: readonly Problem[];
-  /** Losses that someone recorded: they break nothing, and are never left unsaid. */
+  /** Losses that someone recorded. They don't break the trail, but are always reported. */
   recorded: readonly RecordedLoss[];
-  /** Sealed records verified. */
+  /** The number of sealed records that were verified. */
   sealed: number;
   head?: { seq: number; hash: string };
-  /** Records erased on purpose. */
+  /** The number of records that were erased on purpose. */
   erased: number;
-  /** Records not sealed yet, and how long the oldest has waited (ms). */
+  /** The number of records that aren't sealed yet, and how long the oldest has waited (ms). */
   unsealed: { count: number; oldestMs: number };
-  /** Heads kept elsewhere that match. */
+  /** The number of heads kept elsewhere that match. */
   anchors: number;
   /** The last seal with a valid signature, and the fingerprints of the keys. */
   signed: { seq: number; keys: readonly string[] };
 }
 
-/** Older unsealed records mean that no process is sealing (ms). */
+/** Unsealed records older than this mean that no process is sealing (ms). */
 const waitsTooLongMs = 60_000;
 
 /**
- * Verifies the whole trail and names the first record that is bad.
+ * Verifies the whole trail and names the first bad record.
  *
- * `anchors` are heads kept outside Redis: without them a chain that was cut and continued, or rewritten by someone with
- * write access, looks whole.
+ * `anchors` are heads kept outside Redis. Without them, a chain that was cut and continued, or
+ * rewritten by someone with write access, looks intact.
  */
 export async function verifyAudit(options: {
   redis: RedisClient;
@@ -101,9 +104,9 @@ export async function verifyAudit(options: {
   });
 }
 
-/** What the chain is compared with while it is walked. */
+/** The facts with which the chain is compared. */
 interface ExpectedChain {
-  /** The namespace: part of what is signed. */
+  /** The namespace, which is part of what is signed. */
   chain: string;
   anchors: readonly Anchor[];
   checkpoints: readonly Checkpoint[];
@@ -114,8 +117,8 @@ interface ExpectedChain {
 }
 
 /**
- * Follows the chain, and says what is wrong with it. Memory grows only with erased records. After the first break nothing
- * can be judged; later records are read only for what they explain.
+ * Follows the chain and finds what is wrong with it. Memory grows only with missing records. After
+ * the first break nothing more can be verified; later records are read only for what they explain.
  */
 export async function checkWalk(
   pages: AsyncIterable<readonly TrailStep[]> | Iterable<readonly TrailStep[]>,
@@ -156,7 +159,8 @@ export async function checkWalk(
     }
     const follows = isHash(seal.payload) && hashOf(hash, seal) === seal.hash;
     if (seal.seq > expected) {
-      // the sealer skips numbers only after a loss, and its next seal then follows the last one left
+      // The sealer skips numbers only after a loss, and its next seal then follows the last one
+      // left.
       if (!follows) return stop("removed", expected, "the seal is missing");
       problems.push(lost("gap", { from: expected, to: seal.seq - 1 }, "were lost"));
     } else if (!follows) {
@@ -168,7 +172,7 @@ export async function checkWalk(
     if (!isStopped) sealed++;
   }
 
-  /** Compares with heads known from elsewhere. */
+  /** Compares a seal with the heads known from elsewhere. */
   function meetsPoints(seal: Seal): void {
     for (const point of pointsAt.get(seal.seq) ?? []) {
       const isSigned = "signature" in point;
@@ -180,7 +184,7 @@ export async function checkWalk(
         return stop("replaced", seal.seq, "the seal is not the one that was signed", seal.id);
       }
       if (differs) {
-        // What follows is a chain all the same, and may say who knows of it
+        // The rest is still a chain, and a record in it may confirm the loss.
         const loss = { from: comparedTo + 1, to: seal.seq, head: headOf(point) };
         const says = "the seal is not the one that was anchored elsewhere";
         problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });
@@ -194,7 +198,7 @@ export async function checkWalk(
     }
   }
 
-  /** `nearby`: the other steps of its page. */
+  /** Checks a seal's record. `nearby` are the other steps of its page. */
   function content(seal: Seal, { entry, salt }: TrailStep, nearby: readonly TrailStep[]): void {
     if (!entry) {
       missing.set(seal.seq, seal.id);
@@ -227,7 +231,7 @@ export async function checkWalk(
     problems.unshift(lost("gap", loss, `${what}, according to the trail itself`));
   }
 
-  /** What is missing, now that all is read. */
+  /** Reports what is missing, once everything was read. */
   function end(): void {
     for (const [at, id] of missing) {
       const says = "the record is missing, and no record says that it was erased";
@@ -257,7 +261,7 @@ export async function checkWalk(
       } else if (entry) {
         explain(entry.record);
       }
-      // What no seal follows waits to be sealed
+      // A record that no seal follows waits to be sealed.
       oldest = seal ? undefined : (oldest ?? entry);
       waiting = seal ? 0 : waiting + 1;
       const id = entry?.id ?? seal?.id ?? "";
@@ -283,12 +287,12 @@ export async function checkWalk(
   };
 }
 
-/** Whether this place is the one that the record was sealed in. */
+/** Whether the record was sealed in this place. */
 function isAt(entry: TrailEntry, { seal, salt }: TrailStep): boolean {
   return seal !== undefined && isSealedBy({ ...entry, at: seal.at }, seal, salt);
 }
 
-/** Problems, the first one first, without the losses that someone recorded. */
+/** The problems in order, without the losses that someone recorded. */
 function sortOut(problems: readonly Problem[], markers: readonly RecordedMarker[]) {
   const recorded = new Map<string, RecordedLoss>();
   const left = problems.filter(({ loss }) => {
@@ -301,7 +305,10 @@ function sortOut(problems: readonly Problem[], markers: readonly RecordedMarker[
   return { left: left.toSorted((a, b) => a.seq - b.seq), recorded: [...recorded.values()] };
 }
 
-/** A head is told by its hash: where the chain went on, it is missing elsewhere than at its end. */
+/**
+ * A lost head is identified by its hash, because in a chain that went on, it isn't missing at the
+ * end.
+ */
 function isSame(known: Loss, loss: Loss): boolean {
   if (loss.head !== undefined) return known.head === loss.head;
   return known.from === loss.from && known.to === loss.to;

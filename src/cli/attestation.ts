@@ -50,13 +50,13 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
-  /** The folder that gatehouse.yml names; asked when the words name none. */
+  /** The folder that gatehouse.yml names. It is asked only when no option names one. */
   endorsements?: () => string | undefined;
   now?: () => number;
   roots?: TrustedRoots;
 }
 
-/** What the words and gatehouse.yml say. */
+/** The program's options and what they resolve to. */
 interface Called {
   tell: (lines: readonly string[]) => void;
   folder: () => string | undefined;
@@ -64,8 +64,8 @@ interface Called {
 }
 
 /**
- * `attestation check`, `status`, and `import` in a terminal, offline. Resolves with 0 verified, 1 failed, 2 could not verify, 64
- * unknown words.
+ * `attestation check`, `status`, and `import` in a terminal, offline. Resolves with 0 verified, 1
+ * failed, 2 could not verify, 64 wrong arguments.
  */
 export function runAttestation(
   words: readonly string[],
@@ -74,7 +74,8 @@ export function runAttestation(
   const program = { usage: attestationUsage, options: flags, failed: 2, write };
   return runProgram(words, program, async ({ values, positionals: [verb, file, ...more] }) => {
     const called: Called = {
-      // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
+      // Anyone can choose the names in a certificate or a bundle, so no name may pass for a line of
+      // its own.
       tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
       folder: () => values.endorsements ?? endorsements?.(),
       by: { now: values.at === undefined ? now() : timeOf(values.at), roots },
@@ -91,7 +92,7 @@ export function runAttestation(
   });
 }
 
-/** A bundle of a whole fleet has some MiB. */
+/** A bundle of a whole fleet has several MiB. */
 const mostBytes = 64 * 1024 * 1024;
 
 const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
@@ -144,14 +145,17 @@ const flags = {
 
 type Words = Given<typeof flags>["values"];
 
-/** Raw bytes, or the text of them: hex, base64, or JSON with the report as the compute service gave it. */
+/**
+ * The evidence in a file: raw bytes, or text in hex, base64, or JSON with the report as the compute
+ * service returned it.
+ */
 function evidenceIn(file: Buffer): Buffer | undefined {
   const isText = file.every((byte) => byte === 9 || byte === 10 || byte === 13 || byte >= 32);
   if (!isText || file.length === 0) return file;
   const text = file.toString("utf8").trim();
   if (/^([0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, "hex");
   let raw: unknown = text.startsWith("{") ? (parseJson(text) ?? text) : text;
-  // `{report}`, also inside `{report: {report}}` and the like
+  // Finds `{report}`, also inside `{report: {report}}` and the like.
   for (let depth = 0; depth <= 3 && typeof raw === "object" && raw !== null; depth += 1)
     raw = ("report" in raw ? raw.report : undefined) ?? ("attestation" in raw && raw.attestation);
   return typeof raw === "string" ? decodeEvidence(raw) : undefined;
@@ -172,7 +176,7 @@ function pinOf(text: string): string {
 
 const numberIn = (text = "") => (/^\d{1,3}$/.test(text) ? Number(text) : text);
 
-/** Read like a rule of `attestation.appraisal` in gatehouse.yml. */
+/** Reads the options by the schema of `attestation.appraisal` in gatehouse.yml. */
 function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words): AppraisalPolicy {
   const read = appraisalRule.safeParse({
     allow,
@@ -194,7 +198,10 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
   throw new UserError(`--${name} ${given?.[Number(at)]?.slice(0, 200)}: ${message}`);
 }
 
-/** What the folder holds and until when, what is wrong first. 0 when everything holds, else 1. */
+/**
+ * Shows what the folder contains and until when it is valid, with problems first. Resolves with 0
+ * when everything is valid, otherwise 1.
+ */
 async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
   const from = named(folder());
   const all = await listEndorsements(from, by).catch((error: unknown) => {
@@ -220,8 +227,9 @@ async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
 }
 
 /**
- * Takes over endorsements from elsewhere, a medium from a machine with a network first of all: folders laid out alike, or single
- * files in one. Each is checked; an older one never replaces a newer. 0 when all were taken or were there, else 1.
+ * Copies endorsements from elsewhere, typically from a medium that was filled on a machine with a
+ * network: folders with the same layout, or single files in one. Each is checked, and an older one
+ * never replaces a newer one. Resolves with 0 when all were copied or already there, otherwise 1.
  */
 async function importEndorsements(
   sources: readonly string[],
@@ -264,7 +272,7 @@ async function namesIn(source: string, by: By) {
   if (!found) throw new UserError(`There is no ${source}`);
   if (found.isDirectory())
     return (await listEndorsements(path, by)).map(({ name }) => ({ from: path, name }));
-  // A file is known by the end of its path
+  // A single file is recognized by the end of its path.
   const parts = path.split(sep);
   const at = [4, 3, 2].find((many) => endorsementNamed(parts.slice(-many).join("/")));
   if (at === undefined) return [];

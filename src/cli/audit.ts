@@ -23,16 +23,16 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
                                 after a restored backup: records what is lost, by the heads kept here and each --anchor;
                                 from then on verify names it, with who and why, and ends with 3`;
 
-/** Of an export: a million records. */
+/** The largest export, which has about a million records. */
 const mostBytes = 512 * 1024 * 1024;
 
 interface AuditTerminal {
   /** Not needed to verify a file. */
   redisUrl: string | undefined;
-  /** What Redis is shown over TLS. */
+  /** The client certificate for Redis over TLS. */
   certificate?: (() => ClientCertificate | undefined) | undefined;
   namespace?: string;
-  /** Where a process keeps its anchors and its key. */
+  /** The folder where a process keeps its anchors and its key. */
   dataDir?: string;
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
@@ -43,8 +43,8 @@ const flags = { anchor: { ...word, multiple: true }, who: word, why: word } as c
 type Values = Given<typeof flags>["values"];
 
 /**
- * `audit …` in a terminal. Resolves with 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64
- * unknown words.
+ * `audit …` in a terminal. Resolves with 0 intact, 1 broken, 2 can't tell, 3 intact except for
+ * losses that someone recorded, 64 wrong arguments.
  */
 export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
   const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
@@ -74,7 +74,7 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
   });
 }
 
-/** `120:9f86…`, as it is posted to the channel. */
+/** Parses a head as it is posted to the channel: `120:9f86…`. */
 function anchorOf(text: string): Anchor {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
   if (seq && hash) return { seq: Number(seq), hash, at: 0 };
@@ -87,7 +87,7 @@ function report(verdict: TrailVerdict, { write }: AuditTerminal): number {
   return verdict.is === "broken" ? 1 : 2;
 }
 
-/** The export is recorded in the trail; the copy ends before that record. */
+/** Writes an export. The export is recorded in the trail; the file ends before that record. */
 async function toFile(
   trail: Trail,
   file: string | undefined,
@@ -123,7 +123,10 @@ async function erase(
   return 0;
 }
 
-/** Only what is missing can be recorded: what was changed is no loss, and stays broken. */
+/**
+ * Records losses. Only what is missing can be recorded: a changed record isn't a loss, and the
+ * trail stays broken.
+ */
 async function recordGap(
   trail: Trail,
   { problems }: TrailVerdict,

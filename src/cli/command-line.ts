@@ -5,7 +5,7 @@ import { printable, usageExitCode } from "../text/terminal.ts";
 
 /** A program in a terminal. Its configuration is read only when it runs, never for its usage. */
 interface Program {
-  /** In a few words, for the list of all. */
+  /** A short description for the list of programs. */
   what: string;
   usage: string;
   /** Resolves with the exit code. `write` gets text that ends with a line break. */
@@ -16,25 +16,27 @@ interface Program {
   ): number | Promise<number>;
 }
 
-/** Beside what a program was asked for. */
+/** Output of a program other than its result. */
 interface Aside {
   complain: (text: string) => void;
-  /** Takes what to say on standard error when a signal ends the process. */
+  /**
+   * Sets a function that returns what is printed on standard error when a signal ends the process.
+   */
   onSignal: (tell: () => string) => void;
 }
 
-/** Everything but running Gatehouse, in the order of the usage. */
+/** Everything except running Gatehouse itself, in the order of the usage. */
 export type Programs = Readonly<Record<string, Program>>;
 
 const roles: readonly Role[] = ["all", "gateway", "worker"];
 export const roleIn = (word: string): Role | undefined => roles.find((role) => role === word);
 const isHelp = (word: string) => word === "--help" || word === "-h";
 
-/** A role and nothing else: to be run, without anything to look up. */
+/** Whether the arguments are only a role, so that it can run without looking anything up. */
 export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean =>
   roleIn(word) !== undefined && more.length === 0;
 
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export function usageOfPrograms(programs: Programs): string {
   const lines = Object.entries(programs).map(([name, { what }]) => `  ${name.padEnd(13)}${what}`);
   return `usage: node gatehouse.mjs [gateway|worker]
@@ -55,15 +57,16 @@ exit codes
 }
 
 /**
- * Answers everything but a role, whose name it returns. Neither help nor unknown words need a configuration. What was asked
- * for goes to `write`, a complaint to `complain`.
+ * Handles everything except a role, whose name it returns. Neither help nor unknown words need a
+ * configuration. Results go to `write`, complaints to `complain`.
  */
 export async function runCommandLine(
   words: readonly string[],
   programs: Programs,
   out: { write: (text: string) => void } & Pick<Aside, "complain"> & Partial<Aside>,
 ): Promise<{ role: Role } | { exitCode: number }> {
-  // Names come from files and services: here, and nowhere else, they become inert for a terminal
+  // Names come from files and services. All output passes through here, where it is made safe for a
+  // terminal.
   const write = (text: string) => out.write(printable(text));
   const complain = (text: string) => out.complain(printable(text));
   const onSignal: Aside["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
@@ -76,7 +79,7 @@ export async function runCommandLine(
     return { exitCode: 0 };
   };
   const [asked, what] = words;
-  // `help audit` is `audit --help`
+  // `help audit` is the same as `audit --help`.
   const [first = "all", ...rest] = asked === "help" ? [what ?? "--help", "--help"] : words;
   const [second] = rest;
   if (isHelp(first)) return explain();

@@ -11,7 +11,7 @@ export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
 
 interface Terminal {
   commands: readonly Command[];
-  /** Where the API is. Throws ConfigError. */
+  /** Returns the address of the API. Throws ConfigError. */
   api: () => ApiAccess;
   write: (text: string) => void;
   /** The file that a shell runs as Gatehouse. */
@@ -20,7 +20,10 @@ interface Terminal {
   programs: readonly string[];
 }
 
-/** Asks Gatehouse itself what may come next, line by line: `compgen -W` would run what a name says. */
+/**
+ * The scripts ask Gatehouse itself what may come next, and read it line by line, because `compgen
+ * -W` would run what a name contains.
+ */
 const completions: Readonly<Record<string, string>> = {
   bash: `_gatehouse() {
   local word; COMPREPLY=()
@@ -35,7 +38,10 @@ compdef _gatehouse gatehouse
 `,
 };
 
-/** The script of a shell; and for that script, by \`words\`, what may follow on the words typed so far. */
+/**
+ * Prints the script of a shell, or with \`words\`, which that script calls, what may follow the
+ * words typed so far.
+ */
 export function runCompletion(
   words: readonly string[],
   { commands, api, write, main, programs }: Terminal,
@@ -58,12 +64,12 @@ export function runCompletion(
     if (root === undefined) return rootsOf(changes);
     const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
     if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
-    // A completion doesn't complain: none if the API can't be asked
+    // A completion must not complain, so it offers no VMs when the API can't be asked.
     const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
     return [...vms, "--reason", "--wait", "--key"];
   }
 
-  /** Values that a shell takes as they are. */
+  /** The VM names that a shell takes without quotes. */
   async function vmNames(): Promise<readonly string[]> {
     const { body } = await callOnce(api(), "/v1/vms", 0);
     const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));

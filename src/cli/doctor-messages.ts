@@ -28,7 +28,7 @@ const button = (action: string, more: Partial<ButtonSpec> = {}): ButtonSpec => (
 const confirm = { title: "Restart web-2?", text: "It is interrupted.", confirm: "Restart" };
 const samples = [{ timestamp: "2026-01-01T00:00:00Z", value: 1 }];
 
-/** One of each kind that Gatehouse makes. */
+/** One example of each kind of message that Gatehouse builds. */
 function kinds(
   commands: readonly Command[],
 ): readonly (readonly [called: string, rendered: Rendered])[] {
@@ -68,7 +68,7 @@ const chosen = {
   options: [["web-2", JSON.stringify({ vm: "vm-1" })]] as const,
 };
 
-/** Whether Slack takes each kind of message that Gatehouse makes, without posting any. */
+/** Checks whether Slack accepts each kind of message that Gatehouse builds, without posting any. */
 export async function askAboutMessages(
   { slack }: Config,
   commands: readonly Command[],

@@ -46,7 +46,7 @@ export async function runDoctor(
     return 64;
   }
   const { sections, secrets } = await examine(role, { ...options, isAboutMessages });
-  // No line is made of a secret; what others say in an error might be
+  // No line is built from a secret, but an error message of another program may contain one.
   write(secrets.reduce((text, secret) => text.replaceAll(secret, "[removed]"), render(sections)));
   return exitCodeOf(sections);
 }

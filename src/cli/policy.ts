@@ -49,28 +49,31 @@ export const policyUsage = `usage: node gatehouse.mjs policy <what>
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
 interface Terminal {
-  /** What is read unless the words name another file. */
+  /** The file to read, unless an option names another one. */
   file: string;
   write: (text: string) => void;
-  /** How Slack is asked, or why it isn't. */
+  /** How to ask Slack, or why it can't be asked. */
   slack: SlackAccess | string;
   commands: readonly Command[];
   /** The commands and sections that gatehouse.yml can name. */
   terms: PolicyTerms;
   judgePolicy: JudgePolicy;
-  /** Judges the secret in a variable: a sentence about what is wrong with it. Undefined where this environment has no API. */
+  /**
+   * Judges the secret in a variable: a sentence about what is wrong with it. Undefined when this
+   * environment has no API.
+   */
   secretProblem?: ((variable: string) => string | undefined) | undefined;
 }
 
-/** A team of its own: in a terminal everyone is a full member. */
+/** The team of everyone in a terminal, where each person counts as a full member. */
 const ourTeamId = "T0";
 
 const word = { type: "string" } as const;
 const flags = { as: word, groups: word, in: word, file: word, name: word, vms: word };
 
 /**
- * `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Resolves with 0 as
- * expected, 1 problems or differences, 64 unknown words.
+ * `policy …` in a terminal: what gatehouse.yml decides. Only Slack is asked, and only for what it
+ * alone knows. Resolves with 0 as expected, 1 problems or differences, 64 wrong arguments.
  */
 export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
   const { write, slack } = terminal;
@@ -100,7 +103,7 @@ export function runPolicy(words: readonly string[], terminal: Terminal): Promise
 interface PolicyFile extends ReadPolicy {
   path: string;
   commands: readonly Command[];
-  /** `(gatehouse.yml line 3)`, without a line where the file has nothing there. */
+  /** `(gatehouse.yml line 3)`, without the line when the file has nothing at that place. */
   line(at: readonly PropertyKey[]): string;
 }
 
@@ -120,7 +123,7 @@ function readPolicy(
 const readText = (path: string) =>
   orComplain(`${path} can't be read`, () => readRegularSync(path, mostPolicyBytes).toString());
 
-/** What `read` returns; what it meets is a person's to mend. */
+/** Returns what `read` returns, and turns what it throws into a UserError. */
 function orComplain<T>(start: string, read: () => T): T {
   try {
     return read();
@@ -161,11 +164,11 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   );
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
-  // Another machine may have the folder
+  // A problem with the folder doesn't fail the check, because another machine may have the folder.
   return [...secrets, ...names].some(({ is }) => is === "ill") ? 1 : 0;
 }
 
-/** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
+/** `gatehouse.yml line 4: ` for this place, or for the first place with this ID. */
 function lineAbout(about: Finding["about"], { path, policy, lineOf }: PolicyFile): string {
   const found = typeof about === "string" ? pathTo(about, policy) : about;
   const line = found && lineOf(found);
@@ -183,7 +186,7 @@ function pathTo(wanted: string, value: unknown): readonly PropertyKey[] | undefi
   return undefined;
 }
 
-/** As typed, else as Slack says now; `note` says where they are from. */
+/** The groups as typed, or else as Slack lists them now. `note` says where they are from. */
 async function groupsOf(
   who: string,
   typed: string | undefined,
@@ -207,7 +210,7 @@ async function groupsOf(
   return { groups, note: `Slack says: in ${groups.join(", ") || "none of the groups named"}.\n` };
 }
 
-/** One question: who may run what, where. */
+/** A question to the policy: who may run what, and where. */
 interface Question {
   who: string;
   groups: readonly string[];
@@ -215,13 +218,19 @@ interface Question {
   /** With a dot. */
   command: string;
   target: string | undefined;
-  /** Of a rename. */
+  /** The new name in a rename. */
   newName: string | undefined;
-  /** Names of the VMs in a project: rules hold for those too. Undefined where nobody said. */
+  /**
+   * Names of the VMs in a project, because rules apply to them, too. Undefined when nobody named
+   * them.
+   */
   vms: readonly string[] | undefined;
 }
 
-/** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
+/**
+ * Decides as the bot would before it looks at Slack, at the VM, or at limits. It calls the same
+ * function.
+ */
 function decide(asked: Question, file: PolicyFile) {
   const { policy, line } = file;
   const command = commandNamed(asked.command, file);
@@ -235,7 +244,7 @@ function decide(asked: Question, file: PolicyFile) {
   const { refused: no, permit } = answer;
   const unasked = { approvals: 0, votes: [] };
   if (no) {
-    // Whoever reads the file may know what a person in Slack isn't told
+    // Someone who reads the file may know what a person in Slack isn't told.
     const rule = !no.toldAs ? "" : ` The rule is ${no.rule}.`;
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
     return { ...unasked, allowed: false, why };
@@ -243,7 +252,7 @@ function decide(asked: Question, file: PolicyFile) {
   const by = allowedBy(asked, command, targets, file);
   if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
   const { required, votes, why, index } = permit.approvals;
-  // Where a rule names who votes, its reason has the line
+  // When a rule names who votes, its reason contains the line already.
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;
   const approvers = votes.map((need) => ` ${approversOf(need, votes.length, asked.who)}`).join("");
@@ -257,7 +266,10 @@ function decide(asked: Question, file: PolicyFile) {
   return { allowed: true, approvals: required, votes, why: said };
 }
 
-/** What a program may see or propose: whoever runs a proposal needs the right themselves. */
+/**
+ * Decides what a program may see or propose. The person who runs a proposal needs the right
+ * themselves.
+ */
 function decideForService(
   who: string,
   { command, targets, input }: { command: Command; targets: readonly Target[]; input: Input },
@@ -283,7 +295,10 @@ function decideForService(
   return say(rule.view.length > 0 && targets.map(ownerOf).every(isSeen), "view");
 }
 
-/** The entry of each access list that lets them; of several teams each must. */
+/**
+ * The entry of each access list that gives the person the right. When several teams are involved,
+ * each must give it.
+ */
 function allowedBy(
   { who, groups }: Question,
   command: Command,
@@ -305,7 +320,7 @@ function allowedBy(
   return `${found.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
 }
 
-/** Who can give one of so many votes. */
+/** The people who can give one of the votes, in words. */
 function approversOf({ from, required }: VoteNeed, needs: number, who: string): string {
   const { everyone, users, groups } = whoAre(from);
   const start = needs === 1 ? "" : `${required} of these: `;
@@ -326,7 +341,10 @@ function commandNamed(dotted: string, { commands }: Pick<PolicyFile, "commands">
   );
 }
 
-/** `payments/db-1` is a VM, `payments` a project, or a VM for a VM's command. Throws UserError where teams need to know its project. */
+/**
+ * Parses a target: `payments/db-1` is a VM; `payments` is a project, or a VM for a VM's command.
+ * Throws UserError when the policy has teams and a VM is named without its project.
+ */
 function targetNamed(words: string, command: Command, { teams }: Policy): Target {
   const [first = "", name] = words.split("/");
   const isVm = name !== undefined || targetArgument(command)?.target === "vm";
@@ -334,7 +352,8 @@ function targetNamed(words: string, command: Command, { teams }: Policy): Target
     throw new UserError(
       `Whose ${first} is depends on its project: name it as project/vm, like payments/${first}.`,
     );
-  // What is typed is a name: as an ID too, a claim of that name would outlast a rename
+  // The typed words are a name. As an ID, they would match a claim that no longer applies after a
+  // rename.
   const base = { id: words, projectId: "", status: "" };
   if (!isVm) return { ...base, kind: "project", name: words };
   return { ...base, kind: "vm", name: name ?? first, ...(name ? { projectName: first } : {}) };
@@ -354,13 +373,13 @@ const caseSchema = z.strictObject({
   run: z.string(),
   expect: z.enum(["allowed", "refused"]),
   approvals: z.int().optional(),
-  /** Of whom, as in `approvals[].votes`. */
+  /** The required votes, as in `approvals[].votes`. */
   votes: z
     .array(z.strictObject({ from: z.array(z.string()), required: z.int().default(1) }))
     .optional(),
 });
 
-/** Names each row of the table that is decided otherwise than it says. */
+/** Reports each row of the table that is decided differently than expected. */
 function test(path: string, file: PolicyFile, { write }: Terminal): number {
   const text = readText(path);
   const rows: unknown = orComplain(path, () => parse(text, { maxAliasCount: 100 }));
@@ -388,7 +407,7 @@ function wantedWords({ expect, approvals, votes }: Partial<z.output<typeof caseS
   return [expect, approved, votes && `by ${inWords(votes)}`].filter(Boolean).join(", ");
 }
 
-/** A new name may have spaces. */
+/** Splits a question into its parts. A new name may have spaces. */
 function readRun(run: string): Pick<Question, "command" | "target" | "newName" | "vms"> {
   const [words = "", ...options] = run.split(/ --(?=(?:name|vms) )/);
   const [command = "", target] = words.split(" ");
@@ -397,7 +416,7 @@ function readRun(run: string): Pick<Question, "command" | "target" | "newName" |
   return { command, target, newName: valueOf("name"), vms: valueOf("vms")?.split(",") };
 }
 
-/** In any order. */
+/** Votes as text, independent of their order. */
 function inWords(votes: readonly VoteNeed[]): string {
   return votes
     .map(({ from, required }) => `${required} of ${from.toSorted().join(" ")}`)

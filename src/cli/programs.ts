@@ -21,7 +21,7 @@ import { policyUsage, runPolicy } from "./policy.ts";
 import { proposeUsage, runPropose } from "./propose.ts";
 import { runToken, tokenUsage } from "./token.ts";
 
-/** Handed over by `main.ts`, because programs know no feature. */
+/** Passed in by `main.ts`, because programs don't know features. */
 interface FromFeatures {
   /** In the order of help. */
   commands: readonly Command[];
@@ -29,7 +29,7 @@ interface FromFeatures {
   judgePolicy: JudgePolicy;
 }
 
-/** What a program needs to reach others, whose authorities it trusts from then on. */
+/** Loads the access that a program needs, and trusts its authorities from then on. */
 function loadTrusting<T extends { authorities?: string | undefined }>(load: () => T): T {
   const access = load();
   trustAuthorities(access.authorities);
@@ -38,7 +38,7 @@ function loadTrusting<T extends { authorities?: string | undefined }>(load: () =
 const api = () => loadTrusting(() => orExit(loadApiAccess));
 const audit = () => loadTrusting(() => orExit(loadAuditConfig));
 
-/** What runs in a terminal beside Gatehouse itself. */
+/** The programs that run in a terminal, apart from Gatehouse itself. */
 export function programsFor(handed: FromFeatures): Programs {
   const { commands, terms } = handed;
   const programs: Programs = {
@@ -52,7 +52,7 @@ export function programsFor(handed: FromFeatures): Programs {
       usage: auditUsage,
       run: (words, write) =>
         runAudit(words, {
-          // Only when it is needed: an exported file is verified without Redis
+          // It is read only when needed: an exported file is verified without Redis.
           get redisUrl() {
             return audit().redisUrl;
           },

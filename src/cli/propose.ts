@@ -29,7 +29,7 @@ exit codes
   78  GATEHOUSE_URL, GATEHOUSE_TOKEN, or CA_FILE is wrong: nothing was sent
   130 ended by Ctrl-C, 143 by SIGTERM: what was proposed stands`;
 
-/** How `propose` ends. The usage above and docs/automation.md list the same codes. */
+/** The exit codes of `propose`. The usage above and docs/automation.md list the same codes. */
 export const proposeExitCodes = {
   done: 0,
   refused: 1,
@@ -44,14 +44,14 @@ export const proposeExitCodes = {
 } as const;
 
 interface Terminal {
-  /** Where the API is. Throws ConfigError. */
+  /** Returns the address of the API. Throws ConfigError. */
   api: () => ApiAccess;
-  /** The variable or the file that its token comes from. */
+  /** The variable or the file from which its token comes. */
   tokenSource?: string;
   write: (text: string) => void;
-  /** For what isn't a state: standard error, where a terminal has one. */
+  /** Gets messages that aren't a state. Standard error, if the terminal has one. */
   complain?: (text: string) => void;
-  /** Takes what to say when a signal ends the process. */
+  /** Sets a function that returns what is printed when a signal ends the process. */
   onSignal?: (tell: () => string) => void;
 }
 
@@ -101,7 +101,7 @@ export function runPropose(
       progress.made = now;
       write(lineOf(now));
       if (waitMs === 0) return proposeExitCodes.done;
-      // It stands, though the API is away: that isn't code 1
+      // From here on, exit code 1 would be wrong: the proposal exists even if the API is down.
       program.failed = proposeExitCodes.open;
       while (!now.final && now.state !== "unknown") {
         if (leftMs() === 0) {
@@ -112,7 +112,7 @@ export function runPropose(
         const path = ["/v1/requests/", now.id, "?wait=", seconds, "&after=", now.state].join("");
         const askedAt = performance.now();
         const next = await call(caller, path);
-        // A proxy may answer at once although it was asked to wait
+        // A proxy may answer at once although it was asked to wait.
         const isHasty = next.state === now.state && performance.now() - askedAt < pauseMs;
         if (isHasty) await sleep(Math.min(leftMs(), pauseMs));
         if (next.state !== now.state) write(lineOf(next));
@@ -130,13 +130,16 @@ export function runPropose(
 /** How far a run has come. */
 interface Progress {
   key: string;
-  /** Of the calls that propose: none left, each was refused, or one is on its way or has no answer that tells. */
+  /**
+   * The outcome of the calls that propose: `unsent` means that none was sent, `refused` that each
+   * was refused, and `unclear` that one is on its way or had no clear answer.
+   */
   outcome: "unsent" | "refused" | "unclear";
-  /** As last heard. */
+  /** The proposal as it was last returned. */
   made?: z.output<typeof answered>;
 }
 
-/** What becomes of the proposal when nobody waits here any more, in one line. */
+/** Says in one line what becomes of the proposal when this program stops waiting. */
 function whatStands({ key, outcome, made }: Progress): string {
   if (!made && outcome === "unclear")
     return `The proposal may have been made. The same command with --key ${key} asks again without making a second.`;
@@ -149,7 +152,10 @@ function whatStands({ key, outcome, made }: Progress): string {
   );
 }
 
-/** On one line, whatever others have written into it: a log takes what begins a line for a message of its own. */
+/**
+ * A state on one line, whatever others have written into it, because a log treats certain
+ * beginnings of a line as commands.
+ */
 function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answered>): string {
   const said =
     state === "open"
@@ -158,7 +164,10 @@ function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answe
   return `${onOneLine(said)}\n`;
 }
 
-/** What the API answers of a proposal. Anything else is another program's, though it may say 200, too. */
+/**
+ * The API's answer about a proposal. Anything else comes from another program, even with status
+ * 200.
+ */
 const answered = z.object({
   id: z.string().regex(/^p-\w{1,40}$/),
   state: z.string().regex(/^[a-z-]{1,30}$/),
@@ -177,13 +186,16 @@ const mostTries = 15;
 interface ApiCaller {
   at: ApiAccess;
   tokenSource: string;
-  /** Until nothing is tried any more (ms). */
+  /** The time until nothing is tried any more (ms). */
   leftMs: () => number;
   progress: Progress;
   complain: (text: string) => void;
 }
 
-/** Repeated where the connection is lost or the API is busy: the key makes it the same proposal. Throws UserError. */
+/**
+ * Makes a call, and repeats it when the connection is lost or the API is busy. The key makes it the
+ * same proposal. Throws UserError.
+ */
 async function call(by: ApiCaller, path: string, sent?: RequestInit) {
   const { at, tokenSource, leftMs, complain } = by;
   for (let tries = 1; ; tries++) {
@@ -198,7 +210,7 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
         "Set GATEHOUSE_URL to the address of the API itself.",
       );
     const toldMs = Math.max(0, Number(answer?.headers.get("retry-after")) * 1000 || 0);
-    // 429 without a time isn't about pace: too many proposals are open
+    // A 429 without a time isn't about the rate: too many proposals are open.
     const isBusy = !answer || answer.status >= 500 || (answer.status === 429 && toldMs > 0);
     const title = answer?.ok ? "" : onOneLine(textAt(body, "title"));
     if (!isBusy || leftMs() <= toldMs || (sent && tries === mostTries)) {
@@ -216,7 +228,7 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
   }
 }
 
-/** A call that proposes, and what it means for the outcome. */
+/** Makes a call that proposes, and records what it means for the outcome. */
 async function send(
   { at, leftMs, progress, complain }: ApiCaller,
   path: string,
@@ -237,5 +249,5 @@ async function send(
 
 const secondsOf = (ms: number) => duration(Math.ceil(ms / 1000) * 1000);
 
-/** A call that proposes is answered sooner, unless something is wrong. */
+/** A call that proposes is answered sooner than this, unless something is wrong (ms). */
 const slowMs = 3_000;

@@ -4,7 +4,7 @@ import { runProgram } from "../text/terminal.ts";
 export const tokenUsage = `usage: node gatehouse.mjs token
   prints a new token for a service, and its hash for \`tokens\` in gatehouse.yml`;
 
-/** A new token and its hash. */
+/** Prints a new token and its hash. */
 export function runToken(words: readonly string[], write: (text: string) => void): Promise<number> {
   return runProgram(words, { usage: tokenUsage, options: {}, failed: 1, write }, () => {
     const token = randomBytes(32).toString("base64url");

@@ -13,7 +13,7 @@ import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 
-/** What read commands answer from, whoever asks. */
+/** The part of a read command's context that doesn't depend on who asks. */
 export interface Surroundings extends WithServices {
   ourTeamId: string;
   commands: readonly Command[];
@@ -22,55 +22,62 @@ export interface Surroundings extends WithServices {
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
-  /** Which VMs fail attestation. */
+  /** Tells which VMs fail attestation. */
   drift: Pick<DriftRecords, "failing" | "failure">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
-  /** Of changes that skip approvals; without it none can. */
+  /** Texts about changes that skip approvals. Without it, no change can. */
   emergency: EmergencyWords | undefined;
   /** The name of a person or group, only for display. */
   nameOf(id: string): string | undefined;
   /** Looks up people by their user IDs, so that `nameOf` knows them. */
   learnNames(ids: readonly string[]): Promise<void>;
-  /** Posts to the audit channel once per ID, where the policy names one. */
+  /** Posts to the audit channel once per ID, if the policy names one. */
   tell(where: "audit", id: string, message: Message): Promise<void>;
-  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
+  /**
+   * Posts to the audit channel, and to each channel where a request is open or was made within the
+   * last hour.
+   */
   tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
 }
 
 /**
- * Whether an answer stays where others read it later: shared, or in a direct message. There it names times. An age is true only
- * for whoever reads it at once.
+ * Whether an answer stays where others read it later: shared, or in a direct message. Such an
+ * answer gives times, because an age is true only for someone who reads it at once.
  */
 export const isKept = ({ isShared, channelId }: Pick<ReadContext, "isShared" | "channelId">) =>
   isShared || channelId.startsWith("D");
 
-/** `5 min ago`, or where the answer is kept the time. */
+/** `5 min ago`, or the time when the answer is kept. */
 export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "channelId" | "now">) =>
   isKept(reading)
     ? when(at, "{date_short_pretty} {time}", utc(at))
     : md`${duration(reading.now() - at)} ago`;
 
-/** What a read command answers from. */
+/** The whole context of a read command, for one person in one place. */
 export interface ReadContext extends Surroundings {
   /** The right by which names are looked up. */
   asking: Asking | ServiceAsking;
   person: Person;
-  /** Empty where there is no channel. */
+  /** Empty when there is no channel. */
   channelId: string;
-  /** For the whole channel: what stands in it must work for everybody. */
+  /**
+   * True when the whole channel sees the answer, so that what it offers must work for everybody.
+   */
   isShared: boolean;
   /** Whether a command may name several VMs. */
   takesSeveral: boolean;
-  /** The approved request that this answers. */
+  /** The ID of the approved request that this answers. */
   approved?: string;
   journal: Journal;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
-  /** On these targets, or on some when none is named. */
+  /**
+   * Whether the person may run a command on these targets, or on some target when none is named.
+   */
   mayRun(command: Command, targets?: readonly Target[]): boolean;
-  /** The address of a message in Slack, where Slack says it. */
+  /** The link to a message in Slack, if Slack gives one. */
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   status(): Promise<readonly StatusLine[]>;
   /** Posts in a channel, or returns why it can't. */
@@ -85,7 +92,10 @@ export const noteInChannel = (
   words: string,
 ) => journal.note({ what, who: person.id, team: person.teamId, channel, words });
 
-/** The VM, or else the project, that has this name or ID; undefined where none is known. Throws PickOne for several VMs. */
+/**
+ * The VM, or else the project, with this name or ID. Undefined when none is known. Throws PickOne
+ * for several VMs.
+ */
 export async function targetMeant(
   words: string,
   { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
@@ -100,8 +110,8 @@ export interface StatusLine {
   name: string;
   ok: boolean;
   detail: string;
-  /** What to configure, for administrators. */
+  /** The setting to change, for administrators. */
   advice?: string | undefined;
-  /** When it began (ms), of what goes on. */
+  /** When a problem that still exists began (ms). */
   since?: number | undefined;
 }

@@ -13,7 +13,7 @@ import {
 import { type Markdown, md } from "../messages/message.ts";
 import type { Refusal } from "../registry/define.ts";
 
-/** What a restart or a stop does to a VM, for those who confirm or approve it. */
+/** Says what a restart or a stop does to a VM, for the people who confirm or approve it. */
 export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markdown {
   return statusFacts(status).isStopped
     ? md`${name} is stopped: nothing on it is interrupted.`
@@ -22,18 +22,21 @@ export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markd
 
 type Timed = { updatedAt?: string } | undefined;
 
-/** `updatedAt` changed since `before`, where the compute service returns it (for VMs it isn't documented). */
+/**
+ * Whether `updatedAt` has changed since `before`, where the compute service returns it (it isn't
+ * documented for VMs).
+ */
 export function hasMoved(now: Timed, before: Timed): boolean {
   const [at, was] = [now?.updatedAt, before?.updatedAt];
   return at !== undefined && was !== undefined && at !== was;
 }
 
-/** `updatedAt` is returned and unchanged. */
+/** Whether `updatedAt` is returned and unchanged. */
 export function isUnmoved(now: Timed, before: Timed): boolean {
   return now?.updatedAt !== undefined && now.updatedAt === before?.updatedAt;
 }
 
-/** Refuses in a status that only a later version of the compute service has. */
+/** Refuses a status that only a later version of the compute service has. */
 export function unknownStatus(vm: Vm): Refusal | undefined {
   const isPassing = isKnownStatus(vm.status) && isTransitional(vm.status);
   return isPassing || isSettledVmStatus(vm.status) ? undefined : notKnown(vm);
@@ -51,7 +54,10 @@ function notKnown({ name, status }: Vm | Project): Refusal {
   };
 }
 
-/** Refuses in other statuses. CREATING and REBOOTING pass, because the gate waits until they end. */
+/**
+ * Refuses all statuses except these. CREATING and REBOOTING pass, because the gate waits until they
+ * end.
+ */
 export function onlyIn(
   vm: Vm,
   statuses: readonly string[],
@@ -65,26 +71,29 @@ export function onlyIn(
 
 const changeable = ["cpu", "memory"] as const;
 
-/** Whether it has these specs. */
+/** Whether a VM or project has these specs. */
 export function hasSpecs({ specs }: { specs?: Specs }, wanted: WantedSpecs): boolean {
   return changeable.every((key) => wanted[key] === undefined || specs?.[key] === wanted[key]);
 }
 
-/** `CPU 2 → 4, memory 8 → 16`: what was read before and after, where it differs. */
+/** `CPU 2 → 4, memory 8 → 16`: the specs that differ between the reads before and after. */
 export function specsChanged(before: Specs = {}, after: Specs = {}): string {
   const differ = changeable.filter((key) => (after[key] ?? before[key]) !== before[key]);
   const called = (key: string) => (key === "cpu" ? "CPU" : key);
   return differ.map((key) => `${called(key)} ${before[key] ?? "?"} → ${after[key]}`).join(", ");
 }
 
-/** Refuses in DELETING and in unknown statuses. CREATING passes, because the gate waits until it ends. */
+/** Refuses DELETING and unknown statuses. CREATING passes, because the gate waits until it ends. */
 export function notChangeable(project: Project): Refusal | undefined {
   if (project.status === "DELETING") return { text: `${project.name} is already being deleted.` };
   const { status } = project;
   return isSettledProjectStatus(status) || status === "CREATING" ? undefined : notKnown(project);
 }
 
-/** Whether the specs to change are returned, and unchanged. What isn't returned proves nothing. */
+/**
+ * Whether the specs to change are returned and unchanged. A value that isn't returned proves
+ * nothing.
+ */
 export function keepsSpecs(
   now: Specs | undefined,
   before: Specs | undefined,

@@ -6,20 +6,23 @@ import { parseCommand } from "../registry/parse.ts";
 import { targetOf } from "../core/submit/resolve-targets.ts";
 import type { ReadContext } from "./context.ts";
 
-/** Of a fleet of thousands, so that help takes no longer there. */
+/** How many VMs or projects of a large fleet are tried, so that help takes no longer there. */
 const mostTried = 50;
 
-/** The examples of commands with names of this workspace, so that they work as they stand. Call it for who may see them. */
+/**
+ * The examples of commands with names from this workspace, so that they work as they are. Pass an
+ * inventory restricted to what the reader may see.
+ */
 export async function examplesHere({
   commands,
   inventory,
   policy,
 }: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
   const read = Promise.all([inventory.vms(), inventory.projects()]);
-  // Before the first list is read, help works all the same
+  // Before the first list is read, help must work nevertheless.
   const [vms, projects] = await read.catch((): [[], []] => [[], []]);
 
-  /** With its project where another one has that name. */
+  /** The VM's name, with its project if another VM has that name. */
   function nameOf({ id, name, projectName }: KnownVm): string {
     const isShared = vms.some((other) => other.name === name && other.id !== id);
     return isShared ? `${projectName}/${name}` : name;
@@ -33,13 +36,14 @@ export async function examplesHere({
         .filter((vm) => (statuses?.includes(vm.status) ?? true) && isPlain(vm))
         .take(mostTried)
         .find((vm) => !isProtected({ command, targets: [targetOf(vm)] }, policy));
-    // Those that run are known best; a restart of one in ERROR may be refused
+    // RUNNING comes first, because people know those VMs best, and a restart of one in ERROR may be
+    // refused.
     const vm = firstIn(wanted?.slice(0, 1)) ?? firstIn(wanted);
     return vm && nameOf(vm);
   }
 
   function projectFor(command: Command): string | undefined {
-    // Of what only reads, one in which there is something to see
+    // For a command that only reads, a project in which there is something to see.
     const full = isChange(command) ? undefined : vms.find(isPlain)?.projectName;
     const suits = (project: KnownProject) => {
       const vmNames = vms
@@ -68,12 +72,15 @@ export async function examplesHere({
   return ({ example }) => `/${wordsHere(example.replace(/^\//, ""))}`;
 }
 
-/** Needs no quotes, and reads back as itself. */
+/** Whether a name needs no quotes and reads back as itself. */
 function isPlain({ name, projectName = "x" }: { name: string; projectName?: string }): boolean {
   return [name, projectName].every((one) => /^[\p{L}\p{N}][\w.-]{0,60}(?<![.])$/u.test(one));
 }
 
-/** Without what its form offers to choose: a snapshot's ID is another one everywhere. */
+/**
+ * The example without what its form offers to choose, such as a snapshot's ID, which is different
+ * everywhere.
+ */
 function withoutPicked(words: string, { command, input }: Pick<Invocation, "command" | "input">) {
   const picked = argumentsOf(command).find(({ picker }) => picker !== undefined);
   const value = picked && input[picked.key];

@@ -20,7 +20,7 @@ import { show as showVm } from "./vm/show.ts";
 import { start } from "./vm/start.ts";
 import { stop } from "./vm/stop.ts";
 
-/** All commands, in the order of help. */
+/** The commands that belong to no feature, in the order of help. */
 export const commands: readonly Command<ReadContext>[] = [
   listVms,
   showVm,

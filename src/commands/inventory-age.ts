@@ -1,7 +1,10 @@
 import type { InventoryState } from "../fleet/inventory/inventory.ts";
 import { type Markdown, duration, firstFew, md, plain, when } from "../messages/message.ts";
 
-/** When a list was read, as an age unless its answer is kept (`isKept`), and what it lacks. */
+/**
+ * When a list was read, as an age or, if its answer is kept (`isKept`), as a time, and what the
+ * list lacks.
+ */
 export function inventoryAge(
   { refreshedAt, stale, unread, gaps = [] }: InventoryState,
   now: number,

@@ -17,7 +17,10 @@ import type { ReadContext } from "./context.ts";
 import { inventoryAge } from "./inventory-age.ts";
 import { specsWords } from "./specs-words.ts";
 
-/** The error, for the last known state, when the compute service is unreachable. */
+/**
+ * Resolves with the error when the compute service is unreachable, so that the caller can show the
+ * last known state.
+ */
 export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError> {
   return read.catch((error: unknown) => {
     if (error instanceof ComputeError && error.kind === "unreachable") return error;
@@ -25,7 +28,10 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError
   });
 }
 
-/** A VM or a project as last read, without what only the compute service knows. Throws UserError where nothing was. */
+/**
+ * A VM or a project as it was last read, without what only the compute service knows. Throws
+ * UserError when it was never read.
+ */
 export async function lastKnown(
   { kind, id, name: called }: Target,
   why: ComputeError,

@@ -15,7 +15,7 @@ export const pageFlag = wholeNumber(10_000)
 export const filterFlag = (description: string) =>
   z.string().max(40).optional().meta({ isFlag: true, description });
 
-/** A page of a list as it was last read. */
+/** The shape of a page of a list as it was last read. */
 export const pageShape = {
   page: z.number(),
   pages: z.number(),
@@ -37,7 +37,7 @@ export function pageOf<T>(
   const before = (page - 1) * perPage;
   return {
     rows: firstOf(all, page * perPage, order).slice(before),
-    /** How many rows are on the pages before. */
+    /** The number of rows on the pages before. */
     before,
     page,
     pages: Math.max(1, Math.ceil(all.length / perPage)),
@@ -50,13 +50,13 @@ export function pageOf<T>(
 
 type Page = Omit<ReturnType<typeof pageOf>, "rows">;
 
-/** Instead of a page beyond the last one. */
+/** The answer for a page after the last one. */
 export const noSuchPage = ({ pages }: Page, list: string): Message =>
   sentence(
     md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name(`/${list} --page 1`)} shows the first.`,
   );
 
-/** Which rows of all are shown, and what shows others; nothing where all are. */
+/** Which rows are shown, and how to see others. Undefined when all are shown. */
 export function shownOf({ before, count, page, pages }: Page, shown: number, narrower: Markdown) {
   if (shown === count) return undefined;
   const next = page < pages ? md`, ${name(`--page ${page + 1}`)} the next` : "";

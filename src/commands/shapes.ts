@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { metricsFields, projectFields, vmFields } from "../fleet/compute/compute.ts";
 
-/** What programs are told of VMs and projects, by the names that the compute service's records have here. */
+/**
+ * The shapes of VMs and projects for programs, with the field names that the compute service's
+ * records have here.
+ */
 
 export const time = z.string().describe("ISO 8601");
 
@@ -16,7 +19,7 @@ export const vmShape = z.object({
 });
 export const projectShape = z.object({ ...projectFields, ...called });
 
-/** In lists, what the inventory keeps of them. */
+/** In lists, only what the inventory stores of them. */
 export const listedVmShape = vmShape
   .omit({ ipAddress: true, updatedAt: true, attestation: true })
   .partial({ region: true, createdAt: true, specs: true });

@@ -143,8 +143,8 @@ export function lineWords(
 }
 
 /**
- * What the file itself states in a section, without defaults. It is kept by section, because a
- * policy may be put together from the sections of two files.
+ * The content of each section as the file states it, without defaults. It is kept by section,
+ * because a policy may be put together from the sections of two files.
  */
 const stated = new WeakMap<object, unknown>();
 

@@ -48,8 +48,8 @@ export const usualPace = {
    */
   stableGapMs: 2_000,
   /**
-   * The same after a transition such as REBOOTING was read. The transition is the proof, and a
-   * flapping status doesn't stay the same for this long.
+   * The gap between two equal reads after a transition such as REBOOTING was read. The transition
+   * is the proof, and a flapping status doesn't stay the same for this long.
    */
   transitionGapMs: 500,
   /** The longest time from claim to send. After it, what the gate found may no longer be true. */
@@ -105,7 +105,7 @@ const timing = lengths.transform((read): Timing => {
   return Object.fromEntries(named) as Timing;
 });
 
-/** What is accepted as evidence from the VMs that a rule targets. */
+/** A rule about which evidence is accepted from the VMs that it targets. */
 export interface AppraisalRule {
   /** Globs over VM names. Undefined: all VMs. */
   targets: readonly string[] | undefined;
@@ -258,7 +258,7 @@ const attestationSection = section({
 const people = (fallback: string[] = []) => z.array(who).default(fallback);
 
 /**
- * Who may do what with the projects of a team. `access` applies to projects without a team; its
+ * The rights over the projects of a team. `access` applies to projects without a team; its
  * administrators apply to every team. Anyone who may operate, approve, or break glass for a team
  * may view it, too.
  */

@@ -25,7 +25,7 @@ export interface Nonsense {
  * these and its own sections.
  */
 export interface PolicySection<Schema extends z.ZodType = z.ZodType> {
-  /** Its key at the top of the file. */
+  /** The section's key at the top of the file. */
   name: string;
   /** Accepts `undefined`, for a file without the section. */
   schema: Schema;
@@ -56,7 +56,7 @@ export interface ApiCaller {
   name: string;
   /** The name under which its calls are counted: `sources.prometheus`. */
   caller: string;
-  /** What its calls bring: `alert`. */
+  /** The kind of thing that its calls bring: `alert`. */
   brings: string;
   /** The variable that holds its secret, for a caller that authenticates with one. */
   secret?: string;
@@ -64,7 +64,7 @@ export interface ApiCaller {
   channel?: string | undefined;
 }
 
-/** What a policy file can name: commands, and the sections of features. */
+/** The names that a policy file can use: commands, and the sections of features. */
 export interface PolicyTerms {
   readonly operations: readonly Operation[];
   readonly sections: readonly PolicySection[];

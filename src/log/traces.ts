@@ -43,8 +43,8 @@ export interface Work {
 }
 
 /**
- * What a request stores of the interaction that made it, so that any process can continue its
- * trace.
+ * The trace of the interaction that made a request, stored with the request so that any process can
+ * continue the trace.
  */
 export interface Traced {
   /** The delivery's ID. Undefined for a request that Gatehouse made itself. */

@@ -1,11 +1,11 @@
 /** The result of one check: `well`, `note` (it works and could be better), or `ill`. */
 export interface Finding {
   is: "well" | "note" | "ill";
-  /** What was checked and what was found: `bot token: gatehouse in Acme`. */
+  /** The thing that was checked, and the result: `bot token: gatehouse in Acme`. */
   what: string;
-  /** What to do about it, as a sentence. */
+  /** The next step, as a sentence. */
   mend?: string;
-  /** What to configure. Only administrators read this. */
+  /** The setting to change. Only administrators read this. */
   advice?: string;
   /** When a problem that still exists began (ms). */
   since?: number | undefined;

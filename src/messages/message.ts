@@ -50,11 +50,11 @@ export const limits = {
   weight: 12_000,
 } as const;
 
-/** What each block adds to the weight besides its characters. */
+/** The weight that each block adds to that of its characters. */
 const blockWeight = 125;
 /**
- * What lists leave free for later additions to their message, such as a note or a button that
- * shares it.
+ * The weight that lists leave free for later additions to their message, such as a note or a button
+ * that shares it.
  */
 const addedWeight = 800;
 
@@ -317,7 +317,10 @@ export function list(
 
 const moreWords = (left: number) => new Markdown(`… ${left.toLocaleString("en-US")} more`);
 
-/** The same for lines of text, in as few sections as Slack's limit allows. */
+/**
+ * A list of lines of text, in as few sections as Slack's limit allows. `rest` renders the note
+ * about the others.
+ */
 export function lineList(
   rows: readonly Markdown[],
   { beyond = 0, rest = moreWords }: { beyond?: number; rest?: (left: number) => Markdown } = {},
@@ -503,7 +506,7 @@ export function csv(rows: readonly (readonly string[])[]): string {
  */
 export const sharedOutside = "shared_with_another_company";
 
-/** The same for a group direct message whose members the app isn't allowed to see. */
+/** The error for a group direct message whose members the app isn't allowed to see. */
 export const unseenGroup = "group_message_unseen";
 
 /**

@@ -5,18 +5,21 @@ import { alertChannel, policyPlaceOf } from "../core/permit/access.ts";
 
 export type Alarms = ReturnType<typeof createAlarms>;
 
-/** Where what nobody asked for is told: to the team that has it, else to `alerts`. */
+/**
+ * Sends alarms about things that nobody requested to the channel of the team that owns them, or
+ * else to `alerts`.
+ */
 export function createAlarms(options: {
-  /** Its policy is read at each use: it may be another one by then. */
+  /** The policy is read at each use, because it may have changed. */
   config: Pick<Config, "policy">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
 }) {
   const { config, announce } = options;
   return {
-    /** Whose a VM is: what is told together is of one place. */
+    /** The owner of a VM. Alarms that are sent together are about one owner. */
     placeOf: ({ projectId, projectName }: Pick<KnownVm, "projectId" | "projectName">): string =>
       policyPlaceOf(config.policy, { id: projectId, name: projectName }),
-    /** Once per ID; returns the channel, where there is one for it. */
+    /** Sends an alarm, once per ID. Resolves with the channel, if there is one for it. */
     async tell(id: string, said: Message, place: string): Promise<string | undefined> {
       const channelId = alertChannel(config.policy, place);
       if (channelId !== undefined) await announce({ id, channelId, message: said });

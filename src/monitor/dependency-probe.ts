@@ -1,4 +1,4 @@
-/** The dependencies. */
+/** The dependencies by their names for people. */
 export const partNames = {
   slack: "Slack",
   redis: "Redis",
@@ -7,32 +7,37 @@ export const partNames = {
 export type Part = keyof typeof partNames;
 export const parts = Object.keys(partNames) as readonly Part[];
 
-/** An interaction refused while Redis was unavailable: nothing was done. */
+/** An interaction that was refused while Redis was unavailable, so that nothing was done. */
 export interface RefusedInteraction {
   id: string;
   channelId: string;
   userId: string;
   teamId: string;
-  /** As typed; undefined for a button or form. */
+  /** The words as typed. Undefined for a button or form. */
   words?: string | undefined;
-  /** What the person is called, where Slack says it. */
+  /** The person's name, if Slack says it. */
   name?: string | undefined;
-  /** Nobody knows whether Redis stored it: then it ran once Redis was back. */
+  /** True when it isn't known whether Redis stored it. In that case it ran once Redis was back. */
   mayRun?: boolean | undefined;
 }
 
-/** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
+/**
+ * A report of this process about a dependency: how long ago calls failed without an answer in
+ * between, and how long ago one was answered (ms).
+ */
 export interface Sighting {
   part: Part;
   failedAgo?: { first: number; last: number } | undefined;
   answeredAgo?: number | undefined;
 }
 
-/** Where what all processes saw is put together (`createOutageStore`). */
+/** Combines what all processes saw (`createOutageStore`). */
 export interface Outages {
-  /** Resolves with the ID of the part's outage, where one goes on or ends with this. */
+  /**
+   * Resolves with the ID of the dependency's outage, if one is going on or ends with this report.
+   */
   saw(sighting: Sighting, outageMs: number): Promise<string | undefined>;
-  /** What a process had to refuse during this outage, each once. */
+  /** Stores what a process had to refuse during this outage, each interaction once. */
   keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void>;
 }
 
@@ -43,8 +48,8 @@ const maxWords = 300;
 export type DependencyProbe = ReturnType<typeof createDependencyProbe>;
 
 /**
- * What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. What is shorter
- * than `outageMs` is a hiccup.
+ * Collects what this process sees of its dependencies in memory, until `report` saves it in Redis.
+ * Times are monotonic. A failure shorter than `outageMs` doesn't count as an outage.
  */
 export function createDependencyProbe(
   outageMs: number,
@@ -55,13 +60,16 @@ export function createDependencyProbe(
 
   function failed(part: Part, first: number, last = first): void {
     const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
-    // An outage begins with its first failure, however late that is reported; an answer has ended what failed before
+    // An outage begins with its first failure, however late that is reported. An answer ends it.
     const isSame = before && answeredAt <= before.last;
     const failures = { first: isSame ? before.first : first, last };
     seen.set(part, { ...seen.get(part), failed: failures });
   }
 
-  /** Those still refused belong to the outage of Redis; where there is none, that was a hiccup. */
+  /**
+   * Interactions that are still refused belong to the outage of Redis. Without an outage they are
+   * dropped.
+   */
   async function handOver(those: readonly RefusedInteraction[], store: Outages, to?: string) {
     const named = those
       .filter(({ id }) => refused.has(id))
@@ -71,30 +79,32 @@ export function createDependencyProbe(
   }
 
   return {
-    /** Any answer counts as one; undefined is a call that shows neither. */
+    /** Any answer counts as `answer`. Undefined stands for a call that shows neither. */
     saw(part: Exclude<Part, "redis">, what: "answer" | "silence" | undefined): void {
       const now = performance.now();
       if (what === "silence") failed(part, now);
       if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
     },
-    /** Redis didn't take it, or didn't say so, and the person read that. */
+    /** Records an interaction that Redis didn't take or didn't confirm. The person was told so. */
     refused(interaction: RefusedInteraction): void {
       if (refused.size >= maxRefused) return;
       const words = interaction.words?.slice(0, maxWords);
       refused.set(interaction.id, { ...interaction, words });
     },
-    /** Taken after all: Slack redelivers events. */
+    /** Forgets an interaction that was stored after all, because Slack redelivers events. */
     taken: (interactionId: string): void => void refused.delete(interactionId),
-    /** How long Redis has been unavailable to this process, if it is. */
+    /**
+     * How long Redis has been unavailable to this process (ms). Undefined while it is available.
+     */
     redisAwayMs(): number | undefined {
       const first = seen.get("redis")?.failed?.first;
       return first === undefined ? undefined : performance.now() - first;
     },
-    /** Saves it in Redis. Rejects while Redis is unavailable; nothing is lost then. */
+    /** Saves everything in Redis. Rejects while Redis is unavailable; nothing is lost then. */
     async report(store: Outages): Promise<void> {
       const began = performance.now();
       const until = [...refused.values()];
-      // That Redis takes a report is its answer
+      // When Redis takes the report, that counts as its answer.
       const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
         const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {

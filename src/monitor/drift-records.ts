@@ -5,39 +5,44 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";
 import { createKnownRecords } from "./known-records.ts";
 
-/** What is known of a pinned VM. */
+/** The last known state of a pinned VM. */
 export interface DriftRecord {
   vm: Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
-  /** Names its failure, as reported: equal marks are the same failure. Empty while it doesn't fail. */
+  /**
+   * Identifies its failure as it was reported: equal marks are the same failure. Empty while it
+   * doesn't fail.
+   */
   mark: string;
   /** Why it fails, as a sentence without full stop. */
   reason: string;
-  /** Milliseconds: since when it is so. */
+  /** Since when this has been so (ms). */
   since: number;
   recoveredAt?: number;
-  /** What keeps it from being verified, or soon will. */
+  /** The reasons that prevent it from being verified, or soon will. */
   lacks: readonly Lack[];
 }
 
 export interface Lack {
-  /** A sentence without full stop where it can't be verified; what ends, else. */
+  /** A sentence without full stop if it can't be verified now; otherwise what ends. */
   what: string;
-  /** When it ends (ms); undefined where it can't be verified already. */
+  /** When it ends (ms). Undefined if it can't be verified already. */
   endsAt?: number;
-  /** It fails once Intel's next level counts, and is fine until then. */
+  /** True if it is fine now and fails once Intel's next level counts. */
   isNextLevel?: boolean;
-  /** Since when that is so of any VM of the same place (ms). */
+  /** Since when this has been so for any VM of the same owner (ms). */
   since: number;
 }
 
-/** What VMs lack together: one list of a vendor's is behind many. */
+/** Something that several VMs lack together, because one list of a vendor's serves many VMs. */
 export interface Lacking extends Lack {
   place: string;
   vms: readonly DriftRecord["vm"][];
 }
 
 export const dayMs = 86_400_000;
-/** Days before their end at which the digest warns; a snooze ends with its stage. */
+/**
+ * The digest warns this many days before the end. A snooze ends when the next of these is reached.
+ */
 export const warnDays = [14, 7, 1] as const;
 
 export type DriftRecords = ReturnType<typeof createDriftRecords>;
@@ -46,13 +51,13 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
   const records = createKnownRecords<DriftRecord>(redis, key("drift"));
   return {
     ...records,
-    /** Why it fails, and since when; undefined where it doesn't, or where Redis can't say. */
+    /** Why a VM fails, and since when. Undefined when it doesn't fail, or Redis can't say. */
     async failure(id: string): Promise<{ reason: string; since: number } | undefined> {
       const known = await records.readRecords([id]).catch(() => undefined);
       const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
       return mark === "" ? undefined : { reason, since };
     },
-    /** Of these VMs, by default of all. Empty where Redis can't say. */
+    /** The failing VMs among these, by default among all. Empty when Redis can't say. */
     async failing(ids?: readonly string[]): Promise<Failing> {
       const all = await records.readRecords(ids).catch(() => new Map<string, DriftRecord>());
       const failed = [...all].filter(([, { mark }]) => mark !== "");
@@ -61,16 +66,16 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
   };
 }
 
-/** Equal for VMs of one place that lack the same. */
+/** Equal for VMs of one owner that lack the same. */
 export const lackKey = (
   { what, endsAt, isNextLevel = false }: Omit<Lack, "since">,
   place: string,
 ) => `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
 
-/** It keeps VMs from being verified by now. */
+/** Whether this prevents VMs from being verified now. */
 export const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
 
-/** What these VMs lack, by its key: put together where what is missing and whose VMs they are is the same. */
+/** Collects what these VMs lack, by key. VMs of one owner that lack the same are combined. */
 export function lackingIn(
   records: Iterable<DriftRecord>,
   placeOf: Alarms["placeOf"] = () => "",

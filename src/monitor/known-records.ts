@@ -3,10 +3,13 @@ import { batches } from "../redis/batches.ts";
 
 export type KnownRecords<Known> = ReturnType<typeof createKnownRecords<Known>>;
 
-/** What a probe of the monitor knows, for all processes: a record for each ID, in one hash. */
+/**
+ * Stores what a probe of the monitor knows, shared by all processes: one record for each ID, in one
+ * hash.
+ */
 export function createKnownRecords<Known>(redis: RedisClient, named: string) {
   return {
-    /** Of these IDs, by default of all. */
+    /** The records of these IDs, by default of all. */
     async readRecords(ids?: readonly string[]): Promise<Map<string, Known>> {
       const found = new Map<string, Known>();
       for (const some of batches(ids ?? (await redis.hkeys(named))))
@@ -18,7 +21,7 @@ export function createKnownRecords<Known>(redis: RedisClient, named: string) {
       for (const some of batches([...records]))
         await redis.hset(named, new Map(some.map(([id, record]) => [id, JSON.stringify(record)])));
     },
-    /** Forgets what is about something that is gone. */
+    /** Forgets the records of everything that is gone. */
     async keepOnly(ids: ReadonlySet<string>): Promise<void> {
       const gone = (await redis.hkeys(named)).filter((id) => !ids.has(id));
       for (const some of batches(gone)) await redis.hdel(named, ...some);

@@ -5,40 +5,41 @@ import type { Schedule } from "../queue/schedules.ts";
 import type { Follow } from "./news.ts";
 
 /**
- * What the monitor looks at. Its probes:
+ * The monitor runs probes:
  *
  *     statuses       VMs that change without a request       one worker, whenever the fleet was read
  *     drift          pinned VMs whose attestation changes    one worker, each `timing.driftWatch`, and whoever attests a VM
  *     dependencies   calls to Slack, Redis, and the service  each process by its own clock; Redis merges what they saw
  *
- * The first two are of this kind. Dependencies are watched where nothing can be read or written (decision 136).
+ * The first two implement this interface. Dependencies are observed while nothing can be read or
+ * written, so they can't (decision 136).
  */
 export interface Probe<Known, Change> {
   name: string;
-  /** Its own schedule. Without one it runs whenever the fleet was read. */
+  /** The probe's own interval. Without one it runs whenever the fleet was read. */
   every?: { ms: number; retryAfterMs: number };
-  /** What is known, for all processes. */
+  /** The last known records, shared by all processes. */
   records: Pick<KnownRecords<Known>, "readRecords" | "writeRecords">;
-  /** Undefined where there is nothing new to compare. */
+  /** Resolves with undefined when there is nothing new to compare. */
   observe(): Promise<Observation<Known, Change> | undefined>;
-  /** At least once for each change, under an ID made of what was known before it. */
+  /** Called at least once for each change, under an ID derived from what was known before it. */
   tell(changes: readonly Change[]): Promise<void>;
 }
 
-/** What a probe sees now. */
+/** The state that a probe observes now. */
 export interface Observation<Known, Change> {
-  /** Those to compare; by default all that are known. */
+  /** The IDs to compare, by default all that are known. */
   ids?: readonly string[];
   /** Pure. `after` has the records that are new or differ. */
   compare(before: ReadonlyMap<string, Known>): {
     after: ReadonlyMap<string, Known>;
     changes: readonly Change[];
   };
-  /** Called once everything was told and remembered. */
+  /** Called once everything was reported and stored. */
   remembered?(): Promise<void>;
 }
 
-/** What probes tell with. */
+/** The ways in which probes report. */
 export interface Telling {
   alarms: Alarms;
   /** Tells the channels that are subscribed. */
@@ -46,8 +47,9 @@ export interface Telling {
 }
 
 /**
- * One run of a probe: compares what is seen with what was known, tells what changed, and remembers it. In this order: a process
- * that dies in between leaves the same comparison to the next run, whose news have the same IDs and are posted once.
+ * Runs a probe once: it compares what is observed with what was known, reports what changed, and
+ * stores it. Because of this order, a process that dies in between leaves the same comparison to
+ * the next run, whose messages have the same IDs and are posted once.
  */
 export async function runProbe<Known, Change>(
   probe: Pick<Probe<Known, Change>, "records" | "observe" | "tell">,
@@ -57,16 +59,16 @@ export async function runProbe<Known, Change>(
   const before = await probe.records.readRecords(observation.ids);
   const { after, changes } = observation.compare(before);
   await probe.tell(changes);
-  // Another process may have written the others meanwhile
+  // Another process may have written the other records meanwhile.
   const differing = [...after].filter(([id, record]) => !isDeepStrictEqual(record, before.get(id)));
   await probe.records.writeRecords(new Map(differing));
   await observation.remembered?.();
 }
 
-/** The monitor of one installation: whichever worker is free runs its probes. */
+/** The monitor of one installation. Whichever worker is free runs its probes. */
 export function createMonitor(probes: readonly Probe<unknown, unknown>[]) {
   return {
-    /** Of probes with a period of their own. */
+    /** The schedules of probes with an interval of their own. */
     schedules: probes.flatMap((probe): Schedule[] => {
       const { name, every } = probe;
       if (!every) return [];

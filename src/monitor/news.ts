@@ -1,34 +1,37 @@
 import type { ButtonSpec } from "../messages/message.ts";
 import type { Target } from "../registry/define.ts";
 
-/** What can happen: VMs go to ERROR and out of it, attestation fails, and changes are made. */
+/** The kinds of events: VMs go to ERROR or leave it, attestation fails, and changes are made. */
 export const events = ["trouble", "drift", "changes"] as const;
 export type Event = (typeof events)[number];
 
-/** What one reads of one thing that happened. `text` is mrkdwn. */
+/** A line about one event. `text` is mrkdwn. */
 export interface NewsLine {
   text: string;
-  /** The address of a message that has more. */
+  /** The link to a message with more details. */
   link?: string | undefined;
   button?: ButtonSpec;
 }
 
 export type Followed = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName"> & {
-  /** Where the project may have another name by now. */
+  /** The project's current name, if it may have been renamed. */
   projectNameNow?: string | undefined;
 };
 
-/** One thing that happened. */
+/** One event that subscribed channels may be told. */
 export interface News {
   event: Event;
-  /** The same news has the same key, in any process. */
+  /** An event has the same key in any process. */
   key: string;
   about: readonly Followed[];
-  /** About those of them that a channel follows, and may see. */
+  /** The line for a channel. `about` are the targets that it follows and may see. */
   line(about: readonly Followed[]): NewsLine | Promise<NewsLine>;
-  /** These channels know already. */
+  /** The channels that have been told already. */
   saidIn?: readonly (string | undefined)[];
 }
 
-/** At least once for each thing that happened: each channel is told once. */
+/**
+ * Tells the subscribed channels. It may be called several times for one event; each channel is told
+ * once.
+ */
 export type Follow = (news: readonly News[]) => Promise<void>;

@@ -21,7 +21,10 @@ import type { Journal } from "../core/request/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
 import type { News } from "./news.ts";
 
-/** A request that ended this recently may explain a status: lists are read about once a minute. */
+/**
+ * A request that ended this recently may explain a status, because lists are read about once a
+ * minute (ms).
+ */
 const echoMs = 5 * 60_000;
 const maxNamed = 10;
 
@@ -31,10 +34,10 @@ interface StatusProbeOptions extends Telling {
   records: ReturnType<typeof createStatusRecords>;
   inventory: Pick<Inventory, "vms" | "state">;
   store: Pick<Journal, "recentIds" | "getMany">;
-  /** How often the fleet is read: what people read says so. */
+  /** How often the fleet is read (ms). Messages mention it. */
   readEveryMs: number;
   now(): number;
-  /** The VMs whose status is another one than before, of their own accord or not. */
+  /** Called with the VMs whose status has changed, requested or not. */
   onMoved?(vms: readonly KnownVm[]): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
     async observe() {
       const { refreshedAt, version, stale } = await inventory.state();
       if (refreshedAt === undefined || stale) return undefined;
-      // A process with an older copy of the list would see old statuses come back
+      // A process with an older copy of the list would see old statuses come back.
       if (version <= Number(await redis.get(lastList))) return undefined;
       const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
       return {
@@ -84,7 +87,10 @@ async function isTouched(
   );
 }
 
-/** What nobody asked for is one alarm for each team; subscribers hear of all trouble, asked for or not. */
+/**
+ * Sends one alarm per owner for changes that nobody requested. Subscribers are told of all trouble,
+ * requested or not.
+ */
 async function tell(
   changes: readonly StatusChange[],
   { store, alarms, follow, readEveryMs, now }: StatusProbeOptions,
@@ -141,20 +147,23 @@ function sentenceOf({ vm, from }: Pick<StatusChange, "vm" | "from">): Markdown {
 interface StatusChange {
   vm: KnownVm;
   from: string | undefined;
-  /** Identifies the change in any process: the VM, its new status, and since when it had the old one. */
+  /**
+   * Identifies the change in any process: the VM, its new status, and since when it had the old
+   * one.
+   */
   key: string;
 }
 
-/** A new VM that is STOPPED was never running. */
+/** Whether a change is alarming. A new VM that is STOPPED was never running, so that isn't. */
 const isAlarming = ({ from = "CREATING", vm: { status } }: StatusChange): boolean =>
   status === "ERROR" || (status === "STOPPED" && from !== "CREATING");
 
-/** It went to ERROR, or came out of it. */
+/** Whether the VM went to ERROR or left it. */
 const isTrouble = ({ from, vm }: StatusChange) => vm.status === "ERROR" || from === "ERROR";
 
 const isNews = (change: StatusChange) => isAlarming(change) || isTrouble(change);
 
-/** A project without a record is new, and nothing in it has changed. Pure. */
+/** Compares statuses. A project without a record is new, and nothing in it has changed. Pure. */
 function compareStatuses(
   before: ReadonlyMap<string, SeenStatuses>,
   projects: ReadonlyMap<string, readonly KnownVm[]>,
@@ -164,7 +173,7 @@ function compareStatuses(
   const changes: StatusChange[] = [];
   for (const [id, vms] of projects) {
     const was = before.get(id);
-    // Without a status that can be read, nothing is known to have changed
+    // When a status can't be read, nothing is known to have changed.
     const asItWas = (vm: KnownVm) => {
       const it = was?.[vm.id];
       return it?.[0] === vm.status || vm.status === unreadable ? it : undefined;

@@ -2,17 +2,17 @@ import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 
-/** In which status a VM was last seen, and since when (ms). */
+/** The status in which a VM was last seen, and since when (ms). */
 export type SeenStatus = readonly [status: string, since: number];
-/** By VM id: all VMs of one project. */
+/** The statuses of all VMs of one project, by VM ID. */
 export type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 
-/** What was last seen of every VM, by project. */
+/** The last seen status of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {
   const records = createKnownRecords<SeenStatuses>(redis, key("seen-statuses"));
   return {
     ...records,
-    /** Since when these are in the status they are in, where that is known. */
+    /** Since when these VMs have been in their status, where that is known. */
     async since(vms: readonly KnownVm[]): Promise<Map<string, number>> {
       const seen = await records.readRecords([...new Set(vms.map(({ projectId }) => projectId))]);
       const known = vms.flatMap(({ id, projectId, status }) => {

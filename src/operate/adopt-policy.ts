@@ -13,18 +13,25 @@ import { readNames } from "../slack/people/names.ts";
 import type { People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
 
-/** The policy that is in force, with its file as this process reads it: undefined where this release can't. */
+/**
+ * The policy in force. `theirs` is its file as this process parses it, and undefined when this
+ * release can't.
+ */
 export interface InForce {
   stored: StoredPolicy | undefined;
   theirs: PolicyText | undefined;
 }
 
-/** Whether a file that was loaded replaces the policy in force: `same` says the same, and `refused` stays out. */
+/**
+ * The outcome for a loaded file: it `replaces` the policy in force, says the `same`, or is
+ * `refused`.
+ */
 export type Claim = "replaces" | "same" | "refused";
 
 /**
- * Which of two files counts. With `version`, the higher one; of one version, the file that came first. Without, the one that was
- * loaded last. A file without a version never replaces one that has one.
+ * Decides which of two files counts. With `version`, the higher one does; of one version, the file
+ * that came first. Without versions, the one that was loaded last. A file without a version never
+ * replaces one that has one.
  */
 export function claimOf(own: PolicyText, { stored, theirs }: InForce): Claim {
   if (stored === undefined) return "replaces";
@@ -35,13 +42,14 @@ export function claimOf(own: PolicyText, { stored, theirs }: InForce): Claim {
   return current === 0 ? "replaces" : "refused";
 }
 
-/** Everything that differs but the version itself. */
+/** All differences except for the version itself. */
 const decidingChanges = (before: PolicyText, after: PolicyText) =>
   changesBetween(before.policy, after.policy).filter(({ place }) => place !== "version");
 
 /**
- * Whether a process may act by this file: who may do what, and the services, are those in force. A lower version with the same
- * rules may, so that an upgrade which only raises the version stops no process of before. One version with two contents may not.
+ * Whether a process may act by this file, because its rights and services are those in force. A
+ * lower version with the same rules may act, so that an upgrade which only raises the version stops
+ * no older process. A file with the same version and different content may not.
  */
 export function isInForce(own: PolicyText, { stored, theirs }: InForce): boolean {
   if (stored === undefined) return false;
@@ -52,8 +60,9 @@ export function isInForce(own: PolicyText, { stored, theirs }: InForce): boolean
 }
 
 /**
- * The digits are a name for rules: a release before may have made it in another way, or filled in other defaults. Where the text in
- * force says what this file says, both have the same rules.
+ * Whether both have the same rules. The hex digits only name rules: an earlier release may have
+ * computed them differently, or filled in other defaults. So the parsed text in force is compared,
+ * too.
  */
 export const hasRulesOf = ({ stored, theirs }: InForce, own: PolicyText): boolean =>
   stored?.rules === own.policyVersion || theirs?.policyVersion === own.policyVersion;
@@ -63,7 +72,7 @@ export const hasServicesOf = ({ stored, theirs }: InForce, own: PolicyText): boo
   return stored?.services === services || (theirs && servicesVersion(theirs.policy)) === services;
 };
 
-/** Why this file stays out, with what it needs; undefined where its version doesn't keep it out. */
+/** Why this file isn't put in force, and what it needs. Undefined when its version allows it. */
 export function whyOut(
   { version }: { version?: number | undefined },
   stored: Pick<StoredPolicy, "version"> | undefined,
@@ -78,35 +87,38 @@ export function whyOut(
   return `${shown} has version ${version} and needs one above ${current}, which is in force`;
 }
 
-/** `12 (1f2e3d4c5b6a)`; without a version of the file only the digits of its rules. */
+/** `12 (1f2e3d4c5b6a)`, or only the hex digits when the file has no version. */
 export const policyName = (rules: string, version: number | undefined): string =>
   version === undefined ? rules : `${version} (${rules})`;
 
-/** What the audit channel is told, beside the names of the two policies. */
+/** The content of the announcement, apart from the names of the two policies. */
 interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> {
-  /** The first of the requests that it cancels. */
+  /** The first of the requests that the new policy cancels. */
   canceled: readonly string[];
 }
 
-/** In the audit trail, which keeps them forever. */
+/** The most changes that a record of the audit trail lists, because records are kept forever. */
 const maxNoted = 50;
 
 interface AdoptOptions {
-  /** What it replaces, as this process knows it. */
+  /** The policy that is replaced, as this process knows it. */
   before: InForce;
-  /** Of the requests that wait under the former policy: the first ones, and how many there are. */
+  /** The requests that wait under the former policy: the first ones, and the number of all. */
   canceled?: readonly string[];
   canceledCount?: number;
-  /** Where it is told. */
+  /** The channels where it is announced. */
   channels?: readonly (string | undefined)[];
-  /** A notice with this ID was announced: it is posted now. */
+  /** Called with the ID of an announced notice, so that it is posted now. */
   wakeNotice?(id: string): void;
 }
 
 /**
+ * Stores the policy in force.
+ *
  * KEYS the policy in force, audit, pending
- * ARGV the number of what is replaced (0: nothing), rules, services, version or '', text, record for the audit trail or '',
- *   facts (JSON) or '', channels (JSON), prefix of notices, how long they are kept (ms)
+ * ARGV the number of what is replaced (0: nothing), rules, services, version or '', text, record
+ * for the audit trail or '', facts (JSON) or '', channels (JSON), prefix of notices, how long they
+ * are kept (ms)
  * → {its number, IDs of its notices}; empty when another process was faster
  */
 const adoptScript = `${redisTimeLua}${announceLua}
@@ -130,9 +142,9 @@ return {number, announced}
 `;
 
 /**
- * Puts this policy in force, unless another process was faster: then undefined, and whoever asks looks again. Its record in the
- * audit trail and its announcement are written in the same moment: the process may die right after. A change of the version alone
- * is announced to nobody.
+ * Puts this policy in force. Resolves with undefined when another process was faster; the caller
+ * then looks again. Its record in the audit trail and its announcement are written in the same
+ * step, because the process may die right after it. A change of the version alone isn't announced.
  */
 export async function adoptPolicy(
   redis: RedisClient,
@@ -186,7 +198,10 @@ export async function adoptPolicy(
   return { number, rules, services, version, text };
 }
 
-/** The news of an adopted policy, with Slack's names and links: made when it is posted, because who adopts can't wait for Slack. */
+/**
+ * The message about an adopted policy, with Slack's names and links. It is rendered when it is
+ * posted, because adopting a policy can't wait for Slack.
+ */
 export async function renderPolicyNews(
   facts: string,
   on: {

@@ -5,7 +5,10 @@ import { type Command, freezeEnder } from "../registry/define.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { Announce } from "../core/deliver/deliver.ts";
 
-/** Tells the audit channel, and channels where people wait for something, each once per ID. */
+/**
+ * Announces messages in the audit channel, and in channels where people wait for something, each
+ * once per ID.
+ */
 export function createAnnouncements(on: {
   config: Pick<Config, "policy">;
   journal: Journal;
@@ -28,7 +31,10 @@ export function createAnnouncements(on: {
   return { tell, tellBusy };
 }
 
-/** The journal, whose freezes are announced where people wait. `changed` is called when a freeze begins or ends. */
+/**
+ * A journal that announces freezes where people wait. `changed` is called when a freeze begins or
+ * ends.
+ */
 export function withFreezesAnnounced(
   journal: Journal,
   {

@@ -2,8 +2,9 @@ import type { Log } from "../log/log.ts";
 import { duration } from "../messages/message.ts";
 
 /**
- * The most that the clock of a process may differ from that of Redis (ms). BullMQ delays jobs by the clocks of processes,
- * and Gatehouse decides by that of Redis: a process whose clock differs more takes no jobs.
+ * How much the clock of a process may differ from Redis's (ms). BullMQ delays jobs by the clocks of
+ * processes, while Gatehouse decides by Redis's clock, so a process whose clock differs more takes
+ * no jobs.
  */
 export const mostClockOffMs = 2_000;
 
@@ -15,24 +16,27 @@ export const isClockOff = (offMs: number): boolean => Math.abs(offMs) > mostCloc
 
 export type Clock = ReturnType<typeof createClock>;
 
-/** This process's clock, as compared with that of Redis. */
+/** Tracks how far this process's clock is from Redis's. */
 export function createClock(log: Log) {
   let offMs = 0;
   const listeners: ((isOff: boolean) => void)[] = [];
 
   return {
-    /** By how much this clock is ahead, negative where it is behind (ms); 0 until they were compared. */
+    /** How far this clock is ahead (ms), negative when it is behind. 0 until they were compared. */
     offMs: () => offMs,
 
-    /** The time by Redis's clock, as near as this process knows it (ms). */
+    /** The time by Redis's clock, as exactly as this process knows it (ms). */
     now: () => Date.now() - offMs,
 
-    /** Called when the clocks begin to differ too much, and when they agree again. */
+    /**
+     * Registers a listener for when the clocks begin to differ too much, and when they agree again.
+     */
     onChange: (listener: (isOff: boolean) => void) => void listeners.push(listener),
 
     /**
-     * Redis told `redisMs` at some time between `askedAt` and `answeredAt` by this clock, so only what lies outside of
-     * that is sure to be a difference: a slow answer is none.
+     * Compares the clocks. Redis read `redisMs` at some time between `askedAt` and `answeredAt` by
+     * this clock. Only what lies outside of that interval is certainly a difference, so a slow
+     * answer doesn't count as one.
      */
     compare(askedAt: number, redisMs: number, answeredAt: number): void {
       const was = isClockOff(offMs);
@@ -46,19 +50,20 @@ export function createClock(log: Log) {
   };
 }
 
-/** Why this process takes no work, or undefined. */
+/** Why this process takes no work because of its clock. Undefined when it agrees. */
 export const clockProblem = ({ offMs }: Pick<Clock, "offMs">): string | undefined =>
   isClockOff(offMs()) ? `this machine's clock is ${offInWords(offMs())}` : undefined;
 
-/** What takes jobs, and can be told not to. */
+/** Something that takes jobs, and can be put on hold. */
 interface Holdable {
   take(): void;
   hold(): Promise<void>;
 }
 
 /**
- * Lets the workers of this process take jobs while its clock agrees with that of Redis: BullMQ delays jobs by the clocks of processes,
- * so one whose clock differs would put them off for too long, or not at all. Closed first, so that a process that stops takes no more.
+ * Lets the workers of this process take jobs while its clock agrees with Redis's. BullMQ delays
+ * jobs by the clocks of processes, so a process with a wrong clock would delay them too long, or
+ * not at all. It is closed first, so that a stopping process takes no more jobs.
  */
 export function createTaking(clock: Clock) {
   const workers: { worker: Holdable; untilClosed: boolean }[] = [];
@@ -76,7 +81,10 @@ export function createTaking(clock: Clock) {
     else for (const one of workers) if (mayTake(one)) one.worker.take();
   });
   return {
-    /** `untilClosed`: while the process stops, too. What ends then is told. */
+    /**
+     * With `untilClosed`, the worker also takes jobs while the process stops, so that results from
+     * that time are delivered.
+     */
     add(worker: Holdable, { untilClosed = false } = {}): void {
       workers.push({ worker, untilClosed });
       if (mayTake({ untilClosed })) worker.take();

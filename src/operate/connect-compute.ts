@@ -3,7 +3,7 @@ import { type ComputeOptions, createCompute } from "../fleet/compute/create-comp
 import type { Config } from "../config/config.ts";
 import { proxyFor } from "../config/proxy.ts";
 
-/** A client of the compute service as the configuration says. */
+/** Creates a client of the compute service from the configuration. */
 export function connectCompute(
   { compute, proxies, files, policy }: Config,
   options: Pick<ComputeOptions, "log" | "onCall">,

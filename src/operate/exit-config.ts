@@ -1,7 +1,9 @@
 import { ConfigError, configExitCode } from "../config/config.ts";
 import { printable } from "../text/terminal.ts";
 
-/** What `load` returns. Where the configuration is wrong, the process ends and says how. */
+/**
+ * Returns what `load` returns. When the configuration is wrong, prints why and ends the process.
+ */
 export function orExit<T>(load: () => T): T {
   try {
     return load();

@@ -28,7 +28,10 @@ type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "
 type Words = "emergency" | "status" | "standstill" | "attestationNote";
 type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
 
-/** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
+/**
+ * Starts a gateway, which receives from Slack and answers people. Workers, not gateways, make
+ * changes at the compute service.
+ */
 export async function startGateway(
   options: {
     config: Config;
@@ -41,7 +44,7 @@ export async function startGateway(
     connected: (purpose: RedisPurpose) => Promise<RedisClient>;
     watch: Pick<DependencyProbe, "refused" | "taken">;
     telemetry: Telemetry;
-    /** `now` gives the time by Redis's clock (ms). */
+    /** `now` returns the time by Redis's clock (ms). */
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
@@ -82,7 +85,7 @@ export async function startGateway(
     now: options.clock.now,
     log,
   });
-  // Each handling begins with the rules of its moment and keeps them
+  // Each interaction is handled by the policy that was in force when its handling began.
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
   const conversation = createConversation(contextNow, options.contributed, options.watch);
   const app = createSlackApp({
@@ -115,11 +118,11 @@ export async function startGateway(
       },
       async peopleChanged(event, id) {
         const change = readGroupChange(event);
-        // Others give nobody a right
+        // Other groups give nobody a right.
         if (!groupsNamedIn(config.policy).includes(change.groupId)) return;
         people.forget();
         await noteGroupChange(redis, key);
-        // What was looked up in between may be what the processes shared before
+        // Answers that were cached in between may still be from the former shared answer.
         people.forget();
         const { groupId, came, left } = change;
         if (came.length + left.length === 0) return;
@@ -132,16 +135,16 @@ export async function startGateway(
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
     onLostReply: createLostReplies(options.announce),
   });
-  // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
+  // Slack may be unreachable at the start. Readiness shows that, and the socket keeps trying.
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
-    /** What conversations go by from now on: the API answers programs from the same. */
+    /** The context for conversations from now on. The API answers programs from the same one. */
     contextNow,
-    /** Handles what dead gateways left, while it isn't held. */
+    /** Handles what dead gateways left, while it isn't on hold. */
     recovering: app.recovering,
-    /** HTTP mode: answers what Slack sends; false for every other path. */
+    /** Over HTTP, answers what Slack sends. Returns false for every other path. */
     route: app.route,
-    /** Why Slack isn't connected, if it isn't. */
+    /** Why Slack isn't connected. Undefined while it is. */
     problem() {
       const problem = app.problem();
       return problem && `Slack: ${problem}`;

@@ -5,20 +5,26 @@ import { shared } from "./checks/checks.ts";
 import { type PortOptions, startWebServer } from "./web-server.ts";
 
 export interface HealthOptions extends PortOptions {
-  /** The page of `/metrics`, and its content type. */
+  /** The content of `/metrics`, and its content type. */
   figures(): Promise<{ type: string; text: string }>;
-  /** Why this process should be restarted, or undefined. */
+  /** Why this process should be restarted. Undefined while it works. */
   alive(): string | undefined;
-  /** Why this process shouldn't get work now, or undefined. Slower than 2 s counts as a no. */
+  /**
+   * Why this process isn't ready. Undefined when it is. An answer after more than 2 s counts as not
+   * ready.
+   */
   ready(): Promise<string | undefined>;
 }
 
 const readyWithinMs = 2_000;
 
-/** The probes and figures of this process: `/healthz`, `/readyz`, `/metrics`. Throws when the port is taken. */
+/**
+ * Serves the probes and metrics of this process: `/healthz`, `/readyz`, `/metrics`. Throws when the
+ * port is in use.
+ */
 export function startHealth(options: HealthOptions) {
   const late = () => `the check took longer than ${readyWithinMs / 1000} s`;
-  // A check that fails or hangs is a no as well
+  // A check that fails or hangs counts as not ready, too.
   const ready = shared(() =>
     within(readyWithinMs, Promise.try(options.ready), late).catch(messageOf),
   );

@@ -18,19 +18,24 @@ import { privateFolder } from "../regular-file.ts";
 import { wayOut, writeProbe } from "./checks/folders.ts";
 
 const lockName = /^lock-[0-9a-f]{16}\.sock$/;
-/** What fits into the address of a socket on every system (macOS: 104 with the end). */
+/**
+ * The longest path that fits into a socket's address on every system (macOS: 104 with the
+ * terminating zero).
+ */
 const longestPath = 103;
 const answerWithinMs = 1_000;
-/** All that Gatehouse writes there. */
+/** All files that Gatehouse writes there. */
 const ourName =
   /^(ledger|sends-.*\.jsonl|audit-anchors\.jsonl|audit-key\.pem(\..*)?|policy\.json(\.new)?|lock-.*)$/;
 
 /**
- * Makes sure that this process can write its directory, and is the only one that does until `close`. Throws ConfigError.
+ * Ensures that this process can write its directory, and that no other process uses it until
+ * `close`. Throws ConfigError.
  *
- * Each process listens on a socket of its own in the directory, and only then looks whether another one answers: of two
- * that start at once, the later to look finds the earlier. A killed process leaves a socket that refuses, in the same
- * instant; a frozen one still answers. Decision 022 says why it isn't a file with a process ID.
+ * Each process listens on a socket of its own in the directory, and only then looks whether another
+ * one answers. So of two that start at the same time, the later to look finds the earlier. The
+ * socket of a killed process refuses connections at once; a frozen process still answers. Decision
+ * 022 says why it isn't a file with a process ID.
  */
 export async function holdDirectory(folder: string): Promise<{ close(): Promise<void> }> {
   const name = `lock-${randomBytes(8).toString("hex")}.sock`;
@@ -38,7 +43,7 @@ export async function holdDirectory(folder: string): Promise<{ close(): Promise<
   const server = createServer((socket) => socket.destroy()).unref();
   const close = async () => {
     const closed = once(server, "close");
-    server.close(); // removes the socket, too
+    server.close(); // This removes the socket, too.
     await closed;
   };
   try {
@@ -51,10 +56,10 @@ export async function holdDirectory(folder: string): Promise<{ close(): Promise<
       `${folder} can't hold a socket (${codeOf(error)}), by which a second process would be noticed: use a local disk`,
     );
   }
-  server.on("error", () => undefined); // it has heard of all it has to
+  server.on("error", () => undefined); // All errors that matter were handled above.
   const others = readdirSync(folder).filter((other) => lockName.test(other) && other !== name);
   const answers = await Promise.all(others.map((other) => answersAt(folder, other)));
-  // Removed while it was bound but didn't listen yet: a third process looked at that moment
+  // The socket may be gone because a third process looked when it was bound but didn't listen yet.
   if (answers.includes(true) || !existsSync(path.join(folder, name))) {
     await close();
     throw unusable(
@@ -68,7 +73,10 @@ function unusable(sentence: string): ConfigError {
   return new ConfigError([`DATA_DIR: ${sentence}`]);
 }
 
-/** The ledger and the anchors are written at moments when it is too late to say that they can't be. */
+/**
+ * Checks that the directory can be written. The ledger and the anchors are written at times when it
+ * would be too late to report that they can't be.
+ */
 function probe(folder: string): void {
   try {
     mkdirSync(folder, privateFolder);
@@ -80,8 +88,9 @@ function probe(folder: string): void {
 }
 
 /**
- * Takes from others what they could read of ours: versions before made it as the umask said. A directory that has anything
- * else in it may be shared for a reason, and keeps its mode. What isn't this user's can't be changed, and isn't.
+ * Removes other users' access to our files, which earlier versions created with whatever mode the
+ * umask gave. A directory with other files in it may be shared for a reason, so it keeps its mode.
+ * Files of another user can't be changed.
  */
 function tighten(at: string): void {
   try {
@@ -93,7 +102,7 @@ function tighten(at: string): void {
     if (isOwn && !isSticky) chmodSync(at, found.mode & (found.isDirectory() ? 0o7700 : 0o600));
     for (const inner of ours) if (!lstatSync(inner).isSymbolicLink()) tighten(inner);
   } catch {
-    // It was removed meanwhile, can't be read, or its file system knows no modes
+    // It was removed meanwhile, can't be read, or is on a file system without modes.
   }
 }
 
@@ -106,7 +115,10 @@ function socketPath(folder: string, name: string): string {
   return shortest;
 }
 
-/** Whether a process lives behind the socket; what doubtlessly is a dead one's is removed. */
+/**
+ * Whether a live process has this socket. A socket that certainly belongs to a dead process is
+ * removed.
+ */
 async function answersAt(folder: string, name: string): Promise<boolean> {
   const socket = connect(socketPath(folder, name));
   try {

@@ -5,25 +5,25 @@ import { problemOfWriting } from "./checks/redis.ts";
 import type { Source } from "../core/deliver/deliver.ts";
 import type { Services } from "./services.ts";
 
-/** The oldest so many open requests are looked at, once a scrape. */
+/** How many open requests are looked at in one scrape, the oldest first. */
 const maxCounted = 5_000;
-/** The first so many of what is pending are looked at. */
+/** How many pending members are looked at, the first ones first. */
 const maxPending = 20_000;
-/** Of the messages that wait, the age is that of the oldest among so many. */
+/** How many waiting messages of a kind are looked at to find the oldest. */
 const maxOwed = 200;
 
-/** The states that a request can be open in, shown also while none is. */
+/** The states that an open request can have. They are exported even when no request is in them. */
 const openStates = "draft authorized sending accepted unclear not-applied unknown".split(" ");
 
 /**
- * Reads what all processes share into the gauges, and the age of the names. Never rejects: without Redis, this process's own
- * figures remain.
+ * Reads what all processes share into the gauges, and the age of the inventory. Never rejects:
+ * without Redis, this process's own metrics remain.
  */
 export function createMeasure(
   on: Pick<Services, "redis" | "key" | "store" | "telemetry"> & {
     queues: Pick<Services["queues"], "depths">;
     inventory: Pick<Services["inventory"], "state">;
-    /** Of all messages that Slack may lack. */
+    /** The sources of all messages that Slack may lack. */
     sources: readonly Pick<Source, "outbox" | "owedSince">[];
   },
 ): () => Promise<void> {
@@ -52,7 +52,8 @@ export function createMeasure(
     const found = await redis.hmget(hash, "state", "changedAt", "createdAt");
     const [state = null, changedAt, createdAt] = found;
     if (state === "draft") return { state, at: Number(createdAt) };
-    // A reminder is a change, too
+    // A reminder changes `changedAt`, too, so the stage says since when the outcome has been
+    // unknown.
     const unknown = state === "unknown" ? await store.get(id) : undefined;
     const since = unknown?.state === "unknown" ? unknown.stage.since : undefined;
     return { state, at: since ?? Number(changedAt) };
@@ -66,7 +67,7 @@ export function createMeasure(
       const found = await Promise.all(
         oldest.map((id) => redis.hmget(outbox.hashOf(id), field ?? "", "card")),
       );
-      // What was posted is on its list for what changed since its creation, which has no time
+      // A posted message is pending because of a later change, whose time isn't known.
       const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
       return { many: ids.length, since: dated.map(([at]) => Number(at)) };
     });
@@ -86,7 +87,7 @@ export function createMeasure(
     shared.auditUnsealedAge.set(secondsSince([Number.parseInt(unsealed?.id ?? `${now}`, 10)], now));
   }
 
-  /** By the clock of processes, as BullMQ. */
+  /** Measured by the processes' clocks, which BullMQ uses. */
   async function measureJobs(): Promise<void> {
     const depths: readonly QueueDepth[] = await on.queues.depths();
     for (const { queue, oldestAt, ...states } of depths) {
@@ -115,11 +116,11 @@ export function createMeasure(
       () => true,
       () => false,
     );
-    // A full Redis, or one whose disk is full, answers all that was read above
+    // A full Redis, or one with a full disk, still answers all the reads above.
     const refused = await problemOfWriting(redis, key);
     telemetry.sawRedisWrite(isKnown && refused === undefined);
     telemetry.knowShared(isKnown);
-    // From memory without Redis: then, too, names grow old
+    // This comes from memory, so it grows older even without Redis.
     const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();
     telemetry.inventoryAge.set(Math.max(0, Date.now() - refreshedAt) / 1000);
     telemetry.inventoryUnread.set(unread.length);
@@ -127,6 +128,6 @@ export function createMeasure(
   };
 }
 
-/** How old the oldest is; 0 without one. */
+/** The age of the oldest time in seconds. 0 without one. */
 const secondsSince = (times: readonly number[], now: number) =>
   Math.max(0, ...times.map((at) => now - at)) / 1000;

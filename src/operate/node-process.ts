@@ -1,21 +1,28 @@
 import { Session } from "node:inspector";
 import { performance } from "node:perf_hooks";
 
-/** What a person or a supervisor told this process. */
+/** The signals that a person or a supervisor sends to this process. */
 export interface Signals {
-  /** Aborted by the first SIGTERM or SIGINT, with its name as the reason; a second one ends the process at once. */
+  /**
+   * Aborted by the first SIGTERM or SIGINT, with its name as the reason. A second one ends the
+   * process at once.
+   */
   readonly stopping: AbortSignal;
-  /** SIGHUP, which rereads the policy file, and SIGUSR1, which changes nothing; those before this call included. */
+  /**
+   * Registers a listener for SIGHUP, which rereads the policy file, and SIGUSR1, which changes
+   * nothing. Signals from before this call are passed on, too.
+   */
   onOther(listener: (signal: string) => void): void;
 }
 
-/** The codes that shells give to a signal: 128 and its number. */
+/** The exit codes that shells use for signals: 128 plus the signal's number. */
 export const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
- * Catches signals from now on. As process 1 of a container a process without a handler ignores SIGTERM, SIGHUP ends any
- * other, and SIGUSR1 makes Node.js open a debugger: none of them may depend on how far the start has come. This file imports
- * nothing of ours, so that it can come before everything.
+ * Catches signals from now on. Without a handler, process 1 of a container ignores SIGTERM, SIGHUP
+ * ends any other process, and SIGUSR1 makes Node.js open a debugger. None of that may depend on how
+ * far the start has come, so this file imports nothing of ours and can be loaded before everything
+ * else.
  */
 export function catchSignals(): Signals {
   const stopping = new AbortController();
@@ -38,25 +45,27 @@ export function catchSignals(): Signals {
   };
 }
 
-/** How often it looks whether there is something to give back. */
+/** How often it checks whether there is memory to release (ms). */
 const lookMs = 5_000;
-/** Less isn't worth a pause of a tenth of a second (bytes). */
+/** Releasing less isn't worth a pause of a tenth of a second (bytes). */
 const worthBytes = 16 * 1024 * 1024;
-/** A process that does this little makes nobody wait. */
+/** Below this utilization of the event loop, nobody waits for the process. */
 const idleUtilization = 0.05;
 
 /**
- * Gives back what starting left behind (sources that were read, and a young generation that grew for them) and, later, what a
- * busy time did: V8 alone keeps both until much is allocated again, which an idle process never does. Each collection takes
- * about a tenth of a second, once the process has been idle for some seconds.
+ * Releases the memory that the start left behind (source texts, and a young generation that grew
+ * for them) and, later, that of busy times. V8 alone keeps both until much is allocated again,
+ * which an idle process never does. Each collection takes about a tenth of a second, and happens
+ * when the process has been idle for some seconds.
  */
 export function collectGarbage(everyMs = lookMs): void {
-  // Within the process: nothing listens. Of the ways to ask V8, this one also shrinks the young generation
+  // The inspector session stays inside the process; no port is opened. Of the ways to ask V8, this
+  // one also shrinks the young generation.
   const session = new Session();
   session.connect();
   let kept = Infinity;
   const collect = () => {
-    // V8 does it in a later turn; until then none is due
+    // V8 collects in a later turn of the event loop; until then, no further collection is due.
     kept = Infinity;
     session.post("HeapProfiler.collectGarbage", () => {
       kept = process.memoryUsage().heapTotal;

@@ -7,8 +7,8 @@ import { signOfSlack } from "../slack/web.ts";
 import type { CallTallies } from "./presence.ts";
 
 /**
- * What is counted, traced, and told the watch over outages of calls to Slack and to the compute service; and what is counted of
- * waits for Slack's limits.
+ * Counts and traces calls to Slack and to the compute service, reports them to the probe for
+ * outages, and counts waits for Slack's limits.
  */
 export function observeCalls({
   telemetry,
@@ -19,7 +19,7 @@ export function observeCalls({
   watch: DependencyProbe;
   tallies: CallTallies;
 }) {
-  /** A call that just ended, named as its metrics are. */
+  /** Records a call that just ended, with the name that it has in metrics. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
     const endMs = Date.now();
     const attributes = { outcome, ...(status && { "http.response.status_code": status }) };
@@ -49,7 +49,10 @@ export function observeCalls({
   };
 }
 
-/** In a word, of a call to the compute service; undefined where the answer is one of a service that works. */
+/**
+ * How a call to the compute service failed, in a word. Undefined when the answer shows that the
+ * service works.
+ */
 function howItFailed({
   kind,
   status,

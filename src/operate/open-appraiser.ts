@@ -10,7 +10,10 @@ import type { TrustedRoots } from "../verifier/roots.ts";
 import { judgeFolder, lookAtFolder } from "./checks/folders.ts";
 import type { Opened } from "./opened.ts";
 
-/** The judge of evidence, what keeps its endorsements fresh, and the pins that people approved. */
+/**
+ * Creates the appraiser of evidence, with the refresher of its endorsements and the pins that
+ * people approved.
+ */
 export function openAppraiser(on: {
   config: Config;
   redis: RedisClient;

@@ -7,8 +7,8 @@ import type { Opened } from "./opened.ts";
 import { takeFormat } from "./stored-format.ts";
 
 /**
- * Connects to Redis, and refuses one that may forget what was sent, or that holds another stored format. Each further connection
- * (`connected`) is closed with the process.
+ * Connects to Redis, and refuses one that may forget what was sent, or that holds another stored
+ * format. Each further connection (`connected`) is closed with the process.
  */
 export async function openRedis(
   config: Config,

@@ -11,7 +11,9 @@ import { createWeb } from "../slack/web.ts";
 import type { observeCalls } from "./observe-calls.ts";
 import type { Opened } from "./opened.ts";
 
-/** Slack's Web API, who Gatehouse is there, and who people are. */
+/**
+ * Creates the client of Slack's Web API, and finds out who Gatehouse and other people are there.
+ */
 export function openSlack(on: {
   config: Config;
   redis: RedisClient;

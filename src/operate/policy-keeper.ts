@@ -42,14 +42,18 @@ interface KeeperOptions {
   at: ((point: "policy-adopted", version: string) => Promise<void>) | undefined;
 }
 
-/** Files reach processes one after the other: 15 s as heartbeats usually are. */
+/**
+ * How long a replaced process may go on, because files reach processes one after the other: 15 s
+ * with the usual heartbeat.
+ */
 const graceInBeats = 5;
 const maxNamed = 10;
 const maxRead = 1000;
 
 /**
- * A process without a file has no policy to give: it may start where no process had one either, so that Gatehouse can be tried
- * out, and stores nothing. Throws ConfigError.
+ * Handles a process without a policy file, which has no policy to offer. It may start only if no
+ * process had a policy either, so that Gatehouse can be tried out, and it stores nothing. Throws
+ * ConfigError.
  */
 export async function refuseMissing(
   on: Pick<KeeperOptions, "config" | "redis" | "key" | "log">,
@@ -66,9 +70,10 @@ export async function refuseMissing(
 }
 
 /**
- * Offers the file of this process, at its start and whenever another one is loaded, and follows what the others put in force
- * (decisions 052, 118, 119). A file that is loaded while the process runs counts here once it is in force; one that is refused
- * leaves the file before it. A process whose rules aren't in force changes nothing (`standstill`).
+ * Offers the file of this process at its start and whenever another one is loaded, and follows the
+ * policy that other processes put in force (decisions 052, 118, 119). A file that is loaded while
+ * the process runs counts here once it is in force; a refused one leaves the former file in place.
+ * A process whose rules aren't in force changes nothing (`standstill`).
  */
 export async function keepPolicy(on: KeeperOptions) {
   const { config, redis, key, log, telemetry } = on;
@@ -76,14 +81,14 @@ export async function keepPolicy(on: KeeperOptions) {
   const beatMs = config.policy.timing.heartbeatMs;
   const listeners: (() => void)[] = [];
   let current: InForce = { stored: undefined, theirs: undefined };
-  /** Loaded, and not offered yet: Redis was away. */
+  /** A text that was loaded but not offered yet, because Redis was unavailable. */
   let loaded: PolicyText | undefined;
-  /** When the rules of this process were last seen to be in force; undefined if they never were. */
+  /** When the rules of this process were last seen to be in force. Undefined if they never were. */
   let lastInForceAt: number | undefined;
   let isOut = false;
   let isToldStill = false;
   let groupChanges: number | undefined;
-  /** Of the file, as the audit channel was last told. */
+  /** The problems of the file about which the audit channel was last told. */
   let toldProblems: readonly string[] = [];
 
   const isMissing = () => file.missingAt !== undefined;
@@ -94,7 +99,7 @@ export async function keepPolicy(on: KeeperOptions) {
     current = { stored, theirs: stored && file.parse(stored.text) };
   }
 
-  /** Puts it in force where it may be. */
+  /** Puts a text in force, if it may be. */
   async function offer(own: PolicyText): Promise<Claim> {
     for (;;) {
       await readCurrent();
@@ -107,7 +112,7 @@ export async function keepPolicy(on: KeeperOptions) {
         before: current,
         canceled: waiting.slice(0, maxNamed),
         canceledCount: waiting.length,
-        // Whoever moves the audit channel is seen in the one that was watched
+        // A change of the audit channel is also announced in the former one.
         channels: [file.asWritten, theirs?.policy, own.policy].map(
           (policy) => policy?.audit?.channel,
         ),
@@ -120,7 +125,10 @@ export async function keepPolicy(on: KeeperOptions) {
     }
   }
 
-  /** IDs of drafts, and of what was authorized and not sent: none of them runs. Listed while they still wait. */
+  /**
+   * IDs of drafts and of authorized requests that weren't sent; none of them will run. They are
+   * listed while they still wait.
+   */
   async function waitingUnderOthers(rules: string): Promise<readonly string[]> {
     const open = await on.store.getMany(await on.store.recentIds({ open: true }, maxRead));
     return open
@@ -129,11 +137,11 @@ export async function keepPolicy(on: KeeperOptions) {
       .map(({ record }) => record.id);
   }
 
-  /** Compares the file of this process with what is in force. */
+  /** Compares the file of this process with the policy in force. */
   function compare(): void {
     const { stored } = current;
     const own = file.current;
-    // A Redis that was emptied, or was never told: nobody has replaced anything
+    // When Redis was emptied, or was never given a policy, nobody has replaced anything.
     if (isInForce(own, current) || (stored === undefined && !isOut)) {
       if (stored !== undefined && !isMissing()) file.goBy(stored.rules);
       if (isOut) log.info("policy.current-again", { version: ownName() });
@@ -156,7 +164,10 @@ export async function keepPolicy(on: KeeperOptions) {
     log.error("policy.standstill", { why: still });
   }
 
-  /** Why this process may change nothing now, in words; undefined while its rules are in force, or were until a moment ago. */
+  /**
+   * Why this process may change nothing now, in words. Undefined while its rules are in force, or
+   * were until a moment ago.
+   */
   function standstill(): string | undefined {
     if (!isOut) return undefined;
     const outMs = performance.now() - (lastInForceAt ?? -Infinity);
@@ -173,12 +184,12 @@ export async function keepPolicy(on: KeeperOptions) {
       : `version ${stored ? policyName(stored.rules, stored.version) : ""} of the policy replaced ${ownName()}, and this process doesn't have it: ${problem}`;
   }
 
-  /** Reads the file, and offers what it says. */
+  /** Reads the file, and offers its content. */
   async function load(isWanted?: (text: PolicyText) => boolean): Promise<void> {
     const news = file.reread(isWanted);
     if (news?.is === "read") loaded = news.text;
     else {
-      // What was loaded before may have gone from the file
+      // A text that was loaded before may no longer be in the file.
       if (!isWanted) loaded = undefined;
       noteKept(news);
     }
@@ -192,7 +203,7 @@ export async function keepPolicy(on: KeeperOptions) {
     log.warn("policy.kept", { version: ownName(), problems: news.problems });
   }
 
-  /** Offers what was loaded, and tells what can't be used: both may wait for Redis. */
+  /** Offers what was loaded, and reports what can't be used. Both may have to wait for Redis. */
   async function settle(): Promise<void> {
     if (loaded !== undefined) {
       const claim = await offer(loaded);
@@ -233,11 +244,12 @@ export async function keepPolicy(on: KeeperOptions) {
     groupChanges = signs.groupChanges;
     const isNews = signs.number !== (current.stored?.number ?? 0);
     if (isNews) await readCurrent();
-    // Redis was emptied, or has forgotten a higher version: whoever was in force puts that back
+    // Redis was emptied, or has forgotten a higher version. A process whose policy was in force
+    // stores it again.
     const { version = 0 } = file.asWritten;
     const isForgotten = current.stored === undefined || version > (current.stored.version ?? 0);
     if (isForgotten && !isOut && !isMissing()) await offer(file.current);
-    // Where the others reread theirs, this one may have been replaced as well
+    // When other processes have reread their file, this process's file may have been replaced, too.
     const { text: theirs } = current.stored ?? {};
     const isWanted = (text: PolicyText) =>
       text.text === theirs || (!isInForce(file.current, current) && isInForce(text, current));
@@ -246,7 +258,7 @@ export async function keepPolicy(on: KeeperOptions) {
   }
 
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
-  // What this process remembers of people is younger than this count
+  // Anything that this process caches about people from now on is younger than this count.
   ({ groupChanges } = await readPolicySigns(redis, key));
   if (!isMissing()) {
     const claim = await offer(file.current);
@@ -256,7 +268,9 @@ export async function keepPolicy(on: KeeperOptions) {
   }
 
   let turn = Promise.resolve();
-  /** A signal may come while the file is looked at. */
+  /**
+   * Runs actions one after the other, because a signal may come while the file is being looked at.
+   */
   function inTurn(act: () => Promise<void>): Promise<void> {
     turn = turn.then(act).catch(later);
     return turn;
@@ -266,13 +280,16 @@ export async function keepPolicy(on: KeeperOptions) {
     standstill,
     /** Rereads the file. Never rejects. */
     reload: () => inTurn(() => load()),
-    /** Called whenever other rules have come into force here. */
+    /** Registers a listener for when other rules have come into force here. */
     onChanged: (listener: () => void) => void listeners.push(listener),
     close: () => repeated.close(),
   };
 }
 
-/** `gatehouse.yml line 3`: the rest may name what not everybody sees, and stands in the log. */
+/**
+ * Keeps only the place, like `gatehouse.yml line 3`. The rest may name something that not everybody
+ * may see, and is in the log.
+ */
 export function withPlaceAlone(problem: string): string {
   const [place = "", ...rest] = problem.split(": ");
   return rest.length > 0 ? `${place} can't be used` : problem;

@@ -13,18 +13,18 @@ import { repeatHere } from "../redis/repeat.ts";
 import type { Clock } from "./clock.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** Whom Gatehouse calls, and who calls its API. */
+/** The services that Gatehouse calls, and its own API. */
 const called = ["slack", "service", "api"] as const;
 export type Called = (typeof called)[number];
 
 const tallyShape = z.object({
   calls: z.int(),
-  /** Those that failed, by how: `429`, `503`, `unreachable`. */
+  /** Failed calls by how they failed: `429`, `503`, `unreachable`. */
   failed: z.record(z.string(), z.int()),
 });
 const talliesShape = z.partialRecord(z.enum(called), tallyShape);
 
-/** What became of the calls of the last minute. */
+/** The calls of the last minute. */
 export type Tally = z.output<typeof tallyShape>;
 export type Tallies = z.output<typeof talliesShape>;
 
@@ -42,7 +42,7 @@ export function createTallies(now: () => number = () => performance.now()) {
   }
 
   return {
-    /** `failed`: how, in a word; undefined for a call that was answered. */
+    /** `failed` says how the call failed, in a word. Undefined for a call that was answered. */
     saw(of: Called, failed: string | undefined): void {
       forgetOld();
       const at = Math.floor(now() / bucketMs);
@@ -80,21 +80,26 @@ const presenceShape = z.object({
   role: z.enum(["all", "gateway", "worker"]),
   host: z.string(),
   tallies: talliesShape,
-  /** By how much its clock is ahead of Redis's, negative where it is behind (ms). */
+  /** How far its clock is ahead of Redis's (ms), negative when it is behind. */
   clockOffMs: z.number().default(0),
 });
 
 /** A process of this installation, as it last reported. */
 export interface KnownProcess extends z.output<typeof presenceShape> {
   name: string;
-  /** Redis time. */
+  /** Redis time (ms). */
   at: number;
-  /** It has reported nothing for several heartbeats, and never said that it stops. */
+  /**
+   * True when it has reported nothing for several heartbeats, and hasn't announced that it stops.
+   */
   isMissing: boolean;
 }
 
 const missedBeats = 5;
-/** How long one that is missing is shown: until someone has looked, and not forever where its machine is gone on purpose. */
+/**
+ * How long a missing process is shown: long enough that someone sees it, and not forever, because
+ * its machine may be gone on purpose.
+ */
 const forgottenAfterMs = 24 * 3600_000;
 
 const reportScript = `${redisTimeLua}
@@ -104,7 +109,7 @@ return now
 
 const processesKey = (key: Keys) => key("processes");
 
-/** Of a process: one that starts again in its data directory is the same one. */
+/** The name of a process. One that restarts in the same data directory has the same name. */
 export const processName = (dataDir: string): string => `${hostname()} ${dataDir}`;
 
 /** The processes of this installation. Rejects while Redis is unavailable. */
@@ -129,8 +134,8 @@ export async function readProcesses(
 }
 
 /**
- * Reports this process to the others, who miss it when it no longer does, and compares its clock with Redis's each time. One that
- * stops in order isn't missed.
+ * Reports this process to the others, which notice when it stops reporting, and compares its clock
+ * with Redis's each time. A process that stops properly removes its report.
  */
 export async function startPresence(options: {
   redis: RedisClient;

@@ -14,7 +14,7 @@ import { type Signals, collectGarbage } from "./node-process.ts";
 import { useProxies } from "./use-proxies.ts";
 import { start } from "./start.ts";
 
-/** How long a process may take to end after SIGTERM. */
+/** How long a process may take to end after SIGTERM (ms). */
 const stopWithinMs = 10_000;
 
 /** Starts the process, stops it on a signal, and ends it when it can't continue. */
@@ -40,7 +40,8 @@ export async function runProcess(
     (error: unknown) =>
       stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
   );
-  // Those that came during the start are told now: what was read then may be older than they are
+  // Signals that came during the start are passed on now, because the policy file may have been
+  // read before them.
   signals.onOther((signal) => {
     if (signal !== "SIGHUP")
       return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
@@ -53,7 +54,10 @@ export async function runProcess(
 
 const doctorSays = "`node gatehouse.mjs doctor` says what to do";
 
-/** How often the file of CA_FILE is looked at (ms): Node.js asks nobody when a connection needs it. */
+/**
+ * How often the file of CA_FILE is reread (ms). Node.js has no hook that would do it for each
+ * connection.
+ */
 const lookAtAuthoritiesMs = 10_000;
 
 function keepTrusting(config: Config): void {
@@ -77,8 +81,9 @@ function ended(how: string, log: Log): never {
 }
 
 /**
- * A rejection that Slack's socket client is known to leave behind is logged; anything else unforeseen ends the process,
- * because its state can't be trusted: the journal holds every request, and a fresh process goes on with them.
+ * Logs a rejection that Slack's socket client is known to leave unhandled. Any other unexpected
+ * error ends the process, because its state can't be trusted. The journal has every request, and a
+ * new process continues with them.
  */
 function catchTheUncaught(log: Log): void {
   process.on("unhandledRejection", (reason) => {

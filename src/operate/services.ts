@@ -46,29 +46,32 @@ export interface Overrides {
   at?: (point: string, what: string) => Promise<void>;
   /** Keeps several installations apart on one Redis. */
   namespace?: string;
-  /** Whose signatures on evidence count: the vendors' without it. */
+  /** The trusted roots for evidence. By default the vendors'. */
   roots?: TrustedRoots;
-  /** Slack's limits, where they are others than Slack's own. */
+  /** Limits that replace Slack's own. */
   slackLimits?: SlackLimits;
 }
 
 interface ServicesOptions extends Overrides {
   features: readonly Feature[];
-  /** Those of features, too. */
+  /** Includes the commands of features. */
   commands: readonly Command<ReadContext>[];
   telemetry: Telemetry;
   opened: Opened;
 }
 
-/** The composition root: opens what every process has, whatever its role, each thing with those above it that it needs. */
+/**
+ * The composition root: opens what every process has, whatever its role. Each part gets the parts
+ * above it that it needs.
+ */
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   const { opened, at, telemetry, namespace, commands } = options;
-  // What is built here keeps this until the process starts anew
+  // Everything that is built here keeps this timing until the process restarts.
   const { timing } = config.policy;
   const { connected, ...stored } = await openRedis(config, { log, opened, namespace });
   const { redis, key } = stored;
   const on = { config, log, redis, key, at, opened, telemetry };
-  // Refuses to start without a policy file before any work is taken
+  // Refuses to start without a policy file before any work is taken.
   await refuseMissing(on);
 
   const clock = createClock(log);
@@ -232,7 +235,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     polls,
     sources,
     features: running,
-    /** Ends long looks. */
+    /** Aborted when the process stops, to end long reads. */
     stopping,
     commands,
     services: new Map<symbol, unknown>(running.services),

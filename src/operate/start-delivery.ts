@@ -7,18 +7,19 @@ import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import type { Opened } from "./opened.ts";
 
-/** Messages under way at a time in one process: most of them wait for Slack's answer. */
+/** How many messages one process works on at a time. Most of them wait for Slack's answer. */
 const messagesAtOnce = 20;
-/** How long messages may still be delivered while a process stops. */
+/** How long messages may still be delivered while a process stops (ms). */
 const lastMessagesMs = 3_000;
 
 /**
- * Adds a job for whatever is pending: at once where this process noted it (`onWake`), and by the relay for what stayed on the list. It
- * delivers what is in `messages`; who works on the rest begins later.
+ * Adds jobs for pending work: at once for work that this process noted (`onWake`), and through the
+ * relay for what stayed on the list. It delivers `messages`; the handlers of the other work are
+ * started later.
  */
 export async function startDelivery(on: {
   messages: readonly PendingWork[];
-  /** What workers do: any process wakes them. */
+  /** Work of workers, which any process wakes. */
   steps: readonly Pending[];
   polls: readonly Pending[];
   queues: Queues;
@@ -36,7 +37,7 @@ export async function startDelivery(on: {
 
   async function addJob(kind: string, id: string): Promise<void> {
     await at?.(`${kind}:pending`, id);
-    // Without Redis its connection tells of it, and the relay makes up for it
+    // Without Redis, its connection reports the problem, and the relay adds the job later.
     await queues.wake(kind, id).catch(() => undefined);
     await at?.(`${kind}:job`, id);
   }

@@ -9,7 +9,7 @@ import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
-/** Starts each feature, and puts together what they contribute. */
+/** Starts each feature, and combines their contributions. */
 export function startFeatures(features: readonly Feature[], layers: Omit<Layers, "running">) {
   const running: RunningFeature[] = [];
   const on = { ...layers, running: () => running };
@@ -75,7 +75,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
   };
 }
 
-/** Throws where two features have a button or a form of one name. */
+/** Throws when two features have a button or a form with the same name. */
 function merged<Handler>(
   tables: readonly Readonly<Record<string, Handler>>[],
 ): Readonly<Record<string, Handler>> {

@@ -19,13 +19,16 @@ import { startTrail } from "./trail.ts";
 import { startWebServer } from "./web-server.ts";
 import { startWorker } from "./worker.ts";
 
-/** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
+/**
+ * A started process. Closing it takes no new work, ends or hands back running work, and releases
+ * everything.
+ */
 export interface Running {
-  /** Where Slack delivers over HTTP; else that of the probes. */
+  /** The port where Slack delivers over HTTP, or else the port of the probes. */
   readonly port: number;
-  /** That of the probes. */
+  /** The port of the probes. */
   readonly opsPort: number;
-  /** Where programs come in, if anywhere. */
+  /** The port of the API, if there is one. */
   readonly apiPort: number | undefined;
   /** Rereads the policy file. Never rejects. */
   reload(): Promise<void>;
@@ -33,17 +36,17 @@ export interface Running {
 }
 
 interface StartOptions extends Overrides {
-  /** What this process can do: `features/index.ts` has all. */
+  /** The features of this process. `features/index.ts` has all of them. */
   features: readonly Feature[];
-  /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
+  /** Ends a start in progress: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
-  /** The process can't continue and should be restarted. */
+  /** Called when the process can't continue and should be restarted. */
   onWedged?: (why: string, error?: unknown) => void;
-  /** Interface of Slack's port and of the API's; HOST by default. */
+  /** The interface of Slack's port and of the API's. By default HOST. */
   host?: string;
 }
 
-/** Opens what a process of this role needs, and closes it in reverse. */
+/** Opens what a process of this role needs, and closes it in reverse order. */
 export async function start(config: Config, fullLog: Log, options: StartOptions): Promise<Running> {
   const log = withoutFloods(
     fullLog,
@@ -92,7 +95,8 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   async function begin(): Promise<Running> {
     watchSecrets(config, log);
     opened(await holdDirectory(config.dataDir));
-    // Before everything that may wait: a process that can't go on must be able to say why
+    // Health comes before everything that may wait, so that a process that can't continue is able
+    // to say why.
     const health = opened(
       await startHealth({
         variable: "OPS_PORT",
@@ -115,11 +119,11 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         hint: "Load one with --import, as docs/operate.md says under Traces",
       });
     const on = await openServices(config, log, { ...options, commands, opened, telemetry });
-    // Another source may have come with another secret
+    // A new policy may name a source with another secret.
     on.policyKeeper.onChanged(() => watchSecrets(config, log));
     measure = createMeasure(on);
     const { lines } = (status = createStatus(on));
-    // It goes on with what was asked for; whatever needs Slack waits
+    // A worker continues with existing requests at once; only what needs Slack waits.
     if (config.role !== "gateway") await startWorker(on);
     if (config.role === "worker")
       on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
@@ -127,7 +131,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     let port = health.port;
     const { receive } = config.slack;
     if (receive) {
-      // Without Bolt, a worker is a quarter smaller
+      // Without Bolt, a worker needs a quarter less memory.
       const { startGateway } = await import("./gateway.ts");
       const identity = await on.identity.learned;
       gateway = opened(
@@ -143,13 +147,15 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
       );
       on.taking.add(gateway.recovering);
       if (receive.mode === "http") {
-        // The only port that is open to the world: it knows Slack's path, and nothing of this process
+        // This is the only port that is open to the world. It serves Slack's path, and shows
+        // nothing of this process.
         const api = { port: config.port, host, log };
         port = opened(await startWebServer(api, gateway.route)).port;
       }
     }
     const apiPort = gateway && config.api && (await openApi(config.api, on, gateway));
-    // Last, so that it is closed first: nothing new is begun while what runs ends
+    // This is opened last, so that it is closed first: no new work is begun while running work
+    // ends.
     opened(on.taking);
     isStarted = true;
     const { policyVersion } = config;
@@ -178,7 +184,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "API_PORT", port, host, log };
     const server = opened(await startWebServer(where, api.listener));
-    // Closed before the server, which waits for what runs
+    // This is closed before the server, which waits for running calls.
     opened({ close: async () => api.stop() });
     return server.port;
   }
@@ -197,7 +203,10 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   }
 }
 
-/** From now on secrets are kept out of the log, also what changes in their files, and that it changed stands there. */
+/**
+ * From now on, secrets are kept out of the log, including new ones in files that change. Each
+ * change of such a file is logged.
+ */
 function watchSecrets(config: Config, log: Log): void {
   const { files } = config;
   for (const secret of config.secrets) hideSecret(secret);

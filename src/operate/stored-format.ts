@@ -5,14 +5,16 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { processName, readProcesses } from "./presence.ts";
 
 /**
- * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
- * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
+ * The form of everything that is kept in Redis while requests are open. Any change of it gets a new
+ * number, so that processes with different forms never read or write the same records. Ledgers and
+ * sealed records of every format stay readable.
  */
 export const storedFormat = "5";
 
 /**
- * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or processes of it
- * run. `dataDir`: what ran there before has ended.
+ * Takes Redis for this format. Throws a ConfigError while another format is in use there: its
+ * requests are open, or its processes run. `dataDir` identifies this process: a process that ran
+ * there before has ended.
  */
 export async function takeFormat(
   redis: RedisClient,
@@ -28,7 +30,7 @@ export async function takeFormat(
   ]);
   const own = processName(dataDir);
   const others = processes.filter(({ name, isMissing }) => !isMissing && name !== own);
-  // Releases before this one report their workers alone
+  // Earlier releases report only their workers.
   const running = Math.max(others.length, workers);
   if (open === 0 && running === 0) {
     await redis.set(key("format"), storedFormat);

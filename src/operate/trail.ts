@@ -4,8 +4,8 @@ import { createTrail } from "../audit/trail.ts";
 import type { Services } from "./services.ts";
 
 /**
- * The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes;
- * `onUnfit` is called where only this process can't, and another one does.
+ * Runs the audit trail, which is sealed within a second. When it can't be sealed, all changes are
+ * frozen. `onUnfit` is called when only this process can't seal it, while another one can.
  */
 export function startTrail(
   on: Pick<Services, "config" | "log" | "opened" | "redis" | "key" | "store">,
@@ -26,7 +26,10 @@ export function startTrail(
   );
 }
 
-/** Once a day (UTC, Redis time), by whichever process comes first: in the audit channel and in the log. */
+/**
+ * Posts the head once a day (UTC, Redis time) in the audit channel and logs it; whichever process
+ * comes first does.
+ */
 export async function announceHead(
   { redis, key, log, announce }: Pick<Services, "redis" | "key" | "log" | "announce">,
   channelId: string | undefined,

@@ -8,23 +8,32 @@ export interface PortOptions {
   /** The variable that sets the port. */
   variable?: string;
   port: number;
-  /** Default: all interfaces. */
+  /** The default is all interfaces. */
   host?: string | undefined;
   log: Log;
 }
 
-/** All together: Node.js drops those beyond it. */
+/** The most connections at a time. Node.js drops any beyond it. */
 const mostConnections = 1_024;
-/** Without a byte in either direction: longer than a call waits for the next state. */
+/**
+ * How long a connection may be silent in both directions (ms). This is longer than a call waits for
+ * the next state.
+ */
 const silentMs = 70_000;
-/** For one request to arrive whole, and its headers; a connection that says nothing is cut after the latter. */
+/**
+ * How long one request may take to arrive completely, and its headers (ms). A connection that sends
+ * nothing is cut after the time for headers.
+ */
 const arrival = {
   requestTimeout: 10_000,
   headersTimeout: 5_000,
   connectionsCheckingInterval: 1_000,
 };
 
-/** Why a port can't be had. Another process may give it back: that is worth another try. */
+/**
+ * Why a port can't be opened. A port that another process uses may become free, so trying again may
+ * help.
+ */
 const troubles: Readonly<Record<string, string>> = {
   EADDRINUSE: "another process has it",
   EACCES: "this user can't bind ports below 1024",
@@ -32,9 +41,9 @@ const troubles: Readonly<Record<string, string>> = {
 };
 
 /**
- * A web server of this process. `listener` answers false where nothing is at the address. Limits on connections and on how long
- * a request may take to arrive bound what strangers can hold; a proxy in front bounds how many there are. Throws when the port is
- * taken.
+ * A web server of this process. `listener` returns false when there is nothing at the address.
+ * Limits on connections and on how long a request may take to arrive bound what strangers can
+ * occupy; a proxy in front bounds how many there are. Throws when the port is in use.
  */
 export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
@@ -51,7 +60,7 @@ export async function startWebServer(
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;
     const hostVariable = variable === "OPS_PORT" ? "OPS_HOST" : "HOST";
-    // A restart changes neither of these
+    // A restart wouldn't help with either of these.
     if (codeOf(error) === "EADDRNOTAVAIL")
       throw new ConfigError([`${hostVariable}: ${found}, ${host}: name one that it has`]);
     if (codeOf(error) === "EACCES")
@@ -74,5 +83,8 @@ export async function startWebServer(
     clearTimeout(late);
   }
   const isPort = typeof address === "object" && address !== null;
-  return { /** The port it really listens on. */ port: isPort ? address.port : port, close };
+  return {
+    /** The port on which it actually listens. */ port: isPort ? address.port : port,
+    close,
+  };
 }

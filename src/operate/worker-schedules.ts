@@ -7,11 +7,11 @@ import type { Services } from "./services.ts";
 import { announceHead } from "./trail.ts";
 import { createStatusRecords } from "../monitor/status-records.ts";
 
-/** How often the head of the audit trail is announced where it wasn't today (ms). */
+/** How often it is checked whether the head of the audit trail was announced today (ms). */
 const headEveryMs = 600_000;
-/** The compute service is read again so soon after a failure (ms). */
+/** How soon the compute service is read again after a failure (ms). */
 const readAgainMs = 10_000;
-/** How long what runs may go on while the process stops. */
+/** How long running tasks may continue while the process stops (ms). */
 const endMs = 1_500;
 
 type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping";
@@ -32,7 +32,7 @@ export async function startWorkerSchedules(
       ...watching,
       records: createStatusRecords(redis, key),
       readEveryMs: timing.inventoryRefreshMs,
-      // Cards that wait for approval say that the status is another one by now
+      // Cards that wait for approval must say that the status has changed.
       async onMoved(vms) {
         for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);
       },
@@ -74,6 +74,6 @@ export async function startWorkerSchedules(
   on.policyKeeper.onChanged(() => void running.sync());
   on.taking.add(running);
   await running.sync();
-  // Last, so that it is closed first: a long look must not delay the stop
+  // This is opened last, so that it is closed first: a long read must not delay the stop.
   opened({ close: async () => on.stopping.abort() });
 }

@@ -20,9 +20,9 @@ import { startWorkerSchedules } from "./worker-schedules.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
-/** Reads under way at a time, each for all requests that wait for it. */
+/** How many reads run at a time, each for all requests that wait for it. */
 const pollsAtOnce = 10;
-/** How long polls may go on while the process stops (ms). */
+/** How long polls may continue while the process stops (ms). */
 const pollsEndMs = 1500;
 
 type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "at";
@@ -47,7 +47,7 @@ export async function startWorker(
   }
   const check = () => checkLedger(ledger, store, log);
   await check();
-  // Redis may come back with older data: compare with the ledger again
+  // Redis may come back with older data, so it is compared with the ledger again.
   redis.on("ready", () => {
     check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
   });
@@ -81,7 +81,7 @@ export async function startWorker(
     unsent: new Set<string>(),
     durable: durability.keep,
   } satisfies Omit<WorkerContext, "policy" | "policyVersion" | "ourTeamId">;
-  /** Each step begins with the rules of its moment and keeps them. */
+  /** Each step is performed by the policy that was in force when it began. */
   const contextNow = (): WorkerContext => ({
     ...lasting,
     ...config.policyFile.inForce,
@@ -124,11 +124,12 @@ export async function startWorker(
   }
   const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
     opened(repeatHere(name, everyMs, task, log));
-  // Each worker sees by its own clock which claims are dead
+  // Each worker judges by its own clock which claims are dead.
   const sweeping = everyHere(timing.sweepMs, "sweep", sweepAll);
-  // What waited under the former policy is canceled at once, as the audit channel was told
+  // Requests that waited under the former policy are canceled at once, as the audit channel was
+  // told.
   on.policyKeeper.onChanged(() => void sweeping.now());
-  // Redis may be emptied without a reconnect
+  // Redis may be emptied without a reconnect.
   everyHere(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
   await startWorkerSchedules(on);
 }

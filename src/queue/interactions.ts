@@ -241,7 +241,7 @@ export function createInteractions(options: InteractionsOptions) {
           const { id, kind } = interaction;
           if ((await redis.get(seenKey(id))) === "handled") return;
           if (inHand.has(id)) {
-            // Its own gateway is slow, but not dead.
+            // The gateway of this interaction is slow, but not dead.
             await job.moveToDelayed(Date.now() + deadAfterMs, token);
             throw new DelayedError();
           }

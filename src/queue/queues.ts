@@ -14,7 +14,7 @@ export interface PendingJob {
 
 export type PendingQueue = Queue<PendingJob>;
 
-/** What someone did in Slack, as it is stored before or after its acknowledgment. */
+/** An interaction, as it is stored before or after its acknowledgment. */
 export interface StoredInteraction {
   readonly id: string;
   readonly kind: string;
@@ -57,13 +57,11 @@ export function createQueues(
   const options = { connection, prefix, defaultJobOptions, streams, telemetry };
   /** The next step of a request or a rollout. */
   const requests = new Queue<PendingJob>("requests", options);
-  /** What must be sent to Slack for a request, a rollout, or a notice. */
+  /** Messages to Slack for a request, a rollout, or a notice. */
   const messages = new Queue<PendingJob>("messages", options);
   /** One read of a project or a VM, for all requests that wait for it. */
   const polls = new Queue<PendingJob>("polls", options);
-  /**
-   * What people did in Slack, until it is handled. A job becomes due only when its gateway died.
-   */
+  /** Interactions that aren't handled yet. A job becomes due only when its gateway died. */
   const interactions = new Queue<InteractionJob>("interactions", options);
   /** Periodic tasks of the whole installation: BullMQ's job schedulers. */
   const schedules = new Queue("schedules", options);

@@ -76,7 +76,9 @@ export function createRecords(
     openIds,
     /** The record's message must be rendered again, although the record itself hasn't changed. */
     touch,
-    /** The same for all open records, after changes were frozen or allowed again. */
+    /**
+     * Renders the messages of all open records again, after changes were frozen or allowed again.
+     */
     async refresh(): Promise<void> {
       for (const id of await openIds()) await touch(id);
     },

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export type RedisClient = Redis;
 
 /**
- * What a connection is for. On one for `commands`, a command fails within a second, isn't queued
+ * The purpose of a connection. On one for `commands`, a command fails within a second, isn't queued
  * while Redis is unavailable, and is never sent twice. A connection for `waits` is the same, but
  * allows more time, for WAIT. A connection for `worker` is for BullMQ's blocking reads, which wait
  * for Redis.
@@ -298,7 +298,8 @@ const troubles: readonly (readonly [said: RegExp, words: string])[] = [
 ];
 
 /**
- * What is wrong with Redis, in words for a person. Undefined for an error that isn't about Redis.
+ * Describes a problem with Redis in words for a person. Undefined for an error that isn't about
+ * Redis.
  */
 export function redisTrouble(error: unknown): string | undefined {
   const said = messageOf(error);
@@ -399,7 +400,9 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
 
 const brokenCode = /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/;
 
-/** What is wrong with Redis, if a log line is about nothing else. */
+/**
+ * Describes the problem with Redis in a log line. Undefined when the line is about anything else.
+ */
 function troubleIn(event: string, fields: LogFields | undefined): string | undefined {
   const said = fields?.["error"] ?? fields?.["why"];
   if (said === undefined) return undefined;

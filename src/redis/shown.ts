@@ -7,7 +7,7 @@ export function placeIn(field = ""): { channelId: string; ts: string } | undefin
 }
 
 /**
- * What Slack shows of a record, read from its hash: the marks of its messages by key (`said`),
+ * Reads from a record's hash what Slack shows of it: the marks of its messages by key (`said`),
  * where its card is, and what a card that is edited over time shows now (`shown`). `formerCard` is
  * the card before, if it was posted again because Slack no longer allowed edits.
  */

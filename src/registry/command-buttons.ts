@@ -1,6 +1,7 @@
 import { type ButtonSpec, menu } from "../messages/message.ts";
 
-// Buttons of messages that no command has answered: each runs a command as if it had been typed
+// Buttons for messages that aren't the answer to a command. Each runs a command as if it had been
+// typed.
 
 const button = (label: string, command: string, input: Record<string, unknown>): ButtonSpec => ({
   label,
@@ -10,7 +11,7 @@ const button = (label: string, command: string, input: Record<string, unknown>):
 
 export const showVm = (vm: string) => button("Show", "vm.show", { vm });
 
-/** Opens any VM of a list. */
+/** A menu that opens one VM of a list. */
 export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
   menu({
     label: "Show a VM…",

@@ -1,21 +1,26 @@
 import { UserError } from "../errors.ts";
 import type { Markdown } from "../messages/message.ts";
 
-/** What is said of a change that skips approvals. Where nobody says it, `--break-glass` is refused. */
+/**
+ * Texts about changes that skip approvals. If no feature provides them, `--break-glass` is refused.
+ */
 export interface EmergencyWords {
-  /** First in its form. */
+  /** The first text in its form. */
   warning: Markdown;
-  /** Under the reason in its form. */
+  /** The hint below the reason in its form. */
   reasonHint: string;
-  /** In help, to those whom `access.breakGlass` lists. */
+  /** A line in help for the people whom `access.breakGlass` lists. */
   help: Markdown;
-  /** To the same, about a command that they may not run, or not without approval. */
+  /** A hint for the same people about a command that they may not run, or not without approval. */
   instead: Markdown;
-  /** On the card of a request that waits for approval. Names no one: a name would notify. */
+  /**
+   * A line on the card of a request that waits for approval. It names no one, because that would
+   * notify them.
+   */
   onCard: Markdown;
 }
 
-/** Where approvals can't be skipped, whomever gatehouse.yml lists. */
+/** The refusal where approvals can't be skipped, whoever is listed in gatehouse.yml. */
 export const noEmergency = (): UserError =>
   new UserError(
     "--break-glass isn't part of this Gatehouse. Nothing was done.",

@@ -41,9 +41,10 @@ const all = "all";
 const everydayCount = 5;
 
 /**
- * Help on the commands that a person may run: those for every day, and the others by a button. With a topic (`vm`,
- * `vm restart`, `pins`, `all`) only on those. `inEmergencies` are those that they may run with
- * `--break-glass` and not otherwise: such a command is explained only when its name is asked for.
+ * Help about the commands that a person may run: the most common ones, and the others behind a
+ * button. With a topic (`vm`, `vm restart`, `pins`, `all`) only about that topic. `inEmergencies`
+ * are commands that the person may run only with `--break-glass`; such a command is explained only
+ * when its name is asked for.
  */
 export function renderHelp(
   commands: readonly Command[],
@@ -74,7 +75,7 @@ export function renderHelp(
   );
 }
 
-/** Examples rather than usages: they work as they stand. */
+/** The most common commands as examples rather than usages, because examples work as they are. */
 function everyday(commands: readonly Command[], help: Command, exampleOf: ExampleOf): Block[] {
   const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
   const chosen = new Set(usual.slice(0, everydayCount));
@@ -85,7 +86,7 @@ function everyday(commands: readonly Command[], help: Command, exampleOf: Exampl
   return [section(lines(...rows)), ...buttons([more])];
 }
 
-/** By their first words, with a button for each whose usage has no room. */
+/** All commands grouped by their first words, with a button for each whose usage doesn't fit. */
 function inFull(shown: readonly Command[], help: Command | undefined): (List | Block)[] {
   const byRoot = rootsOf(shown).map((root) => {
     const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
@@ -105,7 +106,7 @@ function inFull(shown: readonly Command[], help: Command | undefined): (List | B
 
 type ExampleOf = (command: Command) => string;
 
-/** As somebody may ask for it: `vm restart`, `vm reboot`. */
+/** The names by which somebody may ask for help: `vm restart`, `vm reboot`. */
 function namesOf(command: Command): string[] {
   const root = command.name.split(" ")[0] ?? "";
   return verbsOf(command).map((verb) => `${root} ${verb}`);
@@ -144,7 +145,7 @@ export function rootsOf(commands: readonly Command[]): string[] {
 
 const shortUsage = (command: Command) => usageOf(command, 100);
 
-/** What class of command it is, and whom it is for. */
+/** A note about the class of a command, and for whom it is. */
 function noteOf(command: Command): string {
   const isForApprovers = command.kind === "read" && command.approversToo === true;
   return isForApprovers ? "for administrators and approvers" : interactions[command.class];

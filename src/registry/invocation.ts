@@ -12,7 +12,10 @@ import {
 import { UserError } from "../errors.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 
-/** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
+/**
+ * A person as Slack describes them now. Only a `member` (full, active, human, of this team) can
+ * change anything.
+ */
 export interface Person {
   /** Slack user ID, `U…` or `W…`. */
   id: string;
@@ -20,19 +23,25 @@ export interface Person {
   /** Display name, never used for decisions. */
   name: string;
   kind: "member" | "guest" | "bot" | "external" | "deactivated";
-  /** Lower case, without `+tag`: it shows two accounts of one person. Undefined without the scope `users:read.email`. */
+  /**
+   * Lower case, without `+tag`, so that two accounts of one person can be recognized. Undefined
+   * without the scope `users:read.email`.
+   */
   email?: string;
-  /** The policy's user groups (`S…`) that this person is in. */
+  /** The user groups (`S…`) in the policy to which this person belongs. */
   groups: readonly string[];
 }
 
 /** Arguments as written, by key: text, lists of text, and `true` for switches. */
 export type Input = Record<string, unknown>;
 
-/** Parsed by the command's own schema. */
+/** Arguments parsed by the command's own schema. */
 export type Args = z.output<ArgsSchema>;
 
-/** Parsed once, from words, a button, or a form. It keeps `input`, which is what buttons, forms, and the journal store. */
+/**
+ * A command with its arguments, parsed once from words, a button, or a form. It keeps `input`,
+ * which is what buttons, forms, and the journal store.
+ */
 export type Invocation = ReadInvocation | ChangeInvocation;
 
 export interface ReadInvocation {
@@ -44,7 +53,7 @@ export interface ReadInvocation {
 export interface ChangeInvocation {
   command: ChangeCommand;
   input: Input;
-  /** Undefined where a form will ask for what is missing; what was given is valid. */
+  /** Undefined when a form will ask for what is missing. What was given is valid. */
   args: Args | undefined;
 }
 
@@ -52,7 +61,7 @@ export function asksForChange(invocation: Invocation): invocation is ChangeInvoc
   return invocation.command.kind === "change";
 }
 
-/** Whether it has a form to confirm; destructive commands always do. */
+/** Whether the command has a form to confirm. Destructive commands always have one. */
 export function hasForm(command: Command): command is ChangeCommand {
   return command.kind === "change" && (command.class === "destroy" || command.dialog !== undefined);
 }
@@ -65,14 +74,18 @@ export function targetWords({ command, input }: Pick<Invocation, "command" | "in
     : [input[key]].flat().filter((word): word is string => typeof word === "string");
 }
 
-/** The input for one target, by ID, because names can be reused; without the rollout's options. */
+/**
+ * The input for one target, named by ID because names can be reused, without the rollout's options.
+ */
 export function withTarget(command: Command, input: Input, { id }: Pick<Target, "id">): Input {
   const named = targetArgument(command);
   if (named === undefined || id === "") return input;
   return { ...withoutRolling(command, input), [named.key]: named.isList ? [id] : id };
 }
 
-/** The input with what it names as its ID, where the command can tell. Throws UserError, and PickValue. */
+/**
+ * The input with names replaced by IDs, if the command can do that. Throws UserError and PickValue.
+ */
 export async function withIds(
   command: ChangeCommand,
   input: Input,
@@ -82,7 +95,10 @@ export async function withIds(
   return command.on === "vm" && command.exact ? command.exact(input, target, by) : input;
 }
 
-/** Several things have the name that was typed: a person picks one, the newest first. */
+/**
+ * Thrown when several things have the typed name, so that a person picks one. The newest comes
+ * first.
+ */
 export class PickValue extends UserError {
   readonly choices: readonly (readonly [label: string, input: Input])[];
 
@@ -98,7 +114,7 @@ export function mayNameSeveral(command: Command): boolean {
   return command.kind === "change" && (named?.isList === true || named?.isSeveral === true);
 }
 
-/** The input of each request: without the rollout's options. */
+/** The input of each request of a rollout, without the rollout's options. */
 export function withoutRolling(command: Command, input: Input): Input {
   const rolling = argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : []));
   return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.includes(key)));
@@ -112,7 +128,10 @@ export interface Word {
 
 const longest = 4000;
 
-/** Quotes, also those of phones and word processors, with the quotes that close them. */
+/**
+ * Opening quotes with the quotes that close them, including those that phones and word processors
+ * insert.
+ */
 const openers: Readonly<Record<string, string>> = {
   '"': '"',
   "'": "'",
@@ -125,7 +144,7 @@ const openers: Readonly<Record<string, string>> = {
   "’": "’",
 };
 
-/** Invisible and in no name: zero-width spaces, joiners, direction marks. */
+/** Invisible characters that occur in no name: zero-width spaces, joiners, direction marks. */
 const unseen = /[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069]/g;
 
 /** A hyphen, and what phones replace one or two with. */
@@ -134,8 +153,9 @@ const flagStart = new RegExp(`^${dash}{1,3}(?=\\p{L})`, "u");
 const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}-]*=$`, "u");
 
 /**
- * Command text → words. Quotes of every kind group words, but inside a word they are letters (it's); `—status` and
- * `-status` mean `--status`; Slack's escapes and links become what was typed. Linear in time. Throws UserError.
+ * Splits command text into words. Quotes of every kind group words, but inside a word they are
+ * letters (it's). `—status` and `-status` mean `--status`. Slack's escapes and links become what
+ * was typed. Linear in time. Throws UserError.
  */
 export function tokenize(text: string): Word[] {
   if (text.length > longest) {
@@ -150,7 +170,7 @@ export function tokenize(text: string): Word[] {
   let closers: string | undefined;
   let isQuoted = false;
   const end = () => {
-    // `—status` and `-status` are `--status`; a lone dash and numbers stay
+    // `—status` and `-status` become `--status`; a lone dash and numbers stay.
     const written = isQuoted ? word : unticked(word).replace(flagStart, "--");
     if (written !== "" || isQuoted) words.push({ text: written, isQuoted });
     word = "";
@@ -163,7 +183,7 @@ export function tokenize(text: string): Word[] {
     } else if (/\s/.test(char)) end();
     else if (openers[char] !== undefined && (word === "" || flagBeforeQuote.test(word))) {
       closers = openers[char];
-      // `--name="two words"` stays a flag
+      // `--name="two words"` stays a flag.
       if (word === "") isQuoted = true;
     } else word += char;
   }
@@ -177,7 +197,7 @@ export function tokenize(text: string): Word[] {
   return words;
 }
 
-/** `web-1` in backticks, as copied from a message. */
+/** Removes backticks around a word that was copied from a message. */
 function unticked(word: string): string {
   let [from, to] = [0, word.length];
   while (from < to && word[from] === "`") from++;
@@ -186,8 +206,8 @@ function unticked(word: string): string {
 }
 
 /**
- * What was typed, of what Slack makes of it: `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`,
- * `<#C1|ops>` → `#ops`, and `&lt;` → `<`.
+ * Restores what was typed from what Slack makes of it: `<http://web-1.example|web-1.example>` →
+ * `web-1.example`, `<@U123|ann>` → `@ann`, `<#C1|ops>` → `#ops`, and `&lt;` → `<`.
  */
 export function typedOf(text: string): string {
   const link = /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g;
@@ -202,8 +222,8 @@ export function typedOf(text: string): string {
 }
 
 /**
- * Names as people write them in a sentence: `web-2, web-1 and db-1, please.` This is only for words without quotes and
- * outside flags: in quotes a word is the name itself, whatever it holds.
+ * Names as people write them in a sentence: `web-2, web-1 and db-1, please.` Only for words outside
+ * flags. A quoted word is the name itself, whatever it contains.
  */
 export function namesIn(words: readonly Word[]): string[] {
   return words.flatMap(({ text, isQuoted }) => {
@@ -214,11 +234,11 @@ export function namesIn(words: readonly Word[]): string[] {
   });
 }
 
-/** Takes the words of one target, or of several with commas between them. */
+/** Takes the words of one target, or of several with commas between them, from `waiting`. */
 export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word[]): string {
   const first = waiting.shift();
   if (first === undefined || first.isQuoted) return first?.text ?? "";
-  // Glob characters are part of a name that can mean several
+  // Where several can be named, glob characters stay part of the name.
   if (!isSeveral) return bare(first.text, ".,!:?`", /^([*_~]{1,3})([^*]+)\1$/);
   const words = [first];
   while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
@@ -226,19 +246,19 @@ export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word
   return namesIn(words).join(",") || first.text;
 }
 
-/** `web-1, web-2` and `web-1 ,web-2` go on. */
+/** Whether a list continues: `web-1, web-2` and `web-1 ,web-2`. */
 function isOpen(last: Word | undefined, next: Word): boolean {
   return last?.text.endsWith(",") === true || next.text.startsWith(",");
 }
 
-/** Words that ask nothing. A VM with such a name is named in quotes. */
+/** Polite words that ask for nothing. A VM with such a name must be quoted. */
 export function isPolite({ text, isQuoted }: Word): boolean {
   return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/i.test(text);
 }
 
 /**
- * `db-1.`, `_db-1_`, and `http://db-1/`, as Slack links a pasted name, mean `db-1`. A pair of `*` is formatting only where a name
- * can't be a glob.
+ * Removes what surrounds a name: `db-1.`, `_db-1_`, and `http://db-1/`, which is how Slack links a
+ * pasted name, become `db-1`. A pair of `*` is formatting only where a name can't be a glob.
  */
 function bare(text: string, signs = ".,!:`", marks = /^([_~]{1,3})([^*]+)\1$/): string {
   const host = /^https?:\/\/([^/?#]+)\/?$/i.exec(text)?.[1] ?? text;

@@ -28,16 +28,19 @@ export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRe
 export interface WordsRefusal {
   text: string;
   hint: string | undefined;
-  /** What was probably meant. A guess: runs only when a person presses its button. */
+  /**
+   * The commands that were probably meant. They are guesses, and run only when a person presses
+   * their button.
+   */
   near: readonly (NamedCommand & { words: string })[];
-  /** Complete but for its target, which can be asked for. */
+  /** Set when only the target is missing, which can be asked for. */
   lacks?: NamedCommand;
 }
 
 /** A command and its arguments, as buttons carry them. */
 export type NamedCommand = Pick<Invocation, "command" | "input">;
 
-/** Everything is there but the target. */
+/** Thrown when only the target is missing. */
 export class LacksTarget extends UserError {
   readonly named: NamedCommand;
 
@@ -47,7 +50,7 @@ export class LacksTarget extends UserError {
   }
 }
 
-/** `vm restart web-1` → the command and its arguments, or why not. Never throws. */
+/** Parses `vm restart web-1` into the command and its arguments, or a refusal. Never throws. */
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
   let isEmergency = false;
   try {
@@ -55,7 +58,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
     const { breakGlass, ...input } = readArguments(command, rest);
     if (typeof breakGlass !== "string") return parseInvocation(command, input);
     isEmergency = true;
-    // Break-glass opens no form, so nothing may be missing
+    // Break-glass opens no form, so nothing may be missing.
     return { ...parseInvocation(command, input, false), breakGlass };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
@@ -68,7 +71,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
   }
 }
 
-/** What a button for these words would run; undefined when they can't be run. */
+/** The command that a button for these words would run. Undefined when they can't be run. */
 function namedBy({ command, rest }: FoundCommand): NamedCommand | undefined {
   try {
     const input = readArguments(command, rest);
@@ -93,14 +96,20 @@ interface FoundCommand {
   rest: readonly Word[];
 }
 
-/** An alias that is a choice of the command's first argument says that too: `handover` is `digest handover`. */
+/**
+ * An alias that is also a choice of the command's first argument is passed as that argument:
+ * `handover` means `digest handover`.
+ */
 const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = ""): FoundCommand[] =>
   commands.map((command) => {
     const isChoice = argumentsOf(command)[0]?.choices?.includes(verb) === true;
     return { command, rest: isChoice ? [plainWord(verb), ...rest] : rest };
   });
 
-/** Words that are no command, with what they probably mean: a guess, which isn't run. */
+/**
+ * Thrown for words that are no command. `near` is what they probably mean; it is a guess, and isn't
+ * run.
+ */
 class Unclear extends UserError {
   readonly near: readonly FoundCommand[];
 
@@ -115,8 +124,8 @@ class Unclear extends UserError {
 }
 
 /**
- * `vm restart web-1`, by the command's name or an alias; without `vm` where only one command can be meant. Throws
- * Unclear.
+ * Finds the command in `vm restart web-1`, by its name or an alias. `vm` may be missing if only one
+ * command can be meant. Throws Unclear and UserError.
  */
 function findCommand(typed: readonly Word[], commands: readonly Command[]): FoundCommand {
   const words = typed.filter((word, index) => index > 1 || !isPolite(word));
@@ -148,7 +157,7 @@ const plainWord = (text: string): Word => ({ text, isQuoted: false });
 const under = (root: string, commands: readonly Command[]) =>
   commands.filter(({ name }) => name.startsWith(`${root} `));
 
-/** Two words where they are a command (`pins drop`), else one. */
+/** Two words if they are a command (`pins drop`), otherwise one. */
 function verbIn(words: readonly Word[], commands: readonly Command[]) {
   const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
   const both = `${first} ${second}`;
@@ -157,14 +166,14 @@ function verbIn(words: readonly Word[], commands: readonly Command[]) {
     : { verb: first, rest: words.slice(1) };
 }
 
-/** The commands that answer to this verb, by their own names before aliases. */
+/** The commands with this verb. A command's own name takes precedence over an alias. */
 function answering(verb: string, commands: readonly Command[]): Command[] {
   return commands
     .filter((command) => verbsOf(command).includes(verb))
     .toSorted((a, b) => verbsOf(a).indexOf(verb) - verbsOf(b).indexOf(verb));
 }
 
-/** The commands that answer to the words nearest to this one. */
+/** The commands whose verbs are nearest to this word. */
 function namedLike(
   typed: string,
   rest: readonly Word[],
@@ -230,14 +239,14 @@ function unknownVerb(
   const elsewhere = foundAs(answering(verb, commands), rest, verb);
   const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, rest, ofRoot);
   if (meant.length > 0) return new Unclear(text, meant);
-  // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
+  // `/vm web-1 restart` and `/vm web-1` have a name in place of the verb.
   const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
   const list = `\`/${root} help\` lists its commands.`;
   if (!next) return new UserError(text, list);
   return new Unclear(text, [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }], list);
 }
 
-/** A word that has no command, but one that may do: why it isn't the same, and the button. */
+/** A word that has no command, but suggests one: why it isn't the same, and the button. */
 function suggestion(
   verb: string,
   start: string,
@@ -250,7 +259,7 @@ function suggestion(
   );
 }
 
-/** `vm restart web-1`, fit for a code span. */
+/** `vm restart web-1`, shortened for a code span. */
 function asTyped({ command, rest }: FoundCommand): string {
   return cut([command.name, ...rest.map(quotable)].join(" "), 130);
 }
@@ -264,7 +273,9 @@ function cut(text: string, most = 60): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-/** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
+/**
+ * `--break-glass "reason"`, for commands that disrupt or destroy. The policy says who may use it.
+ */
 const emergencyArguments = argumentsOf({
   args: z.object({ breakGlass: z.string().optional().meta({ isFlag: true }) }),
 });
@@ -278,13 +289,16 @@ function reasonIn(command: Command, written = ""): string {
   );
 }
 
-/** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
+/**
+ * Reads the words after the command into arguments, by `--key value` or by position. Throws
+ * UserError, also for unknown flags.
+ */
 function readArguments(command: Command, words: readonly Word[]): Input {
   const own = argumentsOf(command);
   const all = takesBreakGlass(command) ? [...own, ...emergencyArguments] : own;
   const input: Input = {};
   const positional: Word[] = [];
-  // `rest` takes flags too: `/gatehouse can-i vm list --status ERROR`
+  // `rest` takes flags, too: `/gatehouse can-i vm list --status ERROR`.
   const positions = all.filter(({ isFlag }) => !isFlag);
   const restAt = positions.findIndex(({ isRest }) => isRest);
   const waiting = words.values();
@@ -369,7 +383,10 @@ function unknownFlag(command: Command, all: readonly Argument[], flag: string): 
   );
 }
 
-/** From words, a button, or a card. A form asks for what is missing, except the target. Throws UserError, LacksTarget. */
+/**
+ * Parses the input of words, a button, or a card. A form will ask for what is missing, except for
+ * the target. Throws UserError and LacksTarget.
+ */
 export function parseInvocation(
   command: Command,
   input: Input,
@@ -381,7 +398,7 @@ export function parseInvocation(
   const problems = checked.problems.filter(
     ({ key }) => !mayBeShort || Object.hasOwn(input, key) || key === target,
   );
-  // What was given and is wrong comes first: asking for the target would not mend it
+  // An invalid value comes first, because asking for the target wouldn't fix it.
   const problem = problems.find(({ key }) => Object.hasOwn(input, key)) ?? problems[0];
   if (problem?.key === target && target !== undefined && input[target] === undefined)
     throw new LacksTarget(wrong(command, problem?.text ?? ""), { command, input });
@@ -389,14 +406,14 @@ export function parseInvocation(
   return { command, input, args: undefined } as Invocation;
 }
 
-/** Complete arguments, from the journal or a button. Throws UserError. */
+/** Parses complete arguments from the journal or a button. Throws UserError. */
 export function parseInput(command: Command, input: Input): Args {
   const checked = checkInput(command, input);
   if ("args" in checked) return checked.args;
   throw wrong(command, checked.problems[0]?.text ?? "That can't be read.");
 }
 
-/** The same with every problem, by argument, for a form's fields. */
+/** Like `parseInput`, but returns every problem by argument, for a form's fields. */
 export function checkInput(
   command: Command,
   input: Input,
@@ -424,7 +441,7 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
   const shown = argument.isFlag ? flagName(key) : argument.isList ? key.replace(/s$/, "") : key;
   const oneOf = choices ? `one of ${choices.join(", ")}` : undefined;
   if (own[key] === undefined) {
-    // A rule over several arguments
+    // A rule over several arguments.
     if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
     const positional = argument.target === "vm" ? "a VM" : `${article(shown)} ${shown}`;
     const what = argument.isFlag ? shown : positional;

@@ -1,19 +1,24 @@
-/** What a context carries for commands of features, without knowing what it is. */
+/**
+ * The services of features that a context carries for their commands, without knowing their types.
+ */
 export type Services = ReadonlyMap<symbol, unknown>;
 
 export interface WithServices {
   services: Services;
 }
 
-/** Names a service of a feature, and has its type. */
+/** A typed key for a service of a feature. */
 export interface ServiceKey<Service> {
-  /** The service that this context carries. Throws where nothing provides it. */
+  /** The service that this context carries. Throws when nothing provides it. */
   (context: WithServices): Service;
   /** An entry for `Services`. */
   providedBy(service: Service): readonly [symbol, unknown];
 }
 
-/** `const alertsOf = defineService<Alerts>("alerts")`: then `alertsOf(context)` is what the feature provides. */
+/**
+ * After `const alertsOf = defineService<Alerts>("alerts")`, `alertsOf(context)` is what the feature
+ * provides.
+ */
 export function defineService<Service>(name: string): ServiceKey<Service> {
   const key = Symbol(name);
   const of = ({ services }: WithServices): Service => {

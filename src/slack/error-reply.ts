@@ -15,7 +15,9 @@ import {
 } from "../messages/message.ts";
 import { redisTrouble } from "../redis/redis.ts";
 
-/** Anything thrown, as words for a person. A bug shows only a reference; its stack goes to the log. */
+/**
+ * Anything thrown, in words for a person. A bug shows only a reference; its stack goes to the log.
+ */
 export function errorReply(error: unknown, log: Log): Message {
   if (error instanceof UserError) return say(md`${error.message}`, hintOf(error.hint));
   if (error instanceof ComputeError) return say(...computeWords(error));
@@ -35,7 +37,7 @@ export function errorReply(error: unknown, log: Log): Message {
   );
 }
 
-/** A refusal or an answer in one sentence, and the next step below it. */
+/** A refusal or an answer in one sentence, with the next step below it. */
 export function say(text: Markdown, hint?: Markdown): Message {
   const all = lines(text, hint);
   return message(readable(all), section(all));

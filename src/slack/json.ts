@@ -1,25 +1,25 @@
 /** Untrusted JSON. */
 export type WebData = Readonly<Record<string, unknown>>;
 
-/** The value as an object; empty when it is none. */
+/** The value as an object. Empty when it isn't one. */
 export function payloadOf(value: unknown): WebData {
   return typeof value === "object" && value !== null ? (value as WebData) : {};
 }
 
-/** `at(body, "container", "message_ts")`: undefined wherever the path ends early. */
+/** `at(body, "container", "message_ts")`. Undefined when the path ends early. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const name of path) found = payloadOf(found)[name];
   return found;
 }
 
-/** The text at that path; empty when there is none. */
+/** The text at that path. Empty when there is none. */
 export function textAt(value: unknown, ...path: readonly string[]): string {
   const found = at(value, ...path);
   return typeof found === "string" ? found : "";
 }
 
-/** The list at that path; empty when there is none. */
+/** The list at that path. Empty when there is none. */
 export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];

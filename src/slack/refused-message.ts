@@ -2,7 +2,7 @@ import { asText, inFewWords } from "../fleet/charts/in-words.ts";
 import { type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
 import { type WebAnswer, isBecauseOfUs } from "./web-answer.ts";
 
-/** Permanent refusals in a channel: messages go elsewhere. */
+/** Permanent refusals of a channel. Messages then go elsewhere. */
 export const closedChannel = new Set([
   "not_in_channel",
   "channel_not_found",
@@ -15,7 +15,7 @@ export const closedChannel = new Set([
   unseenGroup,
 ]);
 
-/** What belongs in the thread goes into its channel. */
+/** Refusals of a thread. Messages then go into its channel. */
 const closedThread = new Set([
   "thread_not_found",
   "cannot_reply_to_message",
@@ -25,14 +25,14 @@ const closedThread = new Set([
 
 export const isOfThread = (error: string): boolean => closedThread.has(error);
 
-/** A message that stands there and can no longer be changed. */
+/** Refusals to edit a message that can no longer be changed. */
 export const uneditable = new Set([
   "edit_window_closed",
   "cant_update_message",
   "message_not_found",
 ]);
 
-/** Nobody is there to read it, or its channel was archived. */
+/** Nobody is there to read the message, or its channel was archived. */
 const noReader = new Set([
   "is_inactive",
   "user_disabled",
@@ -43,19 +43,19 @@ const noReader = new Set([
   "messages_tab_disabled",
 ]);
 
-/** Whether Slack refused the message, not the app. */
+/** Whether Slack refused the message, and not the app. */
 export const isRefused = (answer: WebAnswer): answer is Extract<WebAnswer, { kind: "refused" }> =>
   !answer.ok && answer.kind === "refused" && !isBecauseOfUs(answer.error);
 
 const notOfContent = [closedChannel, closedThread, uneditable, noReader];
 
-/** Whether Slack refused what a message holds, not its place either. */
+/** Whether Slack refused the message's content, and not its place. */
 export const isOfContent = (answer: WebAnswer): boolean =>
   isRefused(answer) && !notOfContent.some((errors) => errors.has(answer.error));
 
 /**
- * Shows a message at once. Where Slack refuses its form, which shows nothing, it goes with words in place of its charts and tables,
- * and then as text alone.
+ * Shows a message at once. If Slack refuses its content, nothing was shown, so it is sent with
+ * words in place of its charts and tables, and then as text alone.
  */
 export async function showOrSay(
   message: Message,

@@ -4,8 +4,8 @@ import { parseJson } from "../text/parse-json.ts";
 import { at } from "./json.ts";
 
 /**
- * Slack's hooks, or, for other Slack-compatible servers, the host of `SLACK_API_URL` (or `hooks.` before it). Anything
- * else could be an internal address.
+ * Whether an address is one of Slack's hooks or, for other Slack-compatible servers, on the host of
+ * `SLACK_API_URL` (or `hooks.` before it). Anything else could be an internal address.
  */
 export function isResponseUrl(url: string, apiUrl = "https://slack.com/api/"): boolean {
   const [wanted, api] = [URL.parse(url), URL.parse(apiUrl)];
@@ -15,17 +15,26 @@ export function isResponseUrl(url: string, apiUrl = "https://slack.com/api/"): b
   return wanted.host === api.host || wanted.host === `hooks.${api.host}`;
 }
 
-/** An ephemeral message (https://docs.slack.dev/interactivity/handling-user-interaction/#message_responses). */
+/**
+ * An ephemeral message
+ * (https://docs.slack.dev/interactivity/handling-user-interaction/#message_responses).
+ */
 export interface EphemeralPost {
   show: Message;
   replace: boolean;
   threadTs?: string | undefined;
 }
 
-/** `refused`: Slack did nothing (expired, used up, a malformed message). `lost`: it may have happened. */
+/**
+ * `refused`: Slack did nothing (expired, used up, a malformed message). `lost`: it may have
+ * happened.
+ */
 type ResponseOutcome = "done" | "refused" | "lost";
 
-/** One POST to a response URL of Slack's: 5 s, no redirects, no retries. Slack accepts five within half an hour. */
+/**
+ * Sends one POST to a response URL of Slack's: 5 s, no redirects, no retries. Slack accepts five
+ * within half an hour.
+ */
 export async function postResponse(
   url: string,
   { show: { text, blocks }, replace, threadTs }: EphemeralPost,
@@ -49,10 +58,10 @@ export async function postResponse(
     });
     const said = (await body.text()).trim();
     if (statusCode >= 500) return "lost";
-    // A 200 may still say no: `no_original`, or {"ok":false,…}.
+    // A 200 may still be a refusal: `no_original`, or {"ok":false,…}.
     const isYes = said === "" || said === "ok" || at(parseJson(said), "ok") === true;
     return statusCode === 200 && isYes ? "done" : "refused";
   } catch {
-    return "lost"; // the error may contain the address, so it is dropped
+    return "lost"; // The error may contain the address, so it is dropped.
   }
 }

@@ -4,27 +4,31 @@ import { type WebData, at, textAt } from "./json.ts";
 import { type WebAnswer, isShutOut } from "./web-answer.ts";
 import type { Web } from "./web.ts";
 
-/** How long what Slack says of a channel counts (ms). */
+/** How long Slack's answer about a channel counts (ms). */
 const goodForMs = 300_000;
-/** Who has just looked posts by what they saw (ms). */
+/** A post right after a check may use the check's answer for this much longer (ms). */
 const graceMs = 60_000;
 const maxKept = 10_000;
 
 type No = Extract<WebAnswer, { ok: false }>;
 
-/** Whether only the scope for group direct messages is missing. Slack names those that the kind of the conversation needs. */
+/**
+ * Whether only the scope for group direct messages is missing. Slack names the scopes that the kind
+ * of the conversation needs.
+ */
 const isOfGroup = ({ error, needed = "" }: Extract<WebAnswer, { kind: "refused" }>) =>
   error === "missing_scope" && needed.split(",").every((scope) => scope.trim() === "mpim:read");
 
 export type SharedChannels = ReturnType<typeof createSharedChannels>;
 
 /**
- * A channel that is shared with another company is closed to Gatehouse, like one that it isn't in, unless gatehouse.yml
- * names it under `sharedChannels`: who asked there is answered alone.
+ * A channel that is shared with another company is closed to Gatehouse, like one of which it isn't
+ * a member, unless gatehouse.yml names it under `sharedChannels`. A person who asks there is
+ * answered privately.
  */
 export function createSharedChannels(options: {
   web: Web;
-  /** Read at each use: the policy may change. */
+  /** Read at each use, because the policy may change. */
   allowed(): readonly string[];
   log: Log;
 }) {
@@ -39,14 +43,14 @@ export function createSharedChannels(options: {
         ? { ok: false, kind: "refused", error: sharedOutside, detail: [] }
         : undefined;
     }
-    // Nothing was posted, whatever became of the question
+    // Nothing was posted, whatever became of the question.
     if (answer.kind === "lost") return { ok: false, kind: "unreachable", reason: answer.reason };
     if (answer.kind !== "refused") return answer;
     if (isShutOut(answer)) return { ok: false, kind: "unreachable", reason: answer.error };
-    // A group direct message lasts as long as its people: nobody would look who is in it
+    // Without the scope, nobody can see who is in a group direct message, so it is closed.
     if (isOfGroup(answer))
       return { ok: false, kind: "refused", error: unseenGroup, detail: answer.detail };
-    // A channel that the bot doesn't see refuses the post too; a missing scope is the doctor's to name
+    // A channel that the bot doesn't see refuses the post, too. `doctor` names a missing scope.
     log.warn("slack.channel-unseen", { channel: channelId, error: answer.error });
     return undefined;
   }
@@ -59,18 +63,22 @@ export function createSharedChannels(options: {
     const asked = { since: performance.now(), no: look(channelId) };
     known.set(channelId, asked);
     const no = await asked.no;
-    // Only what Slack said is remembered
+    // Only what Slack said is remembered.
     if (no && no.kind !== "refused" && known.get(channelId) === asked) known.delete(channelId);
     return no;
   }
 
   return {
-    /** Why nothing may be posted in a channel now; undefined where it may. A call of Slack at most every five minutes. */
+    /**
+     * Why nothing may be posted in a channel now. Undefined when posts are allowed. Slack is asked
+     * at most every five minutes.
+     */
     refusal: (channelId: string) => refusal(channelId),
-    /** The same Slack, which takes no post there. */
+    /** Slack's Web API, except that posts in such channels are refused. */
     web: {
       async call(method: string, args?: WebData) {
-        // In a channel everyone reads a post. An edit says nothing where nothing was posted
+        // Everyone in a channel reads a post. An edit can't reach a channel where nothing was
+        // posted.
         const channelId = method === "chat.postMessage" && textAt(args, "channel");
         const no = channelId && (await refusal(channelId, goodForMs + graceMs));
         return no || web.call(method, args);

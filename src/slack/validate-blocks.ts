@@ -2,10 +2,10 @@ import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** What is posted, or a modal or Home tab, as `blocks.validate` takes it. */
+/** A message, modal, or Home tab, in the form that `blocks.validate` takes. */
 export type Rendered = { message: { blocks: readonly object[] } } | { view: object };
 
-/** What Slack says of it: nothing, its complaints with where, or why there is no answer. */
+/** Slack's verdict: valid, complaints with their places, or why there is no answer. */
 export type Validation =
   | { is: "valid" }
   | { is: "invalid"; complaints: readonly string[] }
@@ -22,8 +22,9 @@ const withinMs = 10_000;
 const refusals = new Set(["invalid_blocks", "invalid_message", "invalid_view"]);
 
 /**
- * Asks Slack whether it takes something (https://docs.slack.dev/reference/methods/blocks.validate). Anybody may ask: it needs no
- * token, so none is sent. It judges by Block Kit's schema, not by the sum of all blocks.
+ * Asks Slack whether it accepts something
+ * (https://docs.slack.dev/reference/methods/blocks.validate). The method needs no token, so none is
+ * sent. It judges by Block Kit's schema, not by the sum of all blocks.
  */
 export async function validateBlocks(apiUrl: string, rendered: Rendered): Promise<Validation> {
   try {

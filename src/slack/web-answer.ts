@@ -8,9 +8,12 @@ export type WebAnswer =
   | { ok: true; data: WebData }
   /** Slack did nothing and says when to retry. */
   | { ok: false; kind: "limited"; retryAfterMs: number }
-  /** Slack did nothing: `error` is its code, `detail` its longer explanation, if any, `needed` the scope that is missing. */
+  /**
+   * Slack did nothing. `error` is its code, `detail` its longer explanation, if any, and `needed`
+   * the missing scope.
+   */
   | { ok: false; kind: "refused"; error: string; detail: readonly string[]; needed?: string }
-  /** Sent, without a clear answer: it may have happened. */
+  /** The call was sent without a clear answer: it may have happened. */
   | { ok: false; kind: "lost"; reason: string }
   /** Nothing left this machine: it did not happen. */
   | { ok: false; kind: "unreachable"; reason: string };
@@ -20,15 +23,21 @@ export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
   return answer.kind === "refused" ? answer.error : answer.kind;
 }
 
-/** When Slack limits without Retry-After. */
+/** The wait when Slack limits without Retry-After (ms). */
 const unknownLimitMs = 30_000;
-/** A workspace that sends too many messages is let go on at any moment: Slack doesn't say when (s). */
+/**
+ * The wait when a workspace sends too many messages (s). Slack doesn't say when that ends, and it
+ * may end at any moment.
+ */
 const messageLimitS = 5;
 
-/** Slack did nothing, and would a little later. */
+/** Slack did nothing, and would do it a little later. */
 const limitErrors = new Set(["ratelimited", "rate_limited"]);
 
-/** Slack's own failures: part of the call may have succeeded (https://docs.slack.dev/reference/methods/chat.postMessage#errors). */
+/**
+ * Slack's own failures. Part of the call may have succeeded
+ * (https://docs.slack.dev/reference/methods/chat.postMessage#errors).
+ */
 const unclearErrors = new Set([
   "internal_error",
   "fatal_error",
@@ -36,7 +45,7 @@ const unclearErrors = new Set([
   "request_timeout",
 ]);
 
-/** No byte of the request left; nor did one where the certificate was refused. */
+/** No byte of the request was sent. The same is true when the certificate was refused. */
 const neverLeft = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -46,7 +55,9 @@ const neverLeft = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** Slack takes nothing from this app until somebody gives it another token, or lets it in again. */
+/**
+ * Slack accepts nothing from this app until somebody gives it another token, or admits it again.
+ */
 const appShutOut = new Set([
   "access_denied",
   "account_inactive",
@@ -65,12 +76,15 @@ const appShutOut = new Set([
 ]);
 const scopeMissing = new Set(["missing_scope", "not_allowed_token_type"]);
 
-/** Whether Slack refused because of the app's token or account, whatever it was asked. */
+/** Whether Slack refused because of the app's token or account, whatever the call was. */
 export function isShutOut(answer: WebAnswer): boolean {
   return !answer.ok && answer.kind === "refused" && appShutOut.has(answer.error);
 }
 
-/** Whether a refusal says nothing of the message or its place: the same call works once the app has what it lacks. */
+/**
+ * Whether a refusal says nothing about the message or its place: the same call works once the app
+ * has what it lacks.
+ */
 export function isBecauseOfUs(error: string): boolean {
   return appShutOut.has(error) || scopeMissing.has(error);
 }
@@ -82,7 +96,7 @@ export function classify(error: unknown): WebAnswer {
     const { messages, retryAfter } = error.data.response_metadata ?? {};
     if (limitErrors.has(name)) return limited(retryAfter);
     if (name === "message_limit_exceeded") return limited(retryAfter ?? messageLimitS);
-    // A 200 whose body isn't JSON (a proxy's page), which the client passes on as an error code.
+    // A 200 whose body isn't JSON (a proxy's page) is passed on by the client as an error code.
     if (!/^[\w.:-]{1,80}$/.test(name))
       return { ok: false, kind: "lost", reason: "no JSON in the answer" };
     if (unclearErrors.has(name)) return { ok: false, kind: "lost", reason: name };
@@ -110,7 +124,9 @@ function limited(seconds: unknown): WebAnswer {
   return { ok: false, kind: "limited", retryAfterMs: known ? seconds * 1000 : unknownLimitMs };
 }
 
-/** The codes of an error and its causes; several when both address families were tried. */
+/**
+ * The codes of an error and its causes. There are several when both address families were tried.
+ */
 function codesOf(error: unknown, depth = 0): string[] {
   if (error === undefined || depth > 5) return [];
   const code = textAt(error, "code");
@@ -119,11 +135,12 @@ function codesOf(error: unknown, depth = 0): string[] {
 }
 
 /**
- * Rejections that @slack/socket-mode can leave unhandled when Slack disconnects. None are expected; main logs them
- * instead of ending the process.
+ * Whether this is a rejection that @slack/socket-mode can leave unhandled when Slack disconnects.
+ * None are expected; the process logs them instead of ending.
  */
 export function isKnownSocketRejection(error: unknown): boolean {
-  if (error === undefined) return true; // its start(), when disconnect() comes first
+  // The client's start() rejects like this when disconnect() comes first.
+  if (error === undefined) return true;
   if (textAt(error, "code").startsWith("slack_socket_mode_")) return true;
   return /@slack[/\\]socket-mode/.test(textAt(error, "stack"));
 }

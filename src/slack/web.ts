@@ -17,8 +17,8 @@ const lookUps = new Set([
 ]);
 
 /**
- * Whether a call shows that Slack accepts messages: only a message proves it. A failed look-up counts as silence, because
- * it blocks a post.
+ * Whether a call shows that Slack accepts messages. Only a message proves it. A failed look-up
+ * counts as silence, because it blocks a post.
  */
 export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "silence" | undefined {
   const isSilent = outcome === "lost" || outcome === "unreachable";
@@ -36,7 +36,7 @@ export interface Place {
   threadTs?: string | undefined;
 }
 
-/** Posts without link previews. */
+/** Posts a message without link previews. */
 export function postMessage(
   web: Web,
   { channelId, threadTs }: Place,
@@ -57,21 +57,21 @@ export function postMessage(
 interface WebOptions {
   /** It may be replaced while the process runs. */
   token: Live;
-  /** After Slack refused the token: looks for a newer one now. */
+  /** Called after Slack refused the token, to look for a newer one. */
   refreshToken?: (() => void) | undefined;
-  /** Base address, `https://slack.com/api/` in production. */
+  /** The base address, `https://slack.com/api/` in production. */
   apiUrl: string;
   log: Log;
   timeoutMs?: number;
-  /** Default: the global one. */
+  /** The default is the global one. */
   fetch?: typeof fetch;
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
 }
 
 /**
- * Options for every WebClient, a new object each time, because clients write into it. No retries (by default a message
- * is posted up to 10 times when answers are lost), a timeout (by default none), and never `headers`: the client would put
- * its token there.
+ * Options for every WebClient. This returns a new object each time, because clients write into it.
+ * There are no retries (by default a message is posted up to 10 times when answers are lost), a
+ * timeout (by default none), and never `headers`, because the client would put its token there.
  */
 export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "timeoutMs" | "fetch">) {
   return {
@@ -88,7 +88,7 @@ export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "time
 export function createWeb(options: WebOptions): Web {
   let client = new WebClient(currentValue(options.token), clientOptions(options));
 
-  /** A client has one token for life. */
+  /** The client with the current token. A client can't change its token. */
   function current(): WebClient {
     const token = currentValue(options.token);
     if (token !== client.token) client = new WebClient(token, clientOptions(options));
@@ -113,7 +113,7 @@ export function createWeb(options: WebOptions): Web {
         options.refreshToken?.();
         const newer = currentValue(options.token);
         if (newer === token) break;
-        // Slack did nothing, so the same call may be made with another token
+        // Slack did nothing, so the same call may be made with another token.
         token = newer;
         answer = await send(method, args);
       }
@@ -123,7 +123,7 @@ export function createWeb(options: WebOptions): Web {
   };
 }
 
-/** A message is never refused for the sum of its blocks, whoever made it. */
+/** Cuts blocks, so that no message is refused for the sum of its blocks, whoever built it. */
 function withinLimits(method: string, args: WebData): WebData {
   const blocks = method.startsWith("chat.") ? args["blocks"] : undefined;
   return Array.isArray(blocks) ? { ...args, blocks: fitting(blocks as object[]) } : args;

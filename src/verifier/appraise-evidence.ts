@@ -125,7 +125,7 @@ function weighHardware(
   }
 }
 
-/** What must happen in addition to the update of the running firmware. */
+/** Steps that are needed in addition to the update of the running firmware. */
 const fixes = { committed: "the host must commit its update", launch: "then restart the VM" };
 
 /**

@@ -2,16 +2,16 @@ import type { AppraisalPolicy } from "./appraisal-policy.ts";
 import type { Reason, Shortfall } from "./reasons.ts";
 import type { Verification } from "./verification.ts";
 
-/** What is known in addition to the evidence. Any part may be missing. */
+/** Facts that are known in addition to the evidence. Any part may be missing. */
 export interface Context {
   /**
-   * What the compute service says about the report. A positive verdict of it counts for nothing; a
-   * negative one counts.
+   * The compute service's statement about the report. If it is positive, it counts for nothing; if
+   * it is negative, it counts.
    */
   service?: { verified?: boolean | undefined; measurement?: string | undefined };
   /** The report data (hex) that the report should contain, if a nonce was given. */
   expectedReportData?: string | undefined;
-  /** What the register of earlier reports knows about these signed bytes or this report ID. */
+  /** The finding of the register of earlier reports about these signed bytes or this report ID. */
   seen?: "before the change" | "under another VM" | undefined;
   /** Further findings against relying on the evidence. None of them can count in its favor. */
   against?: readonly Weighed<"fails" | "lacks">[];

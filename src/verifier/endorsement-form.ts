@@ -56,8 +56,8 @@ export function decodeAnswer(given: Buffer): string {
 }
 
 /**
- * What the bytes are instead of DER, as in "which is an HTML page". Undefined for exactly one DER
- * value.
+ * Names the form of bytes that aren't DER, as in "which is an HTML page". Undefined for exactly one
+ * DER value.
  */
 export function formOf(bytes: Buffer): string | undefined {
   if (isGzip(bytes)) return "a gzip archive";
@@ -65,7 +65,7 @@ export function formOf(bytes: Buffer): string | undefined {
   return text === undefined ? formOfBinary(bytes) : formOfText(text);
 }
 
-/** The same for bytes that should be text. */
+/** Names the form of a text that isn't what it should be. */
 export function formOfText(given: string): string {
   const text = given.trim();
   if (text === "") return "empty";

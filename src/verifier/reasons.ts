@@ -1,8 +1,8 @@
 /**
- * What a problem means for evidence. `contradicts`: something in it is wrong, so it fails.
- * `missing`: something needed is absent, can't be read, or is outside of its validity, so nothing
- * is proven either way. `tampered`: it counts like missing, but the file can be read and its
- * vendor's signature doesn't hold, so somebody should investigate.
+ * The consequence of a problem for the evidence. `contradicts`: something in it is wrong, so it
+ * fails. `missing`: something needed is absent, can't be read, or is outside of its validity, so
+ * nothing is proven either way. `tampered`: it counts like missing, but the file can be read and
+ * its vendor's signature doesn't hold, so somebody should investigate.
  */
 export type Standing = "contradicts" | "missing" | "tampered";
 
@@ -92,7 +92,7 @@ export interface Shortfall {
   needs: number;
   /** When the vendor set that level. A minimum in the policy has no date. */
   since?: string;
-  /** What updates it: `TDX module`, `BIOS`. */
+  /** The component that updates it: `TDX module`, `BIOS`. */
   by: string;
 }
 
@@ -102,7 +102,9 @@ const level = ({ needs, since }: Shortfall) =>
 /** `TDX Module 6 as of 2024-11-13`. The text is equal for all VMs that need the same update. */
 export const neededWords = (one: Shortfall): string => `${one.part} ${level(one)}`;
 
-/** What to update, and why: `update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)`. */
+/**
+ * Says what to update, and why: `update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)`.
+ */
 export const updateWords = (short: readonly Shortfall[]): string =>
   [...Map.groupBy(short, ({ by }) => by)]
     .map(([by, parts]) => {

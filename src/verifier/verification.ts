@@ -8,7 +8,7 @@ import type { TcbStanding } from "./tdx/tcb.ts";
 
 export type EvidenceFacts = TdxFacts | SnpFacts;
 
-/** What the evidence says, and what its checks found out. */
+/** The content of the evidence, and the findings of its checks. */
 interface Seen {
   facts: EvidenceFacts;
   /**
@@ -16,7 +16,7 @@ interface Seen {
    * signature has a second valid form.
    */
   digest: string;
-  /** What Intel states about the firmware, the TDX module, and the quoting enclave. */
+  /** Intel's statement about the firmware, the TDX module, and the quoting enclave. */
   tcb?: TcbStanding | undefined;
   product?: Product | undefined;
   /** When the oldest of the endorsements that are renewed regularly was issued (ms). */

@@ -7,7 +7,7 @@ import { askingRow, deedOf } from "../../core/cards/asking.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import type { ReadContext } from "../context.ts";
 
-/** More have no room in a message: each has three blocks or more. */
+/** More don't fit into a message, because each has three blocks or more. */
 const maxWithButtons = 15;
 const columns = ["Request", "What", "Requested by", "Expires"];
 
@@ -17,7 +17,7 @@ export const approvals = defineCommand({
   example: "/gatehouse approvals",
   class: "read",
   votersToo: true,
-  // Its buttons are for the asker, who sees all that the cards say
+  // The buttons are only for the asker, who may see everything that the cards say.
   audience: "asker",
   args: z.object({}),
   async answer(_args, context_: ReadContext) {

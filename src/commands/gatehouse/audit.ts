@@ -27,7 +27,7 @@ export const audit = defineCommand({
   async answer({ target = "" }, context: ReadContext) {
     const { journal, person, trail } = context;
     const wanted = target.trim();
-    // Reads of the trail are recorded in it
+    // Reads of the trail are recorded in it.
     await journal.note({
       what: wanted === "export" ? "audit-export" : "audit-read",
       who: person.id,
@@ -62,7 +62,10 @@ async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   };
 }
 
-/** One meaning of a word: the filter for the trail, its name in the answer, and an input that can mean nothing else. */
+/**
+ * One meaning of a word: the filter for the trail, its name in the answer, and an input that can
+ * mean nothing else.
+ */
 interface Meant {
   filter: AuditFilter;
   about: string;
@@ -70,8 +73,9 @@ interface Meant {
 }
 
 /**
- * Lists the meanings of a word: a request by ID, a person by mention, ID, or name, a VM or a project by name, or by the name or ID that
- * was recorded where it no longer exists. Several where people, or a person and a target, have the same name.
+ * Lists the meanings of a word: a request by ID; a person by mention, ID, or name; a VM or a
+ * project by name; or, for something that no longer exists, by the name or ID that was recorded.
+ * There are several when people, or a person and a target, have the same name.
  */
 async function meantBy(wanted: string, context: ReadContext): Promise<readonly Meant[]> {
   if (/^r-[a-z0-9]{4,}$/.test(wanted)) return [{ filter: { requestId: wanted }, about: wanted }];
@@ -97,11 +101,13 @@ async function meaningPerson(id: string, { learnNames, nameOf }: ReadContext): P
   return { filter: { who: id }, about: called === undefined ? id : `${called} (${id})`, input: id };
 }
 
-/** People are looked up in Slack one by one, which takes only so many calls a minute. */
+/** People are looked up in Slack one by one, and Slack limits such calls per minute. */
 const mostLookedUp = 100;
 const mostRequests = 1_000;
 
-/** The IDs of those whom the trail knows, and who are called this now, or were when they requested something. */
+/**
+ * The IDs of people in the trail who have this name now, or had it when they requested something.
+ */
 async function peopleCalled(
   word: string,
   { trail, journal, learnNames, nameOf }: ReadContext,
@@ -121,7 +127,7 @@ async function peopleCalled(
 
 const mostOffered = 10;
 
-/** Several have the name, or nobody. */
+/** The answer when several have the name, or nobody. */
 function whichOne(wanted: string, meant: readonly Meant[]): Message {
   if (meant.length === 0)
     return sentence(

@@ -113,7 +113,7 @@ function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false | 
 
 const maxNamed = 5;
 
-/** `1 other person`, or whom the rule or the team names. */
+/** `1 other person`, or the people whom the rule or the team names. */
 async function whoMust(
   { required, votes }: Pick<NeededApprovals, "required" | "votes">,
   { policy, nameOf, learnNames }: ReadContext,
@@ -124,7 +124,10 @@ async function whoMust(
   return needsInWords(named);
 }
 
-/** None where none is named, or a command has none: then only the person decides. */
+/**
+ * The target, if there is one. Empty when none is named or the command has none; then only the
+ * person is judged.
+ */
 async function oneTarget(
   asked: Invocation,
   context: Pick<ReadContext, "asking" | "resolve" | "inventory">,

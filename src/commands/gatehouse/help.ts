@@ -10,7 +10,7 @@ export const help = defineCommand({
   summary: "Show what you can run",
   example: "/gatehouse help vm restart",
   class: "read",
-  // It depends on the requester
+  // The answer depends on the requester.
   audience: "asker",
   isHelp: true,
   args: z.object({

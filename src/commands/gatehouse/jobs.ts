@@ -21,7 +21,7 @@ import { changesSince } from "../../core/cards/since-request.ts";
 import { type ReadContext, agoOrAt } from "../context.ts";
 
 const most = 60;
-/** More have no room in a message: each has three blocks or more. */
+/** More don't fit into a message, because each has three blocks or more. */
 const maxWithButtons = 10;
 const columns = ["Target", "Command", "State", "Requested", "Request"];
 
@@ -61,7 +61,10 @@ export const jobs = defineCommand({
   },
 });
 
-/** With a link to its message, and the buttons that stand there: shared, they would be refused to those who read it. */
+/**
+ * One request, with a link to its message and the buttons of its card. A shared list has no such
+ * buttons, because they would be refused to its readers.
+ */
 async function rowOf(request: StoredRequest, context: ReadContext): Promise<KnownBlock[]> {
   const { commands, linkTo, person, policy, ourTeamId, isShared, mayRun } = context;
   const { record, state, delivered } = request;

@@ -42,7 +42,7 @@ export const status = defineCommand({
   },
 });
 
-/** For administrators: what teams of gatehouse.yml claim and nothing is called. */
+/** A line for administrators about each team's entries in gatehouse.yml that match no project. */
 async function unmatchedWords({ policy, inventory }: ReadContext): Promise<readonly Markdown[]> {
   if (Object.keys(policy.teams).length === 0) return [];
   const known = await inventory.projects().catch(() => undefined);

@@ -47,7 +47,7 @@ export const why = defineCommand({
     await learnNames(history.flatMap(({ actor }) => actor ?? []));
     const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
     const steps = history.map(({ at, state: reached, why: reason }) => {
-      // Often a step's reason is just its state again
+      // A step's reason is often just its state again.
       const because = reason === "" || reason === reached ? "" : `: ${withNames(reason, called)}`;
       return md`• ${when(at)} ${stateWords(reached)}${because}`;
     });
@@ -70,7 +70,10 @@ export const why = defineCommand({
   },
 });
 
-/** Whose approvals it needs, who they were, and whose is missing. */
+/**
+ * Lists the approvals that the request needs: from whom, who could give them, and which are
+ * missing.
+ */
 function needLines(request: StoredRequest): Markdown[] {
   const needs = namedNeeds(request);
   if (!needs) return [];
@@ -83,7 +86,10 @@ function needLines(request: StoredRequest): Markdown[] {
   });
 }
 
-/** By ID, the last on a VM or project, or the person's last. Throws UserError. */
+/**
+ * The request by its ID, or the last one on a VM or project, or the person's last one. Throws
+ * UserError.
+ */
 async function requestMeant(words: string | undefined, reading: ReadContext) {
   const { journal, person } = reading;
   const kept = "Requests are kept for 90 days.";
@@ -98,7 +104,7 @@ async function requestMeant(words: string | undefined, reading: ReadContext) {
     throw new UserError(`There is no request ${words}.`, kept);
   }
   const meant = await targetMeant(words, reading);
-  // What is gone is known by its ID alone
+  // Something that is gone can be found only by its ID.
   const [last] = await recentRequests({ targetId: meant?.id ?? words, most: 1 }, journal);
   if (last) return last;
   const { name: called } = meant ?? (await reading.resolve("vm", words));

@@ -4,7 +4,10 @@ import { firstFew, type Markdown, md } from "../../messages/message.ts";
 import { wholeNumber, defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;
-/** What is requested is stored and shown on cards, so an address with a token, a password, or a query is refused. */
+/**
+ * The address of a repository. It is stored and shown on cards, so one with a token, a password, or
+ * a query is refused.
+ */
 const gitUrl = z
   .string()
   .max(300)
@@ -37,7 +40,7 @@ const args = z
     }
   });
 
-/** The type of project that each argument belongs to. */
+/** The type of project to which each argument belongs. */
 const typeOf = {
   cpu: "TEE_VM",
   memory: "TEE_VM",
@@ -55,7 +58,7 @@ export const create = defineCommand({
   summary: "Create a project; a form asks for what is missing",
   example: "/project create --name staging-2 --type TEE_VM --region eu-west",
   class: "change",
-  // Like a new name: one that is protected isn't given from Slack
+  // A protected name can't be given to a project from Slack, as in a rename.
   protect: true,
   args,
   say: { verb: "Create", doing: "Creating", done: "Created", noun: "creation" },
@@ -76,7 +79,7 @@ export const create = defineCommand({
     wanted: (now) =>
       now?.length === 1 && now[0]?.status !== "ERROR" && now[0]?.status !== "DELETING",
     mark: (now) => (now?.length ?? 0) > 0,
-    // The list is its own control read: it is returned, without the name
+    // An empty list is proof: reading the list also shows that the service answers.
     untouched: (now) => now?.length === 0,
   },
   perform: (_project, given, { compute }) => compute.projects.create(newProject(given)),
@@ -88,7 +91,7 @@ type Given = z.output<typeof args>;
 
 const maxRegions = 8;
 
-/** A region where nothing is may be right, and is rather a slip. */
+/** Warns about a region where nothing exists: it may be right, but is more likely a slip. */
 function regionDoubt(wanted: unknown, regions: readonly string[]): Markdown[] {
   if (typeof wanted !== "string" || regions.length === 0 || regions.includes(wanted)) return [];
   const known = firstFew(regions, maxRegions);
@@ -97,7 +100,7 @@ function regionDoubt(wanted: unknown, regions: readonly string[]): Markdown[] {
   ];
 }
 
-/** Problems by argument: what a type needs, and what it doesn't have. */
+/** Problems by argument: what a type requires, and what it doesn't have. */
 export function missing(given: Pick<Given, "type"> & Partial<Given>): Record<string, string> {
   const problems: Record<string, string> = {};
   for (const key of Object.keys(typeOf) as (keyof typeof typeOf)[]) {

@@ -124,7 +124,7 @@ export const show = defineCommand({
   },
 });
 
-/** Says which parts of the project can't be read. Undefined where everything can. */
+/** Says which parts of the project can't be read. Undefined when everything can. */
 function gapsSection(isMarked: boolean, gaps: ListGaps | undefined) {
   const words = [
     ...(isMarked ? ["not everything about the project itself can be read"] : []),
@@ -143,7 +143,7 @@ function lookButtons({ id, type }: Project): ButtonSpec[] {
   return type === "TEE_VM" ? [listVms, refresh] : [refresh];
 }
 
-/** What this person may do with it, in a row of its own; destructive commands last. */
+/** Buttons for what this person may do with the project, in a row of their own. */
 function changeButtons(
   { id, status }: Project,
   { commands, mayRun }: Pick<ReadContext, "commands" | "mayRun">,

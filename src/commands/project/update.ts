@@ -71,7 +71,10 @@ const isResize = ({ cpu, memory }: { cpu?: unknown; memory?: unknown }): boolean
 
 const hidesSpecs = ({ specs = {} }: Project): boolean => !isResize(specs);
 
-/** The API isn't documented to return specs. Without them, a changed `updated_at` and the requested name are the proof. */
+/**
+ * The API isn't documented to return a project's specs. Without them, a changed `updated_at` and
+ * the requested name are the proof.
+ */
 function tookHiddenSpecs(now: Project, before: Project | undefined, given: Given): boolean {
   const isNamed = given.name === undefined || now.name === given.name;
   return hidesSpecs(now) && isNamed && hasMoved(now, before);

@@ -32,13 +32,13 @@ type Order = (a: KnownVm, b: KnownVm) => number;
 
 const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Equals are ordered by name, so that pages never overlap. */
+/** Equal VMs are ordered by name, so that pages never overlap. */
 const then =
   (first: Order): Order =>
   (a, b) =>
     first(a, b) || compare(a.name, b.name) || compare(a.id, b.id);
 
-/** The largest or newest first, unknown values last. */
+/** The largest or newest come first, unknown values last. */
 export const vmOrders = {
   trouble: then(byTrouble),
   name: then(() => 0),
@@ -100,7 +100,7 @@ export const list = defineCommand({
     const named = Map.groupBy(page.rows, (vm) => vm.name);
     const rows = page.rows.map((vm) => {
       const [called = "", ...rest] = row(vm, failing);
-      // As people type it: where names repeat, only the project tells which is which
+      // Written as people type it: where names repeat, only the project tells them apart.
       return [named.get(called)?.length === 1 ? called : `${vm.projectName}/${called}`, ...rest];
     });
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
@@ -145,7 +145,7 @@ async function selected(
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];
 
-/** A file can't be ephemeral, so it comes as a direct message. */
+/** The list as a file. A file can't be ephemeral, so it is sent as a direct message. */
 function asCsv(vms: readonly KnownVm[], order: Order, failing: Failing): Answer {
   const text = md`All ${vms.length} VMs are in a file in your direct messages.`;
   const rows = [...vms].toSorted(order).map((vm) => [...row(vm, failing), vm.id]);

@@ -14,7 +14,7 @@ import { target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { metricsShape } from "../shapes.ts";
 
-/** Offered as buttons; the compute service documents the first only, and takes or refuses others. */
+/** Offered as buttons. The compute service documents only the first, and may refuse others. */
 const periods = ["1h", "6h", "24h", "7d"];
 
 export const metrics = defineCommand({

@@ -35,7 +35,7 @@ export const resize = defineCommand({
     },
   },
   effect: {
-    // Neither in transition nor after a failure
+    // It isn't done while the VM is in transition or after a failure.
     already: (vm, args) => ["RUNNING", "STOPPED"].includes(vm.status) && hasSpecs(vm, args),
     notNow: (vm) =>
       onlyIn(vm, ["RUNNING", "STOPPED"], {
@@ -66,7 +66,10 @@ function written(specs: Specs = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(specs).map(([key, value]) => [key, String(value)]));
 }
 
-/** A number that is ten times today's or more, or a tenth or less, is rather a slip. */
+/**
+ * Warns about a number that is at least ten times the current one, or at most a tenth of it,
+ * because that is more likely a slip.
+ */
 function doubt(what: string, now: number | undefined, wanted: unknown): Markdown[] {
   const times = Number(wanted) / (now || Number.NaN);
   if (!(times >= 10 || (times > 0 && times <= 0.1))) return [];

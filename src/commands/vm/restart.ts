@@ -32,7 +32,7 @@ export const restart = defineCommand({
         instead: { label: "Start", command: "vm.start" },
       }),
     wanted: (now) => now?.status === "RUNNING",
-    // It ends as it began, so only a transition proves it
+    // It ends in the status in which it began, so only a transition proves it.
     needsMark: true,
     mark: (now, before) => now?.status === "REBOOTING" || hasMoved(now, before),
     untouched: (now, before) => isUnmoved(now, before),

@@ -57,7 +57,7 @@ export const show = defineCommand({
     const [vm, failing, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       drift.failing([found.id]),
-      // Without Redis the card lacks only the running requests
+      // Without Redis, only the running requests are missing on the card.
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
@@ -91,12 +91,12 @@ interface Card {
   failure?: string | undefined;
   projectName: string;
   open: readonly StoredRequest[];
-  /** The newest requests on it, newest first. */
+  /** The newest requests on the VM, newest first. */
   last?: readonly StoredRequest[] | undefined;
   commands: readonly Command[];
   policy: Pick<Policy, "confirm">;
   mayRun: (command: Command) => boolean;
-  /** `protect` of the policy refuses it, whoever asks. */
+  /** Whether `protect` in the policy refuses the command for everyone. */
   isProtected?: (command: Command) => boolean;
   now: number;
 }
@@ -136,7 +136,7 @@ export function vmCard(card: Card): Message {
   );
 }
 
-/** A field of a card for an ISO 8601 time, if there is one, in the reader's own zone. */
+/** A card's field for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {
   if (!time) return undefined;
   const at = parseTime(time);
@@ -163,7 +163,10 @@ function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
   return [...offered, runButton("Refresh", "vm.show", { vm: id })];
 }
 
-/** What this person may do with it in its status: what can work now, and why the rest can't. */
+/**
+ * The changes that this person may make and that can work in the VM's status, and why others are
+ * withheld.
+ */
 function choicesOn(card: Card) {
   const { vm, commands, mayRun, isProtected = () => false } = card;
   const refused = refusedInError(card);
@@ -187,7 +190,10 @@ function choicesOn(card: Card) {
   };
 }
 
-/** What changes it stands apart, and below that what interrupts or destroys: a thumb slips. */
+/**
+ * Buttons for changes are in a row apart, and those that interrupt or destroy in a row below it,
+ * because a thumb slips.
+ */
 function changeButtons(
   { vm, projectName, policy }: Card,
   offered: readonly VmCommand[],

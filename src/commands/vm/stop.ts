@@ -2,7 +2,7 @@ import * as z from "zod";
 import { targets, defineCommand } from "../../registry/define.ts";
 import { interrupts, onlyIn } from "../effects.ts";
 
-/** The compute service has no call for it. */
+/** The compute service has no call to delete a VM. */
 const lost = "a VM is deleted only with its project";
 
 export const stop = defineCommand({

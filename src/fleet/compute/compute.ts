@@ -129,7 +129,7 @@ export interface Compute {
     console(vmId: string, options?: CallOptions): Promise<ConsoleSession>;
   };
   /**
-   * The same client, except that a change is sent only if `mayGoOn` resolves to true; otherwise it
+   * Returns a client that sends a change only if `mayGoOn` resolves to true; otherwise the change
    * is `unreachable`. It is asked once connected and before the first byte, because the process may
    * have been frozen since the call began.
    */
@@ -197,7 +197,7 @@ export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   });
 }
 
-/** What a status means for a VM or a project. */
+/** The meaning of a status for a VM or a project. */
 interface StatusFacts {
   sign: string;
   /** The position in lists: trouble comes first, then what is changing, stopped, and running. */
@@ -257,7 +257,7 @@ export function nextPollDelay(times: Record<"firstMs" | "maxMs" | "sinceStartMs"
   return Math.round(Math.min(times.maxMs, Math.max(times.firstMs, times.sinceStartMs / 4)));
 }
 
-/** What a failed call means for its caller. */
+/** The meaning of a failed call for its caller. */
 export type ComputeErrorKind =
   | "refused" // The service refused (400, 401, 403, 405, 422): nothing happened.
   | "not-found" // 404.
@@ -287,7 +287,7 @@ const sights = {
   answer: "the answer is not what the service documents",
 } as const;
 
-/** What was observed, for alarms and metrics. A redirect is never followed. */
+/** The observation behind an error, for alarms and metrics. A redirect is never followed. */
 export type ComputeErrorReason = keyof typeof sights;
 
 /**
@@ -331,7 +331,7 @@ type Detail = Partial<Pick<ComputeError, DetailName>> & { cause?: unknown };
 const controlRead = endpoints.listProjects;
 
 /**
- * What a call shows about the service's availability. `silence` is only no answer at all, or a 5xx
+ * Whether a call shows that the service is available. `silence` is only no answer at all, or a 5xx
  * of the control read, because a 500 for one record says nothing about the rest. Undefined for a
  * canceled or unclear call, which shows neither.
  */
@@ -357,7 +357,7 @@ const meanings: Record<ComputeErrorKind, string> = {
 };
 
 /**
- * What an `unreachable` service does, in words for people. A read is `aborted` when its caller has
+ * Describes an `unreachable` service in words for people. A read is `aborted` when its caller has
  * waited long enough.
  */
 export const unreachableWords = ({ reason }: ComputeError): string =>

@@ -31,8 +31,8 @@ export interface InventoryState {
   /** True when only what a scope sees is counted; there may be more. */
   isPart?: true | undefined;
   /**
-   * What the service returned only in part, or in a form that can't be read, in words for people.
-   * Absent when everything is complete.
+   * The gaps: things that the service returned only in part, or in a form that can't be read. In
+   * words for people; absent when everything is complete.
    */
   gaps?: readonly string[] | undefined;
 }
@@ -72,14 +72,14 @@ export interface Inventory {
   note(seen: NotedRead): Promise<void>;
   state(): Promise<InventoryState>;
   /**
-   * The same inventory restricted to a scope. What the scope doesn't see is answered as if it
-   * didn't exist, and in the same time. Undefined means no restriction.
+   * Returns this inventory restricted to a scope. Anything outside of the scope is answered as if
+   * it didn't exist, and in the same time. Undefined means no restriction.
    */
   seenIn(scope: () => Promise<Scope | undefined>): Inventory;
   /**
-   * The same inventory for programs, which may ask every second. Their questions cause a read of
-   * the service at most every 10 s. What Gatehouse has learned since then, from ended requests and
-   * from other processes, is included at once.
+   * Returns this inventory for programs, which may ask every second. Their questions cause a read
+   * of the service at most every 10 s. Anything that Gatehouse has learned since then, from ended
+   * requests and from other processes, is included at once.
    */
   forPrograms(): Inventory;
   /**

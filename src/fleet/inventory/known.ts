@@ -71,7 +71,10 @@ export function asCalledBefore<T extends { id: string; name: string; type?: stri
   return { ...now, ...called, ...(now.type === unreadable ? { type: before.type } : {}) };
 }
 
-/** What can't be read of a project, in words for people. Undefined when everything can. */
+/**
+ * Describes the parts of a project that can't be read, in words for people. Undefined when
+ * everything can.
+ */
 function unreadableIn({ project, vms, gaps }: Contents): string | undefined {
   const without = vms.filter(({ status }) => status === unreadable).map(({ name }) => name);
   const more = without.length > 3 ? `, and ${without.length - 3} more` : "";
@@ -107,8 +110,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
 /**
- * What this process knows of one project. Each change creates a new object, so that a change shows
- * by identity.
+ * One project as this process knows it. Each change creates a new object, so that a change shows by
+ * identity.
  */
 export interface KnownEntry {
   contents: Contents;
@@ -130,7 +133,7 @@ export function createKnownFleet() {
   const vmsById = new Map<string, KnownVm>();
   const vmNames = createNameIndex();
   const projectNames = createNameIndex();
-  /** What can't be read, by project ID. */
+  /** The parts that can't be read, by project ID. */
   const gaps = new Map<string, string>();
   let ordered: readonly KnownEntry[] | undefined;
 
@@ -239,7 +242,7 @@ export function createKnownFleet() {
     entry: (projectId: string): KnownEntry | undefined => entries.get(projectId),
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
-    /** What can't be read, as a sentence for each project. */
+    /** The parts that can't be read, as a sentence for each project. */
     gaps: (): string[] => [...gaps.values()].toSorted(),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): NameMatch<KnownVm> | undefined {
@@ -325,9 +328,9 @@ interface Follower {
 }
 
 /**
- * What each scope may see, with indexes of its own, so that a hidden VM or project neither answers,
- * nor fills a list of suggestions, nor takes time. Scopes follow what this process knows. The least
- * recently used scope is dropped first.
+ * Keeps an inventory for each scope, with indexes of its own, so that a hidden VM or project
+ * neither answers, nor fills a list of suggestions, nor takes time. Scopes follow what this process
+ * knows. The least recently used scope is dropped first.
  */
 export function createScopes(known: KnownFleet): (scope: Scope) => Promise<KnownFleet> {
   const scopes = new Map<string, { part: Promise<KnownFleet>; leave: () => void }>();

@@ -64,8 +64,8 @@ const inOneMoment = z.tuple([
 ]);
 
 /**
- * What a project becomes after something was seen of it. Undefined when it is gone, or isn't known
- * and can't be made up.
+ * Computes the contents of a project after something was seen of it. Undefined when it is gone, or
+ * isn't known and can't be made up.
  */
 type Edit = (now: Contents | undefined) => Contents | undefined;
 
@@ -323,7 +323,7 @@ function headOf({
     /** Whether the last refresh failed. */
     failed: failed === "1",
     unread: JSON.parse(unread) as readonly string[],
-    /** What the list of projects lacked then, in words. Empty when it lacked nothing. */
+    /** The gaps of the list of projects then, in words. Empty when it had none. */
     gaps,
   };
 }

@@ -63,7 +63,7 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
       // Without an ID, it is stored under its name and time.
       const nameless = `named ${name} ${at}`;
       const before = await redis.hget(all, nameless);
-      // What was known when it was taken is kept. Only its ID is added later.
+      // The facts from the time when it was taken are kept. Only its ID is added later.
       const first = before === null ? snapshot : (JSON.parse(before) as KnownSnapshot);
       const { claimed: _former, ...known } = { ...first, id };
       if (id === "") {

@@ -9,7 +9,7 @@ import { judgePort, lookAtPort } from "./ports.ts";
 
 const mostNamed = 5;
 
-/** Undefined for a worker, which has none. */
+/** Undefined for a worker, which has no API. */
 export async function judgeApi(
   config: Config,
   judgePolicy: JudgePolicy,
@@ -26,10 +26,10 @@ export async function judgeApi(
   return [port, ...secrets, ...judgePolicy(policy), ...(await callFindings(config))];
 }
 
-/** What features find in what gatehouse.yml says of them. */
+/** Finds problems in the sections of gatehouse.yml that belong to features. */
 export type JudgePolicy = (policy: Policy) => readonly Finding[];
 
-/** Whether those who prove themselves by a secret would be let in. */
+/** Checks whether the callers that authenticate with a secret would be admitted. */
 export function secretFindings(
   policy: Policy,
   problemOf: (variable: string) => string | undefined,
@@ -43,7 +43,7 @@ export function secretFindings(
   return [well(`secrets: there for ${counted(callers.length, "source")} of ${first.brings}s`)];
 }
 
-/** None where Redis can't be asked, which is a finding of its own. */
+/** When callers last called. Empty when Redis can't be asked, which its own check reports. */
 const callFindings = (config: Config): Promise<readonly Finding[]> =>
   withRedis(config.redisUrl, { certificate: () => config.redisCertificate }, async (redis, key) => {
     const { apiCalls, now } = createJournal(redis, key);
@@ -57,7 +57,7 @@ export function offFinding(policy: Policy): Finding {
   return note(what, "Set API_PORT where they should come in.");
 }
 
-/** Who came in last, and when. `calls` is by `<route> <caller>`. */
+/** Says who called last, and when. The keys of `calls` are `<route> <caller>`. */
 export function callsInWords(
   policy: Policy,
   calls: ReadonlyMap<string, number>,

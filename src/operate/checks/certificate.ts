@@ -11,30 +11,30 @@ import { type Finding, ill, well } from "../../messages/finding.ts";
 const handshakeMs = 5_000;
 
 export interface CertificateFacts {
-  /** Whom the handshake was with. */
+  /** The host with which the handshake took place. */
   host: string;
-  /** It is the proxy's own: the way ended there. */
+  /** True when it is the proxy's own certificate, because the connection ended there. */
   isOfProxy?: boolean;
   subject: string;
   issuer: string;
-  /** Names and addresses that it is for. */
+  /** The names and addresses that the certificate is for. */
   names: readonly string[];
   validFrom: number;
   validTo: number;
-  /** Of the certificates above it, those whose time is over: by name. */
+  /** The names of expired certificates above it. */
   expiredAbove: readonly string[];
-  /** Why it isn't accepted; undefined when it is. */
+  /** Why it isn't accepted. Undefined when it is. */
   flaw: CertificateFlaw | undefined;
-  /** Node's word for that. */
+  /** The error code of Node.js. */
   code: string;
 }
 
 interface Peer {
   host: string;
   port: number;
-  /** Authorities that count alone. */
+  /** Authorities that replace all others. */
   ca?: string | undefined;
-  /** What is shown where the server asks. */
+  /** The client certificate for a server that asks for one. */
   cert?: string | undefined;
   key?: string | undefined;
   /** The address of a proxy that tunnels. */
@@ -42,8 +42,9 @@ interface Peer {
 }
 
 /**
- * A handshake that trusts anyone, to see whom; nothing is sent in it. Undefined where none came to an end. Through a proxy, too: one
- * that inspects shows a certificate of its own.
+ * Makes a handshake that trusts any certificate, to see which one the server has. Nothing is sent.
+ * Undefined when no handshake completed. It also goes through a proxy: one that inspects
+ * connections shows a certificate of its own.
  */
 export async function lookAtCertificate(
   { host, port, proxy, ...ours }: Peer,
@@ -62,11 +63,12 @@ export async function lookAtCertificate(
       ...withoutUnset(ours),
       rejectUnauthorized: false,
     });
-    // A server may end TLS in the very moment in which the handshake is over, and nobody waits for that
+    // A server may end TLS at the moment when the handshake is over, and nothing else handles that
+    // error.
     socket.on("error", () => undefined);
     open = socket;
     await once(socket, "secureConnect", { signal });
-    // Its code, or its text where it has none; undefined when all is well
+    // The error's code, or its text if it has no code. Empty when the certificate is accepted.
     const { authorized, authorizationError } = socket;
     const code = authorized ? "" : codeIn(authorizationError);
     const certificate = socket.getPeerCertificate(true);
@@ -87,18 +89,20 @@ export async function lookAtCertificate(
   } catch {
     return undefined;
   } finally {
-    // The tunnel below it ends with it: Node.js 26 may crash where that one is destroyed first
+    // Only the upper socket is destroyed, which ends the tunnel, too. Node.js 26 may crash when the
+    // tunnel is destroyed first.
     open?.on("error", () => undefined);
     open?.destroy();
   }
 }
 
-/** How long a server may take to say that it refuses our certificate (ms). */
+/** How long a server may take to refuse our certificate (ms). */
 const refusalMs = 1_000;
 
 /**
- * Why a server ends TLS right after the handshake; undefined where it doesn't. TLS 1.3 refuses a client certificate only then, and
- * whoever has written something meanwhile may see a reset in place of the reason.
+ * Why a server ends TLS right after the handshake. Undefined when it doesn't. TLS 1.3 refuses a
+ * client certificate only then, and a client that has written something meanwhile may see a reset
+ * instead of the reason.
  */
 export async function tlsRefusal({ host, port, ...ours }: Peer): Promise<Error | undefined> {
   const socket = connectTls({
@@ -120,7 +124,7 @@ export async function tlsRefusal({ host, port, ...ours }: Peer): Promise<Error |
   }
 }
 
-/** The certificate of a proxy that speaks TLS itself. */
+/** The certificate of a proxy to which the connection itself uses TLS. */
 async function lookAtProxy(
   proxy: string | undefined,
   now: number,
@@ -135,7 +139,10 @@ async function lookAtProxy(
 const withoutUnset = (options: object) =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 
-/** Node.js gives the code itself where it doesn't reject, whatever the type says. */
+/**
+ * Node.js returns the code itself when it doesn't reject the connection, although the type says
+ * Error.
+ */
 const codeIn = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : String(error);
 
@@ -144,7 +151,7 @@ const nameOf = (of: { CN?: string | string[]; O?: string | string[] } | undefine
 
 function chainAbove(certificate: DetailedPeerCertificate): readonly DetailedPeerCertificate[] {
   const all: DetailedPeerCertificate[] = [];
-  // The last one is its own issuer, or has none
+  // The last certificate of a chain is its own issuer, or has none.
   for (let { issuerCertificate: above } = certificate; above && !all.includes(above);) {
     all.push(above);
     above = above.issuerCertificate;
@@ -179,11 +186,11 @@ async function openTunnel(proxy: string, host: string, port: number, signal: Abo
   throw new Error(`the proxy answered ${answer.statusCode}`);
 }
 
-/** Where a certificate is wrong, what can be changed here. */
+/** The settings that can be changed here when a certificate is wrong. */
 export interface VariablesAtFault {
-  /** It names the host: `COMPUTE_API_URL`. */
+  /** The variable with the host's address: `COMPUTE_API_URL`. */
   address: string;
-  /** It names authorities that count alone, and is set: `COMPUTE_CA_FILE`. */
+  /** The variable with authorities that replace all others, if it is set: `COMPUTE_CA_FILE`. */
   only?: string | undefined;
   /** Whether CA_FILE is set. */
   hasAuthorities: boolean;
@@ -198,7 +205,7 @@ function daysAgo(end: number, now: number): string {
 const fewDays = 14;
 const date = (at: number) => new Date(at).toISOString().slice(0, 10);
 
-/** `soon`: what happens when it expires, at the end of a sentence. */
+/** `soon` says what happens when it expires, as the end of a sentence. */
 export function judgeCertificate(
   facts: CertificateFacts,
   variables: VariablesAtFault,
@@ -257,13 +264,13 @@ export function judgeCertificate(
   return well(`${what}, ${left}`);
 }
 
-/** When the first of these certificates (PEM) ends; undefined without any. */
+/** When the first of these certificates (PEM) expires. Undefined when there are none. */
 export function earliestEnd(pem = ""): number | undefined {
   const ends = certificatesIn(pem).map((one) => Date.parse(one?.validTo ?? ""));
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** Of a certificate that Gatehouse shows, by the variable that names it. */
+/** Judges a certificate that Gatehouse presents, by the variable that names it. */
 export function judgeOwnCertificate(
   variable: string,
   validTo: number | undefined,

@@ -27,18 +27,24 @@ import { withPlaceAlone } from "../policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "../presence.ts";
 import type { Services } from "../services.ts";
 
-/** One thing that Gatehouse needs or that people want to know of it. Each way to ask it is there where it makes sense. */
+/**
+ * A check of something that Gatehouse needs, or that people want to know about it. Each member is a
+ * way to run it, and is present where that makes sense.
+ */
 interface Check {
   name: string;
-  /** What `doctor` finds with the configuration alone, before a process runs or beside it. */
+  /**
+   * The findings of `doctor`, which has only the configuration, before a process runs or while one
+   * does.
+   */
   fromOutside?(
     config: Config,
     now: number,
     judgePolicy: JudgePolicy,
   ): Promise<readonly Finding[] | undefined>;
-  /** What `/gatehouse status` says about the installation and the process that answers. */
+  /** The line of `/gatehouse status`, about the installation and the process that answers. */
   forPeople?(on: Checked): Promise<Finding>;
-  /** Why this process gets no work (`/readyz`), or undefined. */
+  /** Why this process isn't ready (`/readyz`). Undefined when it is. */
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
 
@@ -72,7 +78,7 @@ async function callsProblem(
   return `${sum} of ${counted(calls, "call")} of the last minute failed (${how})`;
 }
 
-/** `1 of 2 gateways` that report nothing any more. */
+/** `1 of 2 gateways`: how many processes of a role have stopped reporting. */
 function missingInWords(known: readonly KnownProcess[], role: "gateway" | "worker") {
   const all = known.filter((one) => one.role === role || one.role === "all");
   const missing = all.filter(({ isMissing }) => isMissing);
@@ -99,7 +105,10 @@ function judgeProcesses(known: readonly KnownProcess[]): Finding {
   };
 }
 
-/** Whose clock differs. Where all processes agree with each other and not with Redis, it is Redis's. */
+/**
+ * Finds whose clock differs. When all processes agree with each other and not with Redis, it is
+ * Redis's clock.
+ */
 function judgeClocks(known: readonly KnownProcess[]): Finding {
   const present = known.filter(({ isMissing }) => !isMissing);
   const off = present.filter(({ clockOffMs }) => isClockOff(clockOffMs));
@@ -124,7 +133,10 @@ function judgeClocks(known: readonly KnownProcess[]): Finding {
   );
 }
 
-/** What everybody is shown first, in this order; then what features say, and the version. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
+/**
+ * The checks in the order in which people see them; those of features and the version come after
+ * them. `doctor`, `/gatehouse status`, and `/readyz` all use this list.
+ */
 export const checks: readonly Check[] = [
   {
     name: "Slack",
@@ -204,7 +216,10 @@ export const checks: readonly Check[] = [
         ...folder,
       ];
     },
-    /** Of this process, which answers: `/readyz` of each says the same of its own. */
+    /**
+     * It is about the process that answers. `/readyz` of each process says the same about that
+     * process.
+     */
     async forPeople({ config, policyKeeper }) {
       const still = policyKeeper.standstill();
       if (still !== undefined) return trouble(`nothing changes here: ${still}`);
@@ -297,12 +312,15 @@ const ofVersion: Check = {
   },
 };
 
-/** Longer than this after it, a check of Slack or of the compute service isn't reused. */
+/** How long the result of a check of Slack or of the compute service is reused (ms). */
 const checkMs = 15_000;
-/** Retries and all: a person waits. */
+/** The limit of a read including its retries, because a person waits (ms). */
 const computeWithinMs = 5_000;
 
-/** Whoever asks while an answer is on its way, or within `forMs` of it, gets that one: many at once cost one. */
+/**
+ * Shares answers: a caller that asks while an answer is on its way, or within `forMs` after it,
+ * gets that answer.
+ */
 export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
   let last: Promise<T> | undefined;
   const forget = () => void (last = undefined);
@@ -310,13 +328,13 @@ export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
   return () => (last ??= ask().finally(later));
 }
 
-/** Why a process gets no work: for machines, and in words. */
+/** Why a process isn't ready, for machines and in words. */
 export interface Unready {
   reason: UnreadyReason;
   problem: string;
 }
 
-/** A check that takes longer is a no (ms): a prober waits. */
+/** A check that takes longer counts as failed, because a prober waits (ms). */
 const checkWithinMs = 1_900;
 const tooSlow = "the check took longer than 2 s";
 
@@ -334,13 +352,15 @@ export function createStatus(on: Running) {
     ...on,
     slackProblem: shared(async () => {
       const answer = await on.web.call("auth.test");
-      // A limit is an answer: whoever it makes wait isn't helped by another process
+      // A limit is an answer, too. Sending the person to another process wouldn't help.
       if (answer.ok || answer.kind === "limited") return undefined;
       return answer.kind === "refused"
         ? `Slack rejected the call: ${answer.error}`
         : `Slack: ${answer.kind}`;
     }, checkMs),
-    /** Why nothing can be read from here, whichever process refreshes. */
+    /**
+     * Why nothing can be read from the compute service here, whichever process does the refreshes.
+     */
     computeProblem: shared(async () => {
       try {
         await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
@@ -352,7 +372,10 @@ export function createStatus(on: Running) {
     }, checkMs),
   };
   return {
-    /** Counts the VMs and projects of this inventory: of what the asker sees. */
+    /**
+     * The lines of `/gatehouse status`, with counts of VMs and projects from this inventory, which
+     * is restricted to what the asker may see.
+     */
     async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
       const unknown: string[] = [];
       const ofFeatures = on.features.status.map(({ name, find }): Check => ({
@@ -370,14 +393,14 @@ export function createStatus(on: Running) {
       const lines = (await Promise.all(found)).filter((line) => line !== undefined);
       return lines.map(({ name, finding: { is, what, mend, advice, since } }) => {
         const isOfRedis = name === "Redis" && unknown.length > 0;
-        // What needs Redis would say the same of it, each in its line
+        // Checks that need Redis would each report the same problem, so they are only listed here.
         const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
         const detail = (mend === undefined ? what : `${what}. ${mend}`) + rest;
         return { name, ok: is !== "ill", detail, advice, since };
       });
     },
     redisProblem: () => redisProblem(on.redis, on.key),
-    /** Why this process can't work now; empty where it can. */
+    /** Why this process isn't ready now. Empty when it is. */
     async unready(): Promise<readonly Unready[]> {
       const all = checks.map(async ({ name, forReadiness }) => {
         if (!forReadiness) return [];

@@ -4,7 +4,10 @@ import { redisNow, withRedis } from "../../redis/redis.ts";
 import { createClock, isClockOff, offInWords } from "../clock.ts";
 import { type Finding, ill, well } from "../../messages/finding.ts";
 
-/** Compares this machine's clock with Redis's. Undefined where Redis doesn't tell its time, which its own check says. */
+/**
+ * Compares this machine's clock with Redis's. Undefined when Redis can't be asked, which its own
+ * check reports.
+ */
 export async function judgeClock(config: Config): Promise<readonly Finding[] | undefined> {
   const shown = { certificate: () => config.redisCertificate };
   const offMs = await withRedis(config.redisUrl, shown, async (redis) => {

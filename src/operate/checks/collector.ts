@@ -4,7 +4,10 @@ import { type Finding, ill, proxyFinding, well } from "../../messages/finding.ts
 
 const withinMs = 5_000;
 
-/** Sends an export without spans to the collector, as Gatehouse sends its own. Undefined where traces aren't exported. */
+/**
+ * Sends an export without spans to the collector, in the same way as Gatehouse's own. Undefined
+ * when traces aren't exported.
+ */
 export async function judgeCollector({ traces }: Config): Promise<readonly Finding[] | undefined> {
   if (traces === undefined) return undefined;
   const { url, headers } = traces;

@@ -17,7 +17,7 @@ import { asSentence, type Finding, ill, note, well } from "../../messages/findin
 
 const ourUser = () => process.getuid?.() ?? 0;
 
-/** The code of the error that `act` meets; undefined where it meets none. */
+/** The code of the error that `act` throws. Undefined when it throws none. */
 function problemOf(act: () => unknown): string | undefined {
   try {
     act();
@@ -27,7 +27,7 @@ function problemOf(act: () => unknown): string | undefined {
   }
 }
 
-/** Writes a file there, as the ledger is, and removes it. */
+/** Writes a file there in the same way as the ledger, and removes it. */
 export function writeProbe(folder: string): void {
   const file = path.join(folder, `lock-${randomBytes(8).toString("hex")}.probe`);
   try {
@@ -40,7 +40,9 @@ export function writeProbe(folder: string): void {
 const problemOfAccess = (folder: string) =>
   problemOf(() => accessSync(folder, constants.W_OK | constants.X_OK));
 
-/** The code of the error that making a folder meets, where it or a part of its path isn't there. */
+/**
+ * The code of the error that would prevent creating a folder. Undefined when it could be created.
+ */
 const problemOfMaking = (folder: string) => {
   const above = nearestAbove(folder);
   return statSync(above).isDirectory() ? problemOfAccess(above) : "ENOTDIR";
@@ -51,7 +53,7 @@ function nearestAbove(folder: string): string {
   return existsSync(above) ? above : nearestAbove(above);
 }
 
-/** What helps where a directory can't be made or written, by the code of the error. */
+/** The next step when a directory can't be created or written, by the code of the error. */
 export function wayOut(code: string, user = ourUser()): string {
   const file = "a part of its path is a file: name a directory";
   const missing =
@@ -78,7 +80,10 @@ type OnlyBroken = "isHidden" | "ledgerProblem";
 export type DirectoryFacts = Omit<FoundInDirectory, OnlyBroken> &
   Partial<Pick<FoundInDirectory, OnlyBroken>>;
 
-/** About DATA_DIR. Leaves nothing behind, and doesn't disturb a process that has the directory. */
+/**
+ * Looks at DATA_DIR. It leaves nothing behind, and doesn't disturb a process that uses the
+ * directory.
+ */
 export function lookAtDirectory(folder: string) {
   const unreachable = problemOf(() => statSync(folder)) === "EACCES";
   const isThere = existsSync(folder);
@@ -86,14 +91,23 @@ export function lookAtDirectory(folder: string) {
   const { bavail, bsize } = statfsSync(isThere ? folder : nearestAbove(folder));
   return {
     folder,
-    /** Undefined: not there yet. */
+    /** Undefined when the directory doesn't exist yet. */
     owner: isThere ? statSync(folder).uid : undefined,
     user: ourUser(),
-    /** A folder above it that this user may not enter hides whether it is there. */
+    /**
+     * True when a folder above can't be entered by this user, so that nobody can tell whether it
+     * exists.
+     */
     isHidden: unreachable,
-    /** The code of the error that a file in it met; that of making the directory where it isn't there. */
+    /**
+     * The code of the error that writing a file in it met, or that would prevent creating it when
+     * it doesn't exist.
+     */
     problem: isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder),
-    /** The same of the ledger's folder in it, where there is one: what another user began is that user's. */
+    /**
+     * The error code for the ledger's folder inside, if it exists: a folder that another user
+     * created belongs to that user.
+     */
     ledgerProblem: existsSync(ledger) ? problemOf(() => writeProbe(ledger)) : undefined,
     freeBytes: bavail * bsize,
   };
@@ -137,7 +151,10 @@ export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
 
 export type FolderFacts = NonNullable<ReturnType<typeof lookAtFolder>>;
 
-/** The folder of what vendors have signed, where the policy names one. `beside`: the folder of the policy file. */
+/**
+ * Looks at the folder of endorsements, if the policy names one. `beside` is the folder of the
+ * policy file.
+ */
 export function lookAtFolder({ endorsements, refresh }: Policy["attestation"], beside = "") {
   if (endorsements === undefined) return undefined;
   const folder = path.resolve(beside, endorsements);
@@ -153,7 +170,10 @@ export function lookAtFolder({ endorsements, refresh }: Policy["attestation"], b
     isEmpty,
     /** The code of the error that reading it met. */
     problem,
-    /** The same of writing into it, or of making it, where attestation.refresh does. */
+    /**
+     * The code of the error that would prevent attestation.refresh from writing into it or creating
+     * it.
+     */
     problemOfFilling: isFilled ? filling(folder) : undefined,
   };
 }
@@ -161,7 +181,7 @@ export function lookAtFolder({ endorsements, refresh }: Policy["attestation"], b
 const fill =
   "fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files";
 
-/** Whether it can be used from here. */
+/** Judges whether the folder can be used from here. */
 export function judgeFolder(facts: FolderFacts | undefined): readonly Finding[] {
   if (facts === undefined) return [];
   const { folder, user, isFilled, isEmpty, problem, problemOfFilling } = facts;

@@ -11,12 +11,12 @@ import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { wordOf } from "./slack.ts";
 import { channelsNamed, everyoneNamed } from "../../config/named-in-policy.ts";
 
-/** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
+/** The most people that are looked up one by one. Slack allows about fifty such calls a minute. */
 const mostPeople = 40;
 
 export type PolicyFacts = Awaited<ReturnType<typeof lookAtPolicy>>;
 
-/** Each ID of the policy is looked up in Slack, with reads alone. */
+/** Looks up each ID of the policy in Slack, using reads only. */
 export async function lookAtPolicy({
   slack,
   policy,
@@ -37,7 +37,7 @@ export async function lookAtPolicy({
     );
   const entries = everyoneNamed(policy);
   const named = entries.filter(isGroup);
-  // One call for all: Slack allows 20 a minute about user groups
+  // One call covers all groups, because Slack allows 20 a minute about user groups.
   const list =
     named.length > 0 ? await ask("usergroups.list", { include_users: "true" }) : undefined;
   const listed = listAt(list?.data, "usergroups").filter((group) => !at(group, "date_delete"));
@@ -58,38 +58,43 @@ export async function lookAtPolicy({
   });
   return {
     policy,
-    /** Whether Slack takes the bot token; without it the rest is empty. */
+    /** Whether Slack accepts the bot token. Otherwise the rest is empty. */
     isAsked,
-    /** By group ID: its members, or Slack's error; undefined for silence. */
+    /**
+     * The members of each group by its ID, or Slack's error. Undefined when Slack didn't answer.
+     */
     groups,
-    /** By user ID: the kind of person, Slack's error, or undefined for silence. */
+    /** The kind of each person by user ID, or Slack's error. Undefined when Slack didn't answer. */
     people: await lookUp(people.slice(0, mostPeople), async (user): Promise<string | undefined> => {
       const { word, data } = await ask("users.info", { user });
       const enterpriseId = textAt(us.data, "enterprise_id");
       const home = { teamId: textAt(us.data, "team_id"), ...(enterpriseId && { enterpriseId }) };
       return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
-    /** By channel ID: `ok`, `shared` where nothing is posted for that, Slack's error, or undefined for silence. */
+    /**
+     * The state of each channel by its ID: `ok`, `shared` when nothing is posted because another
+     * company shares it, or Slack's error. Undefined when Slack didn't answer.
+     */
     channels: await lookUp(channelsNamed(policy), async (channel) => {
       const { word, data } = await ask("conversations.info", { channel });
       const is = (name: string) => at(data, "channel", name) === true;
       if (is("is_ext_shared") && !policy.sharedChannels.includes(channel)) return "shared";
       return word === "ok" && !is("is_member") ? "not_in_channel" : word;
     }),
-    /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
+    /** The readers of the audit channel except Gatehouse, if alarms of teams go there. */
     auditReaders: [...readers.values()].flat(),
   };
 }
 
 const isGroup = (id: string) => id.startsWith("S");
 
-/** Teams whose alarms have no channel of their own. */
+/** The teams whose alarms have no channel of their own. */
 const withoutChannel = ({ teams }: Policy) =>
   Object.entries(teams)
     .filter(([, { channel }]) => channel === undefined)
     .map(([team]) => team);
 
-/** `missingAt`: where the file should be; undefined where it is. */
+/** `missingAt` is where the file should be. Undefined when it exists. */
 export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Finding[] {
   if (missingAt !== undefined)
     return [
@@ -109,7 +114,9 @@ export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Fi
   return [operators, ...judgeNames(facts)];
 }
 
-/** Whether what the policy names is in Slack, and whether enough people could approve. */
+/**
+ * Judges whether what the policy names exists in Slack, and whether enough people could approve.
+ */
 export function judgeNames(facts: PolicyFacts): readonly Finding[] {
   const { policy, isAsked, groups, people, channels } = facts;
   if (!isAsked) {
@@ -135,7 +142,10 @@ const seeSlack = "Fix the Slack problems above first.";
 const correctId = "Correct the ID in gatehouse.yml";
 const correctPerson = "Correct or remove the ID in gatehouse.yml.";
 
-/** What Slack's word on an ID means, and what helps. Any other word is Slack's trouble, not the policy's. */
+/**
+ * The meaning of Slack's answer about an ID, and what helps. Any other answer is a problem of
+ * Slack, not of the policy.
+ */
 const meanings: Readonly<Record<string, readonly [what: string, mend: string]>> = {
   "group no_such_subteam": [
     ": isn't in this workspace, or is disabled",
@@ -159,7 +169,7 @@ const meanings: Readonly<Record<string, readonly [what: string, mend: string]>> 
   ],
 };
 
-/** What is wrong, or one line for all of them. */
+/** The problems, or one line when there are none. */
 function idFindings(
   kind: "group " | "channel " | "",
   found: readonly (readonly [id: string, said: string | readonly string[] | undefined])[],
@@ -176,7 +186,9 @@ function idFindings(
   return wrong.length > 0 || found.length === 0 ? wrong : [well(allWell)];
 }
 
-/** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */
+/**
+ * Reports alarms of teams that nobody gets, or that people read who may not see what the team has.
+ */
 function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly Finding[] {
   const ours = "T";
   return withoutChannel(policy).flatMap((team) => {
@@ -196,11 +208,13 @@ function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly 
   });
 }
 
-/** The most that a rule without seats asks for. */
+/** The most approvals that a rule without seats requires. */
 const mostRequired = (rules: Policy["approvals"]) =>
   Math.max(1, ...rules.filter(({ votes }) => votes === undefined).map((rule) => rule.required));
 
-/** Whether the most approvals that a rule asks for can come together without the requester. */
+/**
+ * Judges whether the most approvals that a rule requires can come together without the requester.
+ */
 function approverFinding(facts: PolicyFacts): Finding {
   const { everyone, users, groups } = whoAre(facts.policy.access.approve);
   if (everyone) return well("approvers: every member but the requester");
@@ -220,7 +234,7 @@ function approverFinding(facts: PolicyFacts): Finding {
   return note(what, mend);
 }
 
-/** Everyone whose approval some rule or team asks for, beside groups whose members Slack names. */
+/** Everyone whose approval some rule or team requires. */
 const votersNamed = ({ access, teams, approvals }: Policy): readonly string[] => [
   ...access.approve,
   ...Object.values(teams).flatMap(({ approve }) => approve),
@@ -231,7 +245,10 @@ const votersNamed = ({ access, teams, approvals }: Policy): readonly string[] =>
 const isTold = (group: string, { groups }: PolicyFacts) =>
   Array.isArray(groups.get(group)) || groups.get(group) === "no_such_subteam";
 
-/** Who of these, with the members of groups, can vote; who wasn't looked at counts as a member. */
+/**
+ * The people among these entries, including members of groups, who can vote. A person who wasn't
+ * looked up counts as a member.
+ */
 function ableAmong(entries: readonly string[], { people, groups }: PolicyFacts): readonly string[] {
   const all = entries.flatMap((id) => (isGroup(id) ? (groups.get(id) ?? []) : id));
   return [...new Set(all)].filter(
@@ -239,7 +256,10 @@ function ableAmong(entries: readonly string[], { people, groups }: PolicyFacts):
   );
 }
 
-/** Seats that a rule or a team leaves to people who can't vote. Where everyone may, or Slack doesn't tell, nothing is said. */
+/**
+ * Reports seats of a rule or a team for which too few named people can vote. Nothing is reported
+ * when everyone may vote, or Slack didn't answer.
+ */
 function seatFindings(facts: PolicyFacts): readonly Finding[] {
   const { approvals, teams } = facts.policy;
   const most = mostRequired(approvals.filter(({ targets }) => targets === undefined));

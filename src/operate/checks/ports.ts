@@ -9,7 +9,10 @@ const withinMs = 2_000;
 
 type Answer = Pick<IncomingMessage, "statusCode" | "headers">;
 
-/** What holds a port of this machine: Gatehouse is told by how it answers there, because `doctor` runs beside it on purpose. */
+/**
+ * Finds what uses a port of this machine. Gatehouse itself is recognized by its answer, because
+ * `doctor` is meant to run while Gatehouse does.
+ */
 export async function lookAtPort(
   { port, host, path }: { port: number; host: string; path: string },
   isOurs: (answer: Answer) => boolean,
@@ -28,7 +31,7 @@ export async function lookAtPort(
   }
 }
 
-/** Opens a port that nobody listens on for a moment: only that tells whether this user may. */
+/** Opens an unused port for a moment, because only that shows whether this user may. */
 async function whetherFree(port: number, host: string) {
   const server = createServer().listen({ port, host, exclusive: true });
   try {
@@ -65,7 +68,7 @@ export function judgePort(
   return ill(`${name}: another program has it`, `Stop it, or set ${variable} to another port.`);
 }
 
-/** The ports for probes and for Slack. That of the API is a check of its own. */
+/** Judges the ports for probes and for Slack. The API's port is a check of its own. */
 export async function judgePorts({
   ops,
   port,

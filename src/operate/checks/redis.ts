@@ -27,16 +27,25 @@ import {
 } from "./certificate.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 
-/** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
+/**
+ * Writes a key where our keys are, as the actual work does. A PING isn't enough: a Redis that takes
+ * no writes answers it, too.
+ */
 export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
   await redis.set(key("probe"), "1", "PX", 60_000);
 }
 
-/** How long to look for why Redis takes no write: one that is a replica now takes a moment to be found again. */
+/**
+ * How long the reason why Redis takes no write is looked for (ms). After a failover, it takes a
+ * moment until the primary is found.
+ */
 const reasonWithinMs = 800;
 const reasonEveryMs = 100;
 
-/** The error that a write meets, undefined where it is taken; the refusal of a Redis that answers rather than a lost connection. */
+/**
+ * The error that a write met, or undefined when it succeeded. The refusal of a Redis that answers
+ * is preferred to a lost connection.
+ */
 export async function problemOfWriting(redis: RedisClient, key: Keys): Promise<unknown> {
   const until = performance.now() + reasonWithinMs;
   for (;;) {
@@ -58,9 +67,9 @@ export async function redisProblem(redis: RedisClient, key: Keys): Promise<strin
 }
 
 interface Tls {
-  /** What the first address in REDIS_URL shows; undefined where no handshake came to an end. */
+  /** The certificate at the first address in REDIS_URL. Undefined when no handshake completed. */
   certificate: CertificateFacts | undefined;
-  /** When the one of REDIS_CERT_FILE ends. */
+  /** When the certificate of REDIS_CERT_FILE expires. */
   ownValidTo: number | undefined;
   /** Whether CA_FILE is set. */
   hasAuthorities: boolean;
@@ -68,11 +77,11 @@ interface Tls {
 }
 
 export type RedisFacts = ({ unusable: string } | Awaited<ReturnType<typeof factsOf>>) & {
-  /** Undefined in the clear. */
+  /** Undefined without TLS. */
   tls?: Tls;
 };
 
-/** Writes one key of Gatehouse's own, which expires within a minute. */
+/** Looks at Redis. It writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config, now: number): Promise<RedisFacts> {
   const { redisUrl, authorities } = config;
   const { tls, nodes } = parseRedisUrl(redisUrl);
@@ -104,7 +113,7 @@ export async function lookAtRedis(config: Config, now: number): Promise<RedisFac
   }
 }
 
-/** Of the server's certificate, and of the one that Gatehouse shows. */
+/** Judges the server's certificate, and the one that Gatehouse presents. */
 function tlsFindings({ tls }: RedisFacts): readonly Finding[] {
   if (!tls) return [];
   const { certificate, ownValidTo, hasAuthorities, now } = tls;
@@ -128,16 +137,16 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
   const { mode, shown } = parseRedisUrl(config.redisUrl);
   const bytes = (name: string) => Number(info.get(name) ?? 0);
   return {
-    /** Where and what: `redis:6379, alone`. */
+    /** The address and the kind of setup: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
     version: info.get("redis_version"),
     roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
     check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
     storage: storageProblems(await storageOf(redis), config.redisReplicas),
-    /** The error that a write of Gatehouse's own key met. */
+    /** The error that writing one of Gatehouse's own keys met. */
     writeProblem: await problemOfWriting(redis, key),
     usedBytes: bytes("used_memory"),
-    /** 0: no limit. */
+    /** 0 means no limit. */
     mostBytes: bytes("maxmemory"),
   };
 }
@@ -150,7 +159,7 @@ const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 const closer =
   "Each request needs about ten round trips: move Redis closer, or find out why it is slow.";
 
-/** What helps where Redis takes no write, by `writeRefusal`. */
+/** The next step when Redis takes no write, by `writeRefusal`. */
 const writeMends = {
   full: "Raise maxmemory, or free what else is in it: until then nothing can be requested.",
   disk: "Free space on its disk, or read its log: until then nothing can be requested.",
@@ -197,7 +206,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   ];
 }
 
-/** Whether it keeps what it is told. */
+/** Judges whether Redis keeps its data. */
 function keptFinding(check: RedisCheck): Finding {
   if (check.kind === "ok") return well("keeps everything on disk, evicts nothing");
   const { sentence } = check;

@@ -6,21 +6,25 @@ import { type Finding, ill, well } from "../../messages/finding.ts";
 const othersMayWrite = 0o002;
 const sticky = 0o1000;
 
-/** Whether everyone on this machine may put something else there: by its own mode, or by that of its folder. */
+/**
+ * Whether everyone on this machine may replace a file, because of its own mode or that of its
+ * folder.
+ */
 function whoeverMayReplace(file: string): "it" | "its folder" | undefined {
   try {
     if ((statSync(file).mode & othersMayWrite) !== 0) return "it";
     const { mode } = statSync(path.dirname(file));
     return (mode & othersMayWrite) !== 0 && (mode & sticky) === 0 ? "its folder" : undefined;
   } catch {
-    // That it can't be read is told by whoever reads it
+    // The code that reads the file reports when it can't be read.
     return undefined;
   }
 }
 
-/** Files that decide whom Gatehouse trusts: secrets, authorities, and the policy. */
+/** Judges the files that decide whom Gatehouse trusts: secrets, authorities, and the policy. */
 export function judgeFiles({ files, policyFile, callerProblems }: Config): readonly Finding[] {
-  // What is wrong inside those of callers of the API is told elsewhere; looking for it opens them
+  // Reading this getter opens the files of API callers, so that `files` has them. Problems inside
+  // those files are reported by the check of the API.
   void callerProblems;
   const all = [
     ...[...files].map(([name, file]) => [name.replace(/(_FILE)?$/, "_FILE"), file.path] as const),

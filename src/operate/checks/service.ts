@@ -14,7 +14,7 @@ import { type Finding, ill, note, proxyFinding, well } from "../../messages/find
 
 export type ServiceFacts = Awaited<ReturnType<typeof lookAtService>>;
 
-/** Reads the list of projects, as Gatehouse does all the time. */
+/** Reads the list of projects, as Gatehouse does regularly. */
 export async function lookAtService(config: Config, now: number) {
   const { url } = config.compute;
   const { ca, cert = "", key } = config.compute.tls();
@@ -35,9 +35,12 @@ export async function lookAtService(config: Config, now: number) {
     return {
       host: new URL(url).host,
       proxy: proxy === undefined ? undefined : new URL(proxy).host,
-      /** Of one read with the key: how many projects, or why there was no answer to use. */
+      /**
+       * The result of one read with the key: the number of projects, or why there was no usable
+       * answer.
+       */
       read,
-      /** Over https, where a handshake came to an end. */
+      /** The server's certificate, if the connection uses https and a handshake completed. */
       certificate:
         protocol !== "https:" || isForbidden
           ? undefined
@@ -53,9 +56,9 @@ export async function lookAtService(config: Config, now: number) {
             ),
       /** Whether CA_FILE is set. */
       authorities: config.authorities !== undefined,
-      /** Whether COMPUTE_CA_FILE is. */
+      /** Whether COMPUTE_CA_FILE is set. */
       isStrict: ca !== undefined,
-      /** When the certificate that Gatehouse shows ends. */
+      /** When the certificate that Gatehouse presents expires. */
       ownValidTo: earliestEnd(cert),
       now,
     };
@@ -64,7 +67,7 @@ export async function lookAtService(config: Config, now: number) {
   }
 }
 
-/** By the status of the answer, where that says more than its error. */
+/** Findings by the status of the answer, where the status says more than the error. */
 const refusals: Readonly<Record<number, readonly [what: string, mend: string]>> = {
   401: [
     "COMPUTE_API_KEY is refused (401)",
@@ -110,7 +113,7 @@ function readFinding({ host, proxy, read }: ServiceFacts): Finding {
   return ill(`${where}: ${what}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
 }
 
-/** Of the service's certificate, and of the one that Gatehouse shows. */
+/** Judges the service's certificate, and the one that Gatehouse presents. */
 function certificateFindings(facts: ServiceFacts): readonly Finding[] {
   const { certificate, ownValidTo, now } = facts;
   const found: Finding[] = [];

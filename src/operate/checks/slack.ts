@@ -8,7 +8,10 @@ import { createWeb } from "../../slack/web.ts";
 import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "../../messages/finding.ts";
 
-/** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
+/**
+ * The scopes in manifest.yml. History and metadata are needed to look for a message whose post
+ * wasn't answered, before it is posted again.
+ */
 export const botScopes = [
   "app_mentions:read",
   "channels:history",
@@ -27,7 +30,7 @@ export const botScopes = [
   "users:read",
 ] as const;
 
-/** `ok`, Slack's error, or undefined for silence. */
+/** `ok`, or Slack's error. Undefined when Slack didn't answer. */
 export function wordOf(answer: WebAnswer): string | undefined {
   if (answer.ok) return "ok";
   return "reason" in answer ? undefined : whyOf(answer);
@@ -48,7 +51,7 @@ export async function lookAtSlack(config: Config, now: number) {
       token,
       apiUrl,
       log: silentLog(),
-      // Slack's client hides the headers, and why there is no answer
+      // Slack's client hides the headers, and the reason why there is no answer.
       async fetch(...asked) {
         const answer = await fetch(...asked).catch((error: unknown) => {
           const cause = rootCause(error);
@@ -69,18 +72,21 @@ export async function lookAtSlack(config: Config, now: number) {
   const botId = bot.ok ? textAt(bot.data, "bot_id") : "";
   const info = botId === "" ? undefined : await web(botToken).call("bots.info", { bot: botId });
   return {
-    /** `auth.test` with the bot token. */
+    /** The answer to `auth.test` with the bot token. */
     bot,
-    /** `A…` of that bot; empty where Slack didn't say. */
+    /** The app ID (`A…`) of that bot. Empty when Slack didn't say. */
     appId: info?.ok ? textAt(info.data, "bot", "app_id") : "",
-    /** `apps.connections.open`; undefined without an app token. */
+    /** The answer to `apps.connections.open`. Undefined without an app token. */
     app,
-    /** `A…` as the app token says it. */
+    /** The app ID (`A…`) in the app token. */
     appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
     mode: receive?.mode,
-    /** What the proxy answered in place of Slack. */
+    /** The status with which the proxy answered in place of Slack. */
     proxyStatus,
-    /** What its host shows, where it didn't answer; undefined where no handshake came to an end. */
+    /**
+     * The certificate at Slack's address, if Slack didn't answer. Undefined when no handshake
+     * completed.
+     */
     certificate: isSilent
       ? await lookAtCertificate(
           {
@@ -93,7 +99,7 @@ export async function lookAtSlack(config: Config, now: number) {
       : undefined,
     /** Whether CA_FILE is set. */
     hasAuthorities: authorities !== undefined,
-    /** Of Slack's last answer. */
+    /** The date of Slack's last answer. */
     date: Date.parse(date ?? ""),
     now,
   };
@@ -178,7 +184,10 @@ function appFindings(facts: SlackFacts): readonly Finding[] {
   return [well("app token: Socket Mode opens")];
 }
 
-/** The most that this machine's clock may differ from Slack's, whose signatures hold for five minutes. */
+/**
+ * How much this machine's clock may differ from Slack's (ms). Slack's signatures are valid for five
+ * minutes.
+ */
 const mostSkewMs = 60_000;
 
 function clockFinding({ date, now }: SlackFacts): readonly Finding[] {

@@ -5,7 +5,10 @@ import { withRedis } from "../../redis/redis.ts";
 import { type InForce, claimOf, isInForce, policyName, whyOut } from "../adopt-policy.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 
-/** Compares the file with the policy that is in force. Nothing where Redis can't be asked, which its own check says. */
+/**
+ * Compares the file with the policy in force. Empty when Redis can't be asked, which its own check
+ * reports.
+ */
 export function judgeStoredPolicy(config: Config): Promise<readonly Finding[]> {
   const { policyFile: file } = config;
   const shown = { certificate: () => config.redisCertificate };
@@ -16,7 +19,7 @@ export function judgeStoredPolicy(config: Config): Promise<readonly Finding[]> {
   }).catch(() => []);
 }
 
-/** What a process that starts with this file would meet. */
+/** Says what becomes of a process that starts with this file. */
 export function storedFinding(own: PolicyText, current: InForce, shown: string): Finding {
   const { stored } = current;
   if (stored === undefined)

@@ -2,9 +2,9 @@ import { listAt, textAt } from "../json.ts";
 import type { BotIdentity } from "./identity.ts";
 
 /**
- * Why a delivery isn't for this bot: another app's, or of another workspace. Undefined when it is. For an event in a
- * shared channel `team_id` may be the other side's; `authorizations` names the installation.
- * https://docs.slack.dev/apis/events-api/#authorizations
+ * Why a delivery isn't for this bot: it is another app's, or of another workspace. Undefined when
+ * it is for this bot. For an event in a shared channel, `team_id` may be the other company's;
+ * `authorizations` names the installation. https://docs.slack.dev/apis/events-api/#authorizations
  */
 export function foreignness(body: unknown, identity: BotIdentity): "app" | "team" | undefined {
   const appId = textAt(body, "api_app_id");

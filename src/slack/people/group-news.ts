@@ -2,8 +2,9 @@ import { type Message, firstFew, md, notice, name as quoted } from "../../messag
 import { textAt, textsAt } from "../json.ts";
 
 /**
- * Who came into a user group and who left it, by user ID. Reads `subteam_members_changed` and `subteam_updated` (https://docs.slack.dev/reference/events/subteam_members_changed).
- * Only the first says who; the other, and any unknown one, names the group alone.
+ * The members who joined a user group and who left it, by user ID. Reads `subteam_members_changed`
+ * and `subteam_updated` (https://docs.slack.dev/reference/events/subteam_members_changed). Only the
+ * first says who; the other names the group alone.
  */
 export function readGroupChange(event: unknown) {
   return {
@@ -15,7 +16,7 @@ export function readGroupChange(event: unknown) {
 
 const maxNamed = 20;
 
-/** For the audit channel: by name, without a mention of anyone. */
+/** A message for the audit channel. People are named without mentioning them. */
 export function groupNews(
   { groupId, came, left }: ReturnType<typeof readGroupChange>,
   nameOf: (id: string) => string | undefined,

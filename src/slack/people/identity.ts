@@ -4,14 +4,14 @@ import { textAt } from "../json.ts";
 import type { Web } from "../web.ts";
 import { CannotTell } from "./cannot-tell.ts";
 
-/** The bot's own identity, from `auth.test`: every delivery is checked against it. */
+/** The bot's own identity, from `auth.test`. Every delivery is checked against it. */
 export interface BotIdentity {
   botId: string;
   botUserId: string;
   teamId: string;
-  /** On Enterprise Grid only. */
+  /** Only on Enterprise Grid. */
   enterpriseId?: string;
-  /** Where known: from `bots.info` or an app-level token (`xapp-1-A…-`). */
+  /** The app's ID, if known: from `bots.info` or an app-level token (`xapp-1-A…-`). */
   appId?: string;
 }
 
@@ -45,7 +45,10 @@ export async function readIdentity(
   };
 }
 
-/** Over HTTP no token names the app. Where Slack doesn't either, only the signing secret keeps other apps out. */
+/**
+ * Over HTTP no token names the app. If Slack doesn't either, only the signing secret keeps other
+ * apps out.
+ */
 async function appOf(botId: string, web: Web): Promise<string | undefined> {
   const answer = await web.call("bots.info", { bot: botId });
   return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
@@ -54,7 +57,7 @@ async function appOf(botId: string, web: Web): Promise<string | undefined> {
 const firstWaitMs = 250;
 const longestWaitMs = 5_000;
 
-/** Learns in the background, for as long as it takes, who the bot is in Slack. */
+/** Asks Slack in the background who the bot is, for as long as it takes. */
 export function learnIdentity(web: Web, options: { appToken?: string | undefined }) {
   const closing = new AbortController();
   let known: BotIdentity | undefined;
@@ -75,14 +78,14 @@ export function learnIdentity(web: Web, options: { appToken?: string | undefined
   }
 
   const learned = learn();
-  learned.catch(() => undefined); // whoever needs it awaits it
+  learned.catch(() => undefined); // Callers that need it await it and get the error.
   return {
-    /** Throws CannotTell until Slack has said it. */
+    /** Throws CannotTell until Slack has answered. */
     known(): BotIdentity {
       if (known === undefined) throw new CannotTell(why);
       return known;
     },
-    /** Rejects with a ConfigError when Slack refuses the token: that needs a person. */
+    /** Rejects with a ConfigError when Slack refuses the token, because a person must fix that. */
     learned,
     close: async () => closing.abort(),
   };

@@ -5,9 +5,10 @@ import type { BotIdentity } from "./identity.ts";
 export type Home = Pick<BotIdentity, "teamId" | "enterpriseId">;
 
 /**
- * The kind of person by Slack's user object (https://docs.slack.dev/reference/objects/user-object). Only who passes every
- * line is a member. `saidTeamId`, the team of the delivery, must not contradict it. `is_app_user` is no sign of a bot: it
- * says that a human authorized the app.
+ * The kind of person, from Slack's user object
+ * (https://docs.slack.dev/reference/objects/user-object). Only a user who passes every check is a
+ * member. `saidTeamId`, the team of the delivery, must not contradict it. `is_app_user` isn't a
+ * sign of a bot: it says that a human authorized the app.
  */
 export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Person["kind"] {
   const is = (name: string) => at(user, name) === true;
@@ -18,14 +19,15 @@ export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Perso
     return "bot";
   if (is("is_stranger") || is("is_external") || !isOfHome(user, saidTeamId, home))
     return "external";
-  // Invited but never signed in: no one to hold responsible yet.
+  // Someone who was invited but never signed in can't be held responsible yet.
   if (is("is_restricted") || is("is_ultra_restricted") || is("is_invited_user")) return "guest";
   return "member";
 }
 
 /**
- * Whether users.info says that the person belongs to our workspace. On Enterprise Grid people have a workspace of their own
- * and belong to several (`enterprise_user.teams`), and any of them may be the one that a delivery names.
+ * Whether users.info says that the person belongs to our workspace. On Enterprise Grid, people have
+ * a workspace of their own and belong to several (`enterprise_user.teams`), any of which a delivery
+ * may name.
  */
 export function isOfHome(user: unknown, saidTeamId: string, home: Home): boolean {
   const enterpriseId = textAt(user, "enterprise_user", "enterprise_id");
@@ -49,7 +51,7 @@ export function nameOfUser(user: unknown): string {
   );
 }
 
-/** As one mailbox receives it: case and `+tag` don't matter. */
+/** The address as its mailbox receives it: case and `+tag` don't matter. */
 export function emailOfUser(user: unknown): string {
   return textAt(user, "profile", "email")
     .trim()

@@ -3,12 +3,12 @@ import { Unanswered } from "./cannot-tell.ts";
 const maxRemembered = 10_000;
 
 /**
- * Caches answers, and shares concurrent calls. Failures are never cached; when Slack limits, what it said at most `limitedMs`
- * ago still counts.
+ * Caches answers, and shares concurrent calls. Failures are never cached. While Slack limits calls,
+ * an answer from at most `limitedMs` ago still counts.
  */
 export function createLookups<T>(
   { now, limitedMs }: { now: () => number; limitedMs: number },
-  /** `ageMs`: how old the answer is already, where it isn't new. */
+  /** `ageMs` is how old the answer is already, if it isn't new. */
   ask: (name: string, atMostMs: number) => Promise<{ is: T; ageMs?: number }>,
 ) {
   const known = new Map<string, { at: number; is: T }>();
@@ -27,12 +27,12 @@ export function createLookups<T>(
   }
 
   return {
-    /** An answer requested at most `atMostMs` ago, else a new one. */
+    /** An answer requested at most `atMostMs` ago, or else a new one. */
     async get(name: string, atMostMs: number): Promise<T> {
       const found = recent(known.get(name), atMostMs);
       if (found) return found.is;
       const inFlight = recent(asking.get(name), atMostMs);
-      // An answer that may be older is none for whoever needs a newer one
+      // An answer in flight that may be older than allowed can't be shared.
       let asked = inFlight && inFlight.atMostMs <= atMostMs ? inFlight : undefined;
       if (!asked) asking.set(name, (asked = { at: now(), atMostMs, answer: ask(name, atMostMs) }));
       try {
@@ -47,7 +47,7 @@ export function createLookups<T>(
         if (asking.get(name) === asked) asking.delete(name);
       }
     },
-    /** Everything without a name; answers in flight are not cached either. */
+    /** Forgets one name, or everything without a name. Answers in flight aren't cached either. */
     forget(name?: string): void {
       for (const all of [known, asking]) {
         if (name === undefined) all.clear();

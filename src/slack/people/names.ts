@@ -6,21 +6,21 @@ import type { People } from "./people.ts";
 import { groupsIn, listGroups } from "./user-groups.ts";
 
 const goodForMs = 600_000;
-/** A group that isn't known may be new: Slack is asked again, this often at most. */
+/** A group that isn't known may be new, so Slack is asked again, at most this often (ms). */
 const againAfterMs = 10_000;
 const maxKept = 10_000;
 
 /**
- * Names of people and handles of groups, for messages only, never for decisions. Groups, and the people that policy lists
- * (`usual`), are read in the background, at most every ten minutes.
+ * Names of people and handles of groups, for messages only, never for decisions. Groups, and the
+ * people that the policy lists (`usual`), are read in the background, at most every ten minutes.
  */
 export function createPeopleNames(options: {
   web: Web;
   log: Log;
   person: (id: string) => ReturnType<People["person"]>;
-  /** Without it `web` is asked. */
+  /** Without it, `web` is asked. */
   groupNames?: People["groupNames"];
-  /** Read at each use: the policy may change. */
+  /** Read at each use, because the policy may change. */
   usual(): readonly string[];
 }) {
   const { web, log, person } = options;
@@ -68,7 +68,7 @@ export function createPeopleNames(options: {
   }
   refresh();
   return {
-    /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
+    /** `@oncall` for a group, `olivia` for a person. Undefined while it isn't known. */
     nameOf(id: string): string | undefined {
       refresh();
       return groups.get(id) ?? people.get(id);
@@ -77,7 +77,7 @@ export function createPeopleNames(options: {
   };
 }
 
-/** What these IDs are called, read now; what Slack doesn't say stays without a name. */
+/** Reads the names of these IDs now. An ID that Slack doesn't know stays without a name. */
 export async function readNames(
   ids: readonly string[],
   by: Pick<Parameters<typeof createPeopleNames>[0], "web" | "person" | "log" | "groupNames">,

@@ -12,19 +12,25 @@ export type People = ReturnType<typeof createPeople>;
 
 interface PeopleOptions {
   web: Web;
-  /** Throws CannotTell while Slack hasn't said it. */
+  /** Throws CannotTell until Slack has answered. */
   home(): Home;
-  /** The user groups that policy names, which may change. */
+  /** The user groups that the policy names, which may change. */
   groupIds(): readonly string[];
   /** At most 60 s. */
   cacheMs?: number;
   now?: () => number;
-  /** What other processes were told of the user groups; without it this process asks for itself. */
+  /**
+   * The answer about user groups that all processes share. Without it, this process asks for
+   * itself.
+   */
   shared?: SharedAnswer;
 }
 
 const longestCacheMs = 60_000;
-/** Fifty votes in a second must not be fifty calls: Slack allows 20 a minute about user groups, of all processes together. */
+/**
+ * Even a fresh answer may be this old (ms), so that fifty votes in a second aren't fifty calls.
+ * Slack allows 20 a minute about user groups, for all processes together.
+ */
 const freshMs = 2_000;
 
 export function createPeople(options: PeopleOptions) {
@@ -37,19 +43,20 @@ export function createPeople(options: PeopleOptions) {
     const answer = await web.call("users.info", { user: userId });
     if (answer.ok && at(answer.data, "user", "id") === userId)
       return { is: at(answer.data, "user") };
-    // No such user visible: someone of another workspace.
+    // No such user is visible, so it is someone of another workspace.
     if (!answer.ok && answer.kind === "refused" && /^user_not_(found|visible)$/.test(answer.error))
       return { is: undefined };
     throw new Unanswered(answer, "you");
   });
 
-  /** All groups in one call, by the IDs of those whose members count. */
+  /** Reads all groups in one call. The key lists the IDs of the groups whose members count. */
   const groups = createLookups<Groups>(lookups, async (ids, atMostMs) => {
     const { teamId, enterpriseId } = options.home();
     const args = enterpriseId === undefined ? {} : { team_id: teamId };
     const ask = () => listGroups(web, { ...args, include_users: true }, ids.split(","));
     const id = hash("sha256", ids).slice(0, 16);
-    // A change of a group ends what is shared, so even `fresh` may use it for as long as one answer is to last
+    // A change of a group ends the shared answer, so even `fresh` may use one that is as old as a
+    // fresh answer may be.
     const sharedAtMostMs = Math.max(atMostMs, mostFreshMs);
     const { answer, ageMs } = options.shared
       ? await options.shared.get({ id, atMostMs: sharedAtMostMs, limitedMs: cacheMs }, ask)
@@ -60,7 +67,10 @@ export function createPeople(options: PeopleOptions) {
 
   const groupsNow = (atMostMs: number) =>
     groups.get([...new Set(options.groupIds())].toSorted().join(","), atMostMs);
-  /** Skips what this process remembers, which may be from before a group changed. What processes share ends with the change. */
+  /**
+   * Ignores what this process remembers, which may be from before a group changed. The shared
+   * answer ends with that change.
+   */
   const freshGroups = () => groupsNow(options.shared ? 0 : mostFreshMs);
 
   /** Throws CannotTell for a group that is disabled, unknown, or listed without its members. */
@@ -74,8 +84,9 @@ export function createPeople(options: PeopleOptions) {
 
   return {
     /**
-     * Says who this is in Slack, as read at most `cacheMs` ago. With `fresh` (for votes, and before a refusal) it was read at most two
-     * seconds ago, and after the last change of a group. `teamId` is from the delivery. Throws CannotTell.
+     * Resolves with the person's details in Slack, as read at most `cacheMs` ago. With `fresh` (for
+     * votes, and before a refusal) they were read at most two seconds ago, and after the last
+     * change of a group. `teamId` is from the delivery. Throws CannotTell.
      */
     async person(
       userId: string,
@@ -94,7 +105,7 @@ export function createPeople(options: PeopleOptions) {
       const home = options.home();
       const outline = {
         id: userId,
-        // On Enterprise Grid a delivery names a person's first workspace, which may not be ours
+        // On Enterprise Grid, a delivery names a person's first workspace, which may not be ours.
         teamId: isOfHome(user, teamId, home) ? home.teamId : teamId || textAt(user, "team_id"),
         groups: groupIds.map((groupId) => (isIn(groupId) ? groupId : "")).filter(Boolean),
       };
@@ -110,7 +121,7 @@ export function createPeople(options: PeopleOptions) {
     /** Throws CannotTell. */
     members: async (groupId: string): Promise<readonly string[]> =>
       membersIn(await groupsNow(cacheMs), groupId),
-    /** What every group is called, for messages only. Throws CannotTell. */
+    /** The names of all groups, for messages only. Throws CannotTell. */
     groupNames: async (atMostMs: number): Promise<ReadonlyMap<string, string>> =>
       new Map([...(await groupsNow(atMostMs))].map(([id, { called }]) => [id, called])),
     /** Clears the cache of this person, or of everyone and every group. */

@@ -12,12 +12,14 @@ import { type WebData, at } from "../json.ts";
 import type { WebAnswer } from "../web-answer.ts";
 
 /**
- * Gives what one process was told, if it is young enough and nothing changed since; else says who asks Slack now: one
- * process at a time.
+ * Returns the stored answer if it is young enough and nothing has changed since. Otherwise it
+ * decides which process asks Slack now; only one at a time does.
  *
  * KEYS answer, lease, changes
- * ARGV how old it may be (ms), how old while Slack limits (ms), token, how long a lease lasts (ms), the token that was waited for
- * → {known|limited, at, generation, age, text, mac}, {ask, now, generation}, {wait, token}, {failed, the failure}
+ * ARGV how old it may be (ms), how old while Slack limits (ms), token, how long a lease lasts (ms),
+ * the token that was waited for
+ * → {known|limited, at, generation, age, text, mac}, {ask, now, generation}, {wait, token},
+ * {failed, the failure}
  */
 const lookScript = `${redisTimeLua}
 local generation = redis.call('GET', KEYS[3]) or '0'
@@ -38,9 +40,10 @@ return {'ask', now, generation}
 `;
 
 /**
- * Keeps an answer, unless a newer one is there, and ends the lease.
+ * Stores an answer, unless a newer one is stored, and ends the lease.
  *
- * KEYS answer, lease   ARGV token, when it was asked for, generation, text, mac, how long it is kept (ms)
+ * KEYS answer, lease   ARGV token, when it was asked for, generation, text, mac, how long it is
+ * kept (ms)
  */
 const keepScript = `
 local was = redis.call('HGET', KEYS[1], 'at')
@@ -52,20 +55,27 @@ if redis.call('GET', KEYS[2]) == 'asking:' .. ARGV[1] .. ':' then redis.call('DE
 return 1
 `;
 
-/** Ends the lease with what went wrong, for those who wait.   KEYS lease   ARGV token, state and more, how long (ms) */
+/**
+ * Ends the lease with what went wrong, for the processes that wait.
+ *
+ * KEYS lease   ARGV token, state and more, how long (ms)
+ */
 const failScript = `
 if redis.call('GET', KEYS[1]) == 'asking:' .. ARGV[1] .. ':' then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1
 `;
 
-/** A call of Slack ends within 8 s. */
+/** A call to Slack ends within 8 s. */
 const leaseMs = 10_000;
 const lookEveryMs = 30;
 const longestLimitMs = 60_000;
-/** Long enough for those who wait; whoever asks later tries again. */
+/** Long enough for the processes that wait. One that asks later tries again. */
 const failureKeptMs = 1_000;
 
-/** Nothing that is kept without a signature is an answer. */
+/**
+ * The failure that another process stored. It isn't authenticated, so it never counts as a
+ * successful answer.
+ */
 function failureIn(text: string): WebAnswer {
   const failure = parseJson(text);
   return at(failure, "ok") === false
@@ -76,15 +86,16 @@ function failureIn(text: string): WebAnswer {
 export type SharedAnswer = ReturnType<typeof createSharedAnswer>;
 
 /**
- * One answer of Slack's for all processes, so that they stay below its limits together. It counts for as long as each process
- * would remember it, by Redis' clock from when Slack was asked, and only until `changes` (a counter) moves. It is authenticated with
- * `secret`, which all processes have and Redis hasn't: what is written there by hand counts for nothing. Without Redis each
- * process asks for itself.
+ * One answer of Slack's for all processes, so that together they stay below its limits. It counts
+ * for as long as each process would remember it, by Redis's clock from when Slack was asked, and
+ * only until the counter `changes` moves. It is authenticated with `secret`, which all processes
+ * have and Redis doesn't, so an answer that was written there by hand is ignored. Without Redis,
+ * each process asks for itself.
  */
 export function createSharedAnswer(options: {
   redis: RedisClient;
   key: Keys;
-  /** What the answer is about. */
+  /** The subject of the answer. */
   name: string;
   /** The key of the counter. */
   changes: string;
@@ -138,7 +149,7 @@ export function createSharedAnswer(options: {
             answer: { ok: true, data: parseJson(text ?? "") as WebData },
             ageMs: Number(third),
           };
-        // Somebody else's, or of another bot token
+        // It was written by someone else, or with another bot token.
         mayUse = [-1, -1];
       } else {
         const retryAfterMs = Math.max(0, Number(third));
@@ -148,7 +159,10 @@ export function createSharedAnswer(options: {
     return { answer: { ok: false, kind: "lost", reason: "no process got an answer" }, ageMs: 0 };
   }
 
-  /** Undefined while Slack limits: what was known before may still count. */
+  /**
+   * Asks Slack for all processes. Resolves with undefined while Slack limits calls, because an
+   * earlier answer may still count.
+   */
   async function askForAll(
     by: Record<"answerKey" | "lease" | "token" | "id" | "generation", string> & { at: number },
     ask: () => Promise<WebAnswer>,
@@ -167,14 +181,17 @@ export function createSharedAnswer(options: {
       } else
         await fail([lease], [token, `failed:${token}:${JSON.stringify(answer)}`, failureKeptMs]);
     } catch (error) {
-      // The others ask for themselves once the lease is over
+      // The other processes ask for themselves once the lease ends.
       if (redisTrouble(error) === undefined) throw error;
     }
     return { answer, ageMs: 0 };
   }
 
   return {
-    /** The answer to `ask`, at most `atMostMs` old; while Slack limits, at most `limitedMs`. `id` names the question. */
+    /**
+     * The answer to `ask`, at most `atMostMs` old, or at most `limitedMs` while Slack limits calls.
+     * `id` names the question.
+     */
     async get(
       how: { id: string; atMostMs: number; limitedMs: number },
       ask: () => Promise<WebAnswer>,

@@ -12,7 +12,7 @@ export function groupsNamedIn(policy: Policy): string[] {
 export const groupsHint =
   "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.";
 
-/** An active user group; its members only where they are asked for and Slack says them. */
+/** An active user group. Its members are set only if they were asked for and Slack says them. */
 interface Group {
   called: string;
   members?: readonly string[];
@@ -20,8 +20,8 @@ interface Group {
 export type Groups = ReadonlyMap<string, Group>;
 
 /**
- * Slack's answer to `usergroups.list`, cut down to the names of active groups and the members of those that count
- * (https://docs.slack.dev/reference/methods/usergroups.list).
+ * Slack's answer to `usergroups.list`, reduced to the names of active groups, and the members of
+ * the groups in `counting` (https://docs.slack.dev/reference/methods/usergroups.list).
  */
 export async function listGroups(
   web: Web,

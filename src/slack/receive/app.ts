@@ -20,13 +20,13 @@ import { createSocketReceiver } from "./socket-receiver.ts";
 interface SlackAppOptions extends Pick<DeliveryOptions, "handlers" | "log" | "onStored"> {
   identity: BotIdentity;
   interactions: Interactions;
-  /** For BullMQ's blocking reads: a connection of their own. */
+  /** A separate connection for BullMQ's blocking reads. */
   connection: RedisClient;
   names: ListenedTo;
   botToken: Live;
-  /** With it: Socket Mode. */
+  /** Set for Socket Mode. */
   appToken?: Live | undefined;
-  /** Without an app token: HTTP. */
+  /** Used over HTTP, when there is no app token. */
   signingSecret?: Live | undefined;
   apiUrl: string;
   /** For Socket Mode through a proxy. */
@@ -34,20 +34,20 @@ interface SlackAppOptions extends Pick<DeliveryOptions, "handlers" | "log" | "on
   web: Web;
   now?: () => number;
   onAck?: (kind: string, ms: number) => void;
-  /** A delivery was rejected: for the security counter. */
+  /** Called when a delivery was rejected, for the security counter. */
   onRefused?: (reason: HttpRefusal | RefusedDelivery["reason"] | "unhandled") => void;
-  /** Slack accepted an answer nowhere. */
+  /** Called when Slack accepted an answer in no way. */
   onLostReply?: (interaction: Interaction) => Promise<void>;
 }
 
-/** Bolt's App: receives, acknowledges, and hands interactions to `handlers`. */
+/** Creates Bolt's App, which receives, acknowledges, and passes interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
   const { interactions, identity, apiUrl, log, appToken, now = Date.now } = options;
   const deliveries = createDeliveries({
     ...options,
     replyTo: (interaction) => createReply({ ...options, interaction }),
   });
-  // Bolt gives a receiver its App when that is made
+  // Bolt passes the App to a receiver only when the App is created.
   const delivery: { app?: App } = {};
   const { processEvent, inHand } = createProcessEvent({
     ...options,
@@ -75,7 +75,7 @@ export function createSlackApp(options: SlackAppOptions) {
     logger: slackLogger(log),
     convoStore: false,
   });
-  // It is logged once, where the delivery ends
+  // The error is logged once, where the delivery ends.
   app.error(async (error) => {
     throw error;
   });
@@ -86,26 +86,29 @@ export function createSlackApp(options: SlackAppOptions) {
   const recovering = interactions.startRecovering({ connection, handle: deliveries.recover });
 
   return {
-    /** What dead gateways left is taken while it isn't held. */
+    /** Takes what dead gateways left, while it isn't on hold. */
     recovering,
-    /** Socket Mode: resolves with the first connection, or with `close`. HTTP: immediately. */
+    /**
+     * In Socket Mode, resolves with the first connection or with `close`; over HTTP, immediately.
+     */
     start: async (): Promise<void> => void (await app.start()),
-    /** HTTP: answers Slack's path, false for every other. */
+    /** Over HTTP, answers requests to Slack's path. Returns false for every other request. */
     route: (request: IncomingMessage, response: ServerResponse) =>
       http?.route(request, response) ?? false,
-    /** Why Slack isn't connected; undefined while it is, and over HTTP. */
+    /** Why Slack isn't connected. Undefined while it is, and always over HTTP. */
     problem: () => socket?.problem(),
     running: () => deliveries.running(),
     /**
-     * Stops listening, sends pending acknowledgments, then waits for running handlers. Resolves with how many still run at the
-     * deadline; another gateway takes those over.
+     * Stops listening, sends pending acknowledgments, then waits for running handlers. Resolves
+     * with how many still run at the deadline; another gateway takes those over.
      */
     async close(deadlineMs: number): Promise<number> {
       const began = performance.now();
       const leftMs = () => Math.max(0, deadlineMs - (performance.now() - began));
       await recovering.hold();
       http?.close();
-      // Once the connection closes no acknowledgment can be sent, and Slack doesn't redeliver commands.
+      // Once the connection closes, no acknowledgment can be sent, and Slack doesn't redeliver
+      // commands.
       for (let tries = 0; inHand() > 0 && tries < 50; tries += 1) await delay(20);
       await app.stop();
       const left = await deliveries.idle(leftMs());

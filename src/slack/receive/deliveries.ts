@@ -22,7 +22,10 @@ import type {
 
 type Work = (reply: Reply) => Promise<void>;
 
-/** How an interaction goes on once it is acknowledged. `refused`: it isn't stored; words for the acknowledgment. */
+/**
+ * How an interaction continues after its acknowledgment. With `refused` it isn't stored; the text
+ * goes into the acknowledgment.
+ */
 interface Taken {
   isNew?: boolean;
   refused?: string;
@@ -34,21 +37,24 @@ export interface DeliveryOptions {
   handlers: Handlers;
   replyTo: (interaction: Interaction) => Reply;
   log: Log;
-  /** Called before the acknowledgment; `isNew` is false for another copy of a delivery. */
+  /** Called before the acknowledgment. `isNew` is false for another copy of a delivery. */
   onStored?: ((interaction: Interaction, isNew: boolean) => Promise<void>) | undefined;
 }
 
-/** Slack waits three seconds for an acknowledgment; the rest is for the network. */
+/** Slack waits three seconds for an acknowledgment. The rest is left for the network (ms). */
 const answerWithinMs = 2_200;
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
-/** Stores each interaction, lets it be acknowledged, and hands it on. Nothing here throws. */
+/** Stores each interaction, lets it be acknowledged, and passes it on. Nothing here throws. */
 export function createDeliveries(options: DeliveryOptions) {
   const { interactions, handlers, log } = options;
   const running = new Set<Promise<void>>();
 
-  /** After the acknowledgment has left, so that none waits for the work behind another; `idle` waits for it. */
+  /**
+   * Starts the work after the acknowledgment was sent, so that no acknowledgment waits for the work
+   * of another delivery. `idle` waits for it.
+   */
   function afterAck(interaction: Interaction, work: () => Promise<void>): void {
     const acknowledged = new Promise((resolve) => setImmediate(resolve));
     void track(interaction, () => acknowledged.then(work));
@@ -68,11 +74,11 @@ export function createDeliveries(options: DeliveryOptions) {
   async function attempt(interaction: Interaction, work: Work): Promise<void> {
     const reply = options.replyTo(interaction);
     try {
-      // What ran once changes nothing when it runs again
+      // Repeating is safe, because handlers are idempotent.
       await patiently(() => work(reply));
     } catch (error) {
       const message = errorReply(error, log);
-      // Opening the Home tab is no request: a message about it would confuse
+      // Opening the Home tab isn't a request, so a message about it would confuse.
       if (interaction.kind !== "home") await reply.privately(message);
     }
   }
@@ -88,7 +94,7 @@ export function createDeliveries(options: DeliveryOptions) {
       await interactions.finish(kept(interaction));
     });
 
-  /** What isn't stored is only answered. */
+  /** An interaction that isn't stored is only answered. */
   const answer = (interaction: Interaction, work: Work) =>
     afterAck(interaction, () => attempt(interaction, work));
 
@@ -110,19 +116,22 @@ export function createDeliveries(options: DeliveryOptions) {
         return {
           goOn: () => {
             answer(interaction, read);
-            // Redis may have it all the same: nobody needs to answer it once more
+            // Redis may have stored it nevertheless; finishing it prevents a second answer.
             void interactions.finish(kept(interaction));
           },
         };
       const message = notTaken(error, log);
       const tell = () => answer(interaction, (reply) => reply.privately(message));
-      // Opening the Home tab is no request: a message about it would confuse
+      // Opening the Home tab isn't a request, so a message about it would confuse.
       const goOn = interaction.kind === "home" ? () => undefined : tell;
       return { refused: plainly(message), goOn };
     }
   }
 
-  /** Stores it before Slack is told that it was taken: for what has no words in its acknowledgment. */
+  /**
+   * Stores the interaction before Slack is told that it was taken. For interactions whose
+   * acknowledgment carries no text.
+   */
   async function take(interaction: Interaction | undefined, ack?: () => Promise<void>) {
     const taken = await store(interaction);
     await ack?.();
@@ -138,7 +147,7 @@ export function createDeliveries(options: DeliveryOptions) {
         await ack();
         return void taken?.goOn();
       }
-      // The acknowledgment carries the words
+      // The acknowledgment carries the text.
       await ack({ response_type: "ephemeral", text: taken.refused });
     },
 
@@ -164,7 +173,8 @@ export function createDeliveries(options: DeliveryOptions) {
         await ack();
         return void taken.goOn();
       }
-      // Begun before the acknowledgment: the corrected submission has the same ID and must not count as a copy
+      // It is forgotten before the acknowledgment, because the corrected submission has the same ID
+      // and must not count as a copy.
       void interactions.forget(kept(interaction));
       await ack(said);
       note(interaction);
@@ -180,7 +190,7 @@ export function createDeliveries(options: DeliveryOptions) {
       return { options: offered.map(optionOf) };
     },
 
-    /** What a dead gateway left. */
+    /** Handles what a dead gateway left. */
     recover(stored: StoredInteraction, { isTooLate }: { isTooLate: boolean }): Promise<void> {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `kept` stored it
       const interaction = stored as Interaction;
@@ -189,7 +199,7 @@ export function createDeliveries(options: DeliveryOptions) {
           if (isTooLate) return handlers.tooLate(interaction, reply);
           if (interaction.kind === "submission") {
             const result = await handlers.submit(interaction);
-            // Its modal is closed, so its errors go into a message
+            // The modal is closed by now, so its errors go into a message.
             const wrong = Object.values(result?.errors ?? {}).join(" ");
             if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
           }
@@ -198,11 +208,11 @@ export function createDeliveries(options: DeliveryOptions) {
       );
     },
 
-    /** Begins at once; the acknowledgment doesn't wait for its end. */
+    /** Starts the work at once. The acknowledgment doesn't wait for its end. */
     runs,
     running: () => running.size,
 
-    /** Waits until nothing runs, at most `deadlineMs`; resolves with how many still run. */
+    /** Waits until nothing runs, at most `deadlineMs`. Resolves with how many still run. */
     async idle(deadlineMs: number): Promise<number> {
       const until = performance.now() + deadlineMs;
       const leftMs = () => until - performance.now();
@@ -214,15 +224,21 @@ export function createDeliveries(options: DeliveryOptions) {
   };
 }
 
-/** What is kept until it is handled. The Home tab and shortcuts change nothing, so copies of them are only recognized. */
+/**
+ * The kinds that are stored until they are handled. The Home tab and shortcuts change nothing, so
+ * copies of them are only recognized.
+ */
 const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
 
-/** Without the trigger, which expires, and the response URL: whoever has it speaks as the bot for half an hour. */
+/**
+ * The interaction as it is stored: without the trigger, which expires, and the response URL, with
+ * which anyone could speak as the bot for half an hour.
+ */
 function kept({ triggerId: _trigger, responseUrl: _url, ...rest }: Interaction): StoredInteraction {
   return rest;
 }
 
-/** A failure before the acknowledgment. */
+/** The message for a failure before the acknowledgment. */
 function notTaken(error: unknown, log: Log): Message {
   log.info("slack.not-taken", { why: messageOf(error) });
   return errorReply(error, log);
@@ -239,8 +255,8 @@ function optionOf({ label, value, description }: Suggestion): Option {
 }
 
 /**
- * What keeps the modal open, because the submission can't be handled; undefined closes it
- * (https://docs.slack.dev/surfaces/modals#handling_submissions).
+ * The acknowledgment that keeps the modal open, when the submission can't be handled. Undefined
+ * closes it (https://docs.slack.dev/surfaces/modals#handling_submissions).
  */
 async function refusalAck(
   result: Promise<SubmissionResult | undefined>,
@@ -265,7 +281,9 @@ async function refusalAck(
   }
 }
 
-/** On the first field, so that the input stays; a view without fields is replaced. */
+/**
+ * Shows the problem at the first field, so that the input stays. A view without fields is replaced.
+ */
 function problemAck(view: unknown, sentence: string): ViewResponseAction {
   const field = listAt(view, "blocks").find((block) => textAt(block, "type") === "input");
   const blockId = textAt(field, "block_id");

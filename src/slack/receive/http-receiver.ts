@@ -6,7 +6,7 @@ import { slackLogger } from "../../log/slack-logger.ts";
 import type { ProcessEvent } from "./process-event.ts";
 import { RefusedDelivery } from "./refuse-foreign.ts";
 
-/** Why a request was rejected before any listener saw it. Nothing of it is kept or logged. */
+/** Why a request was rejected before any listener saw it. Nothing of it is stored or logged. */
 export type HttpRefusal = "method" | "signature" | "body" | "too-large";
 
 interface HttpReceiverOptions {
@@ -18,7 +18,10 @@ interface HttpReceiverOptions {
 }
 
 const path = "/slack/events";
-/** The largest that Slack sends of our own messages and forms is a fifth of it, as a form (bytes). */
+/**
+ * The largest body (bytes). The largest that Slack sends of our own messages and forms is a fifth
+ * of it, as a form.
+ */
 const bodyLimit = 512 * 1024;
 
 const reasons = new Map<number, HttpRefusal>([
@@ -28,13 +31,15 @@ const reasons = new Map<number, HttpRefusal>([
   [413, "too-large"],
 ]);
 
-/** Bolt's HTTPReceiver on a web server of ours. A new one begins with each signing secret. */
+/**
+ * Bolt's HTTPReceiver on a web server of ours. A new one is created for each new signing secret.
+ */
 export function createHttpReceiver(options: HttpReceiverOptions) {
   const { log, processEvent, onRefused } = options;
   let receiver: HTTPReceiver | undefined;
   let secret = "";
   let isClosed = false;
-  /** Answered after a listener refused what they brought, which is counted there. */
+  /** Responses to deliveries that a listener refused, which is counted there. */
   const refusedLater = new WeakSet<ServerResponse>();
 
   function receiverNow(): HTTPReceiver {
@@ -55,7 +60,7 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
         return true;
       },
     });
-    // Of an App it calls this alone
+    // The receiver calls nothing else of an App.
     receiver.init({ processEvent } as Pick<App, "processEvent"> as App);
     return receiver;
   }
@@ -65,12 +70,12 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
     if (request.method !== "POST") return answer(response, 405);
     const problem = await bodyProblem(request);
     if (problem !== undefined) return answer(response, problem);
-    // Bolt takes the body as it was read
+    // Bolt uses the body that was read above.
     receiverNow().requestListener(request, response);
   }
 
   return {
-    /** Answers requests to Slack's path; false for all others, which stay untouched. */
+    /** Answers requests to Slack's path. Returns false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
       const url = URL.parse(request.url ?? "", "http://gatehouse");
       if (url?.pathname !== path) return false;
@@ -80,7 +85,7 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
         onRefused?.(reason);
         log.warn("slack.refused", { reason });
       });
-      // The sender hung up in the middle
+      // The sender disconnected during the request.
       receive(request, response).catch(() => response.destroy());
       return true;
     },
@@ -97,14 +102,16 @@ const statusOf = (error: unknown): number => {
 };
 
 /**
- * Bodies up to this are parsed here, before their signature is checked (bytes): what Bolt can't read is small. What Slack sends is
- * larger, so an unsigned one costs no parsing.
+ * Bodies up to this size are parsed here, before their signature is checked (bytes), because a body
+ * that Bolt can't handle is small. What Slack sends is larger, so a large unsigned body costs no
+ * parsing.
  */
 const smallBody = 1_000;
 
 /**
- * Reads the body, and resolves with the status of a refusal. Where a body is JSON and no object, Bolt 5.1.0 throws where nobody
- * can catch it; and it doesn't know a form whose type names a charset.
+ * Reads the body. Resolves with the status of a refusal, or undefined. It works around Bolt 5.1.0,
+ * which throws where nobody can catch it when a body is JSON but not an object, and doesn't accept
+ * a form whose content type names a charset.
  */
 async function bodyProblem(request: IncomingMessage): Promise<number | undefined> {
   const { headers } = request;

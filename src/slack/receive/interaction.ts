@@ -3,23 +3,25 @@ import type { Message } from "../../messages/message.ts";
 import { type InputValue, readView } from "./read-view.ts";
 
 /**
- * An act in Slack, independent of Bolt. Except the ids of person, team and channel everything in it is client-chosen and
- * proves nothing.
+ * Something that a person did in Slack, independent of Bolt. Except for the IDs of person, team,
+ * and channel, everything in it is chosen by the client and proves nothing.
  */
 export interface InteractionBase {
-  /** From Slack's trigger id, event id, message, or view id and hash: equal ids are one delivery. */
+  /**
+   * From Slack's trigger ID, event ID, message, or view ID and hash. Equal IDs are one delivery.
+   */
   id: string;
   /** When it was received (ms). */
   at: number;
   userId: string;
-  /** The person's team: another one with Slack Connect. */
+  /** The person's team. With Slack Connect it may be another one than ours. */
   teamId: string;
-  /** Empty where there is none (global shortcut, Home tab). */
+  /** Empty when there is none (global shortcut, Home tab). */
   channelId: string;
   threadTs?: string;
   /** Opens a modal, once, within three seconds of `at`. */
   triggerId?: string;
-  /** A capability to answer: never stored or logged. */
+  /** A capability to answer, so it is never stored or logged. */
   responseUrl?: string;
 }
 
@@ -31,7 +33,7 @@ export function isDirect({ channelId }: Pick<InteractionBase, "channelId">): boo
 export type Press = Extract<Interaction, { kind: "button" }>;
 
 export type Interaction =
-  /** `/vm restart web-1`, or the same in a mention: `text` is `vm restart web-1`. */
+  /** `/vm restart web-1`, or the same in a mention. `text` is `vm restart web-1`. */
   | (InteractionBase & { kind: "command" | "mention"; text: string })
   /** A pressed button or a chosen option. */
   | (InteractionBase & {
@@ -39,12 +41,12 @@ export type Interaction =
       action: string;
       value: string;
       messageTs?: string;
-      /** The message exists only for this person. */
+      /** True when the message exists only for this person. */
       ephemeral: boolean;
       viewId?: string;
       view?: ReturnType<typeof readView>;
     })
-  /** A submitted modal. `values` is block id → value (text, option value, or list). */
+  /** A submitted modal. `values` maps a block ID to its value (text, option value, or list). */
   | (InteractionBase & {
       kind: "submission";
       callback: string;
@@ -59,7 +61,10 @@ export type CommandInteraction = Extract<Interaction, { kind: "command" | "menti
 
 export type ViewSubmission = Extract<Interaction, { kind: "submission" }>;
 
-/** Errors by block id of the input: with any, the submission goes back to the person and is not handled. */
+/**
+ * Errors by block ID of the input. If there are any, the modal stays open and the submission isn't
+ * handled.
+ */
 export interface SubmissionResult {
   errors: Readonly<Record<string, string>>;
 }
@@ -70,7 +75,7 @@ export interface SuggestRequest {
   teamId: string;
   action: string;
   typed: string;
-  /** Of its view; empty when it is in a message. */
+  /** The private metadata of its view. Empty when the select is in a message. */
   privateMetadata: string;
 }
 
@@ -81,36 +86,62 @@ export interface Suggestion {
   description?: string;
 }
 
-/** `submit` and `suggest` run before the ack, `peopleChanged` beside it, everything else after it. */
+/**
+ * `submit` and `suggest` run before the acknowledgment, `peopleChanged` parallel to it, everything
+ * else after it.
+ */
 export interface Handlers {
-  /** May run twice for one interaction, when a gateway dies during it: must be idempotent by its `id`. */
+  /**
+   * It may run twice for one interaction, when a gateway dies during it, so it must be idempotent
+   * by the interaction's `id`.
+   */
   handle(interaction: Interaction, reply: Reply): Promise<void>;
-  /** A redelivery: nothing is done, but the person may be told the state of the first. */
+  /**
+   * Called for a redelivery. Nothing is done, but the person may be told the state of the first
+   * one.
+   */
   repeated(interaction: Interaction, reply: Reply): Promise<void>;
-  /** Runs before the ack: must answer within two seconds. */
+  /** It runs before the acknowledgment, so it must answer within two seconds. */
   submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined>;
-  /** Runs before the ack. Suggests nothing when it fails or takes over two seconds. */
+  /**
+   * It runs before the acknowledgment. Nothing is suggested when it fails or takes over two
+   * seconds.
+   */
   suggest?(request: SuggestRequest): Promise<readonly Suggestion[]>;
-  /** Answers an interaction that may not be stored; undefined unless it only reads. `mayRun`: nobody knows whether it is. */
+  /**
+   * Answers an interaction that wasn't or may not have been stored. Undefined unless the
+   * interaction only reads. `mayRun` is true when it isn't known whether it was stored.
+   */
   withoutRedis?(
     interaction: Interaction,
     how: { mayRun: boolean },
   ): ((reply: Reply) => Promise<void>) | undefined;
-  /** A gateway died during this interaction, too long ago to handle it now. */
+  /** Called when a gateway died during this interaction too long ago to handle it now. */
   tooLate(interaction: Interaction, reply: Reply): Promise<void>;
-  /** A user group changed, as this event of Slack says; `id` names the event. */
+  /** Called when a user group changed. `event` is Slack's event, `id` is its ID. */
   peopleChanged(event: unknown, id: string): void | Promise<void>;
 }
 
 /** The ways to answer the requester. Failures are logged, never thrown. */
 export interface Reply {
-  /** Only the requester sees it: by response URL (works without membership), else an ephemeral post. */
+  /**
+   * Answers so that only the requester sees it: by response URL (which works without membership),
+   * or else by an ephemeral post.
+   */
   privately(message: Message): Promise<void>;
-  /** Replaces the ephemeral message whose button was pressed; where that isn't possible, answers privately. */
+  /**
+   * Replaces the ephemeral message whose button was pressed. If that isn't possible, answers
+   * privately.
+   */
   instead(message: Message): Promise<void>;
-  /** The same without the private answer: false when nothing was replaced. */
+  /**
+   * Like `instead`, but without the private answer. Resolves with false when nothing was replaced.
+   */
   replace(message: Message): Promise<boolean>;
-  /** Opens a modal with the interaction's trigger: its ID; undefined when the trigger was too old. */
+  /**
+   * Opens a modal with the interaction's trigger. Resolves with its ID, or undefined when the
+   * trigger was too old.
+   */
   open(view: View): Promise<string | undefined>;
   update(viewId: string, view: View, hash?: string): Promise<void>;
 }

@@ -12,7 +12,10 @@ import {
   readSubmission,
 } from "./read-interaction.ts";
 
-/** Names that Slack sends back: of forms, of shortcuts, and of families of buttons (`vote` for `vote:approve`). */
+/**
+ * Names that Slack sends back: of forms, of shortcuts, and of families of buttons (`vote` for
+ * `vote:approve`).
+ */
 export interface ListenedTo {
   forms: readonly string[];
   shortcuts: readonly string[];
@@ -26,7 +29,10 @@ interface ListenerOptions {
   names: ListenedTo;
 }
 
-/** Everything people do in Slack, and what Slack tells. What is to be done is stored before it is acknowledged. */
+/**
+ * Registers listeners for everything that people do in Slack, and for events. Work is stored before
+ * it is acknowledged.
+ */
 export function registerListeners(app: App, options: ListenerOptions): void {
   const { deliveries, handlers, identity, names } = options;
 
@@ -36,7 +42,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   app.command("/vm", onCommand);
   app.command("/project", onCommand);
   app.command("/gatehouse", onCommand);
-  // A workspace may have had to name them otherwise
+  // A workspace may have had to give its commands other names.
   app.command(/^\/(?!(?:vm|project|gatehouse)$)/, onCommand);
 
   app.event("app_mention", ({ body }) => deliveries.take(readMention(body, identity, Date.now())));
@@ -46,7 +52,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   type OnAction = Parameters<typeof app.action>[1];
   const onPress: OnAction = ({ body, ack }) => deliveries.take(readPress(body, Date.now()), ack);
   for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
-  // Of a message that an earlier release posted
+  // A button in a message that an earlier release posted.
   app.action(new RegExp(`^(?!(?:${names.buttons.join("|")})(?::|$))`), onPress);
 
   for (const form of names.forms)
@@ -71,7 +77,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
     await ack(await deliveries.suggest(request));
   });
 
-  // Begun before the acknowledgment: a right that was taken doesn't outlast it
+  // This starts before the acknowledgment, so that a right that was removed doesn't outlast it.
   type OnEvent = Parameters<typeof app.event>[1];
   const onGroup: OnEvent = async ({ event, body }) => {
     const id = body.event_id || textAt(event, "event_ts");

@@ -1,9 +1,12 @@
 import { listAt, payloadOf, textAt } from "../json.ts";
 
-/** More isn't read: a message of Slack's has at most 40,000 characters of text. */
+/** Longer text isn't read. A message in Slack has at most 40,000 characters of text. */
 const mostCharacters = 40_000;
 
-/** Fields whose text a reader sees, wherever they are in a message. Values of buttons, IDs, and addresses are no words. */
+/**
+ * The fields whose text a reader sees, anywhere in a message. Values of buttons, IDs, and addresses
+ * aren't among them.
+ */
 const readable = [
   "text",
   "fallback",
@@ -18,14 +21,20 @@ const readable = [
   "caption",
   "alt_text",
 ];
-/** What nobody reads in the message itself: what apps note in it, the message that it replies to, and its author. */
+/**
+ * The fields that aren't shown in the message itself: apps' metadata, the message that it replies
+ * to, and its author.
+ */
 const hidden = new Set(["metadata", "root", "user_profile", "bot_profile"]);
-/** Runs of text that follow each other without a space: `web` in bold and `-2` are `web-2`. */
+/**
+ * In these elements, pieces of text follow each other without a space: `web` in bold and `-2` are
+ * `web-2`.
+ */
 const inline = new Set(["rich_text_section", "rich_text_preformatted", "rich_text_quote"]);
 
 /**
- * All that people read in a message: its text, blocks, attachments with their fields and blocks, and the titles of files. An
- * alert often has nothing in `text`.
+ * All that people read in a message: its text, blocks, attachments with their fields and blocks,
+ * and the titles of files. An alert often has nothing in `text`.
  */
 export function textOfMessage(message: unknown): string {
   const found: string[] = [];
@@ -35,7 +44,7 @@ export function textOfMessage(message: unknown): string {
     found.push(text.slice(0, left));
     left -= text.length + 1;
   };
-  // A stack, because a body may be nested deeper than calls can be
+  // It uses a stack of its own, because a body may be nested deeper than function calls can be.
   const waiting: unknown[] = [message];
   while (waiting.length > 0 && left > 0) {
     const node = waiting.pop();
@@ -43,7 +52,7 @@ export function textOfMessage(message: unknown): string {
     else if (inline.has(textAt(node, "type"))) take(inlineText(node));
     else if (typeof node === "object" && node !== null) {
       for (const name of readable) take(textAt(node, name));
-      // `value` is what a field of an attachment says, and what a button hides
+      // `value` is visible in a field of an attachment, but hidden in a button.
       for (const field of listAt(node, "fields"))
         if (textAt(field, "type") === "") take(textAt(field, "value"));
       const inner = Object.entries(payloadOf(node)).toReversed();

@@ -1,13 +1,17 @@
 import { typedOf } from "../../registry/invocation.ts";
 
-/** What stands for a code span while the text around it is read: private characters, in no message. */
+/**
+ * Stands for a code span while the text around it is read. Private-use characters occur in no
+ * message.
+ */
 const [codeStart, codeEnd] = ["\uE000", "\uE001"];
 const codeMark = new RegExp(`${codeStart}(\\d+)${codeEnd}`, "g");
 
 /**
- * A pair of `*`, `_`, or `~` around words, as Slack's mrkdwn reads it: the first mark begins a word, the second ends one. A
- * `*` next to a dash, dot, or space belongs to a glob (`web-*`), and one inside a word stays (`a_b`). Taking a pair away
- * never widens a target: `web` is one of the names that `*web*` matches.
+ * A pair of `*`, `_`, or `~` around words, as Slack's mrkdwn reads it: the first mark begins a
+ * word, the second ends one. A `*` next to a dash, dot, or space belongs to a glob (`web-*`), and
+ * one inside a word stays (`a_b`). Removing a pair never widens a target: `web` is one of the names
+ * that `*web*` matches.
  */
 const pair =
   /(?<![^\s([{:,;*_~\uE001])(\*{1,3}|_{1,3}|~{1,3})(?=[\p{L}\p{N}<"“'‘/@#*_~\uE000])(.{0,300}?[\p{L}\p{N}>"”'’.,:;!?)\]*_~\uE001])\1(?![^\s.,:;!?…)\]}*_~\uE000])/gu;
@@ -18,13 +22,14 @@ const polite = /^(?:please|pls|plz|kindly)\b[\s,]*/iu;
 const thanks = /[\s,;.!?–—-]{1,5}(?:please|pls|plz|thanks|thank you|thx)[\s.,!?]*$/iu;
 const punctuation = /^(?:[\s,:;.!?…]|[-–—](?=\s))+/u;
 const onlyPolite = /^(?:[\s,;.!?–—-]|please|pls|plz|thanks|thank you|thx)*$/iu;
-/** The end of a sentence. Only after a letter or digit, because `web-?` is a glob. */
+/** The end of a sentence. It must follow a letter or digit, because `web-?` is a glob. */
 const after = /(?<=[\p{L}\p{N}"”'’)])[?.!…]+$/u;
 
 /**
- * The words of a command in a message to Gatehouse: `hey @gatehouse, could you *restart web-2*?` → `restart web-2`. What
- * stands before the mention counts only where nothing follows it. Code is taken as it is written: people copy commands with
- * their backticks, and what is meant exactly is in code.
+ * The words of a command in a message to Gatehouse: `hey @gatehouse, could you *restart web-2*?` →
+ * `restart web-2`. What is before the mention counts only if nothing follows it. Code is taken as
+ * it is written: people copy commands with their backticks, and write in code what is meant
+ * exactly.
  */
 export function wordsToUs(text: string, botUserId: string): string {
   const codes: string[] = [];
@@ -48,14 +53,14 @@ export function wordsToUs(text: string, botUserId: string): string {
   ).trim();
 }
 
-/** Marks can be in each other: `*_web-2_*`. */
+/** Removes pairs of marks, which may be nested: `*_web-2_*`. */
 function withoutPairs(text: string): string {
   let shown = text;
   for (let depth = 0; depth < 4; depth += 1) shown = shown.replaceAll(pair, "$2");
   return shown;
 }
 
-/** Without what asks for it politely, and without the signs at the end of a sentence. */
+/** The sentence without polite words and without the punctuation at its end. */
 function commandIn(sentence: string): string {
   if (onlyPolite.test(sentence)) return "";
   let words = sentence.trim();

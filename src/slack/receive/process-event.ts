@@ -10,15 +10,15 @@ export type ProcessEvent = (event: ReceiverEvent) => Promise<void>;
 interface ProcessEventOptions {
   app: Pick<App, "processEvent">;
   log: Log;
-  /** The time from receiving a delivery to sending its acknowledgment. */
+  /** Gets the time from receiving a delivery to sending its acknowledgment. */
   onAck?: ((kind: string, ms: number) => void) | undefined;
   onRefused?: ((reason: RefusedDelivery["reason"] | "unhandled") => void) | undefined;
 }
 
 /**
- * What both receivers call in place of `App.processEvent`, which acknowledges an event before its listeners have stored it
- * (@slack/bolt 5.1.0). Here each delivery is acknowledged once, when its listener is through, and also when none listens. Throws
- * only RefusedDelivery.
+ * Both receivers call this in place of `App.processEvent`, which acknowledges an event before its
+ * listeners have stored it (@slack/bolt 5.1.0). Here each delivery is acknowledged once, when its
+ * listener has finished, and also when none listens. Throws only RefusedDelivery.
  */
 export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventOptions) {
   let inHand = 0;
@@ -52,7 +52,8 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
     } finally {
       inHand -= 1;
     }
-    // When it fails the person sees Slack's own error; the interaction is stored and is still handled
+    // When this fails, the person sees Slack's own error. The interaction is stored and still
+    // handled.
     await event
       .ack(response)
       .catch((error: unknown) => log.warn("slack.ack-failed", { kind, error: messageOf(error) }));
@@ -61,12 +62,12 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
 
   return {
     processEvent,
-    /** Deliveries for which no answer is ready yet. */
+    /** How many deliveries have no answer yet. */
     inHand: () => inHand,
   };
 }
 
-/** What metrics call a delivery. */
+/** The name of a delivery's kind in metrics. */
 function kindOf(body: unknown): string {
   if (textAt(body, "command") !== "") return "command";
   return kinds.get(textAt(body, "type")) ?? "other";

@@ -19,8 +19,9 @@ import { wordsToUs } from "./message-words.ts";
 import { readView, elementValue } from "./read-view.ts";
 
 /**
- * Readers of what Bolt hands to listeners. Each gives an Interaction, or undefined when there is nothing to do (an unused event, a
- * bot's message). Pure. Payloads: https://docs.slack.dev/reference/interaction-payloads
+ * These functions read what Bolt passes to listeners. Each returns an Interaction, or undefined
+ * when there is nothing to do (an unused event, a bot's message). Pure. Payloads:
+ * https://docs.slack.dev/reference/interaction-payloads
  */
 
 export function readCommand(body: SlashCommand, now: number): CommandInteraction {
@@ -38,7 +39,7 @@ export function readPress(body: SlackAction, now: number): Interaction | undefin
   if (action === undefined) return undefined;
   const messageTs = textAt(body, "container", "message_ts") || textAt(body, "message", "ts");
   const thread = textAt(body, "container", "thread_ts") || textAt(body, "message", "thread_ts");
-  // A message with replies names itself as its thread; a press on it belongs to the channel
+  // A message with replies names itself as its thread. A press on it belongs to the channel.
   const threadTs = thread === messageTs ? "" : thread;
   const viewId = textAt(body, "view", "id") || textAt(body, "container", "view_id");
   return {
@@ -57,7 +58,8 @@ export function readSubmission(body: SlackViewAction, now: number): ViewSubmissi
   const viewId = textAt(body, "view", "id");
   return {
     ...base("submission", body, now),
-    // Submit pressed again after a late ack has a new trigger but the same view: one submission.
+    // Submit pressed again after a late acknowledgment has a new trigger but the same view, so it
+    // is one submission.
     ...(viewId === "" ? {} : { id: `submission:${viewId}:${hash}:${textAt(body, "user", "id")}` }),
     callback,
     privateMetadata,
@@ -88,7 +90,7 @@ export function readHome(
   return { ...base("home", body, now, senderOf(body)), channelId: "" };
 }
 
-/** A mention in a channel, or a direct message with the app, where words need no mention. */
+/** A mention in a channel, or a direct message with the app, where no mention is needed. */
 export function readMention(
   body: EnvelopedEvent<types.AppMentionEvent | types.MessageEvent>,
   us: { botUserId: string },
@@ -106,8 +108,8 @@ export function readMention(
     // One message is one interaction, however often it is delivered, or edited within minutes.
     id: `mention:${channelId}:${ts}`,
     channelId,
-    // What only one person sees shows in a thread only where the thread has replies: else the channel is the place
-    // (https://docs.slack.dev/reference/methods/chat.postEphemeral)
+    // An ephemeral message appears in a thread only if the thread has replies. Otherwise the
+    // channel is the place (https://docs.slack.dev/reference/methods/chat.postEphemeral).
     ...(threadTs === "" ? {} : { threadTs }),
     text: said,
   };
@@ -131,8 +133,8 @@ function base<Kind extends Interaction["kind"]>(
   const triggerId = textAt(body, "trigger_id");
   const responseUrl =
     textAt(body, "response_url") || textAt(listAt(body, "response_urls")[0], "response_url");
-  // Trigger ids open modals, so only their hash goes into logs and Redis. Without an id the content identifies the
-  // delivery: a redelivery is the same, byte for byte.
+  // Trigger IDs open modals, so only their hash goes into logs and Redis. Without an ID, the
+  // content identifies the delivery, because a redelivery is the same byte for byte.
   const id =
     textAt(body, "event_id") ||
     crypto.hash("sha256", triggerId || JSON.stringify(body)).slice(0, 32);
@@ -149,14 +151,15 @@ function base<Kind extends Interaction["kind"]>(
 }
 
 /**
- * Subtypes of new messages that people write: one with a file, and a reply that is also sent to the channel
- * (https://docs.slack.dev/reference/events/message).
+ * Subtypes of new messages that people write: one with a file, and a reply that is also sent to the
+ * channel (https://docs.slack.dev/reference/events/message).
  */
 const writtenByPeople = new Set(["file_share", "thread_broadcast"]);
 
 /**
- * The command in a message to us. Undefined unless a human wrote it as a new message: apps can post as a person, so
- * anything marked by an app is ignored, as are other subtypes (edits, joins, topics).
+ * The command in a message to the bot. Undefined unless a human wrote it as a new message. Apps can
+ * post as a person, so anything marked by an app is ignored, as are other subtypes (edits, joins,
+ * topics).
  */
 function readWords(event: unknown, botUserId: string): string | undefined {
   const user = textAt(event, "user");

@@ -12,7 +12,10 @@ export function readView(view: unknown) {
 
 export type InputValue = string | readonly string[] | undefined;
 
-/** A view's `state.values` (block id → action id → element) as block id → value: a block holds one element. */
+/**
+ * Converts a view's `state.values` (block ID → action ID → element) to block ID → value, because
+ * each block has one element.
+ */
 function readValues(values: unknown): Record<string, InputValue> {
   return Object.fromEntries(
     Object.entries(payloadOf(values)).map(([blockId, elements]) => [
@@ -22,7 +25,10 @@ function readValues(values: unknown): Record<string, InputValue> {
   );
 }
 
-/** The value of an element, of the kinds that Gatehouse shows: a text, the value of an option, or a list of them. */
+/**
+ * The value of an element, of the kinds that Gatehouse shows: a text, the value of an option, or a
+ * list of them.
+ */
 export function elementValue(element: unknown): InputValue {
   if (Array.isArray(at(element, "selected_options")))
     return listAt(element, "selected_options").map((one) => textAt(one, "value"));

@@ -2,7 +2,10 @@ import type { AnyMiddlewareArgs, Middleware } from "@slack/bolt";
 import { foreignness } from "../people/foreign-deliveries.ts";
 import type { BotIdentity } from "../people/identity.ts";
 
-/** A delivery for another app or workspace, or dated in the future. It is neither stored nor answered. */
+/**
+ * A delivery for another app or workspace, or dated in the future. It is neither stored nor
+ * answered.
+ */
 export class RefusedDelivery extends Error {
   override readonly name = "RefusedDelivery";
   /** Bolt wraps errors without a code. */
@@ -15,12 +18,13 @@ export class RefusedDelivery extends Error {
   }
 }
 
-/** As far as Bolt lets a date be in the past (s). */
+/** Bolt accepts dates this far in the past (s); this is the limit for the future. */
 const toleranceSeconds = 300;
 
 /**
- * Global middleware: a signature says that Slack sent something, not that it is for this app and workspace, and Bolt checks the
- * date of a delivery over HTTP only against the past.
+ * Global middleware that refuses deliveries for others. A signature says that Slack sent something,
+ * not that it is for this app and workspace, and over HTTP Bolt checks the date of a delivery only
+ * against the past.
  */
 export function refuseForeign(
   identity: BotIdentity,

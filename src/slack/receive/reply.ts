@@ -14,11 +14,11 @@ interface ReplyOptions {
   apiUrl: string;
   log: Log;
   now?: () => number;
-  /** Slack accepted the answer nowhere. */
+  /** Called when Slack accepted the answer in no way. */
   onLostReply?: ((interaction: Interaction) => Promise<void>) | undefined;
 }
 
-/** Slack accepts five posts to a response URL within half an hour; a minute is kept in reserve. */
+/** Slack accepts five posts to a response URL within half an hour. A minute is kept in reserve. */
 const maxUses = 5;
 const usableForMs = 29 * 60_000;
 
@@ -36,7 +36,7 @@ export function createReply(options: ReplyOptions): Reply {
     return outcome === "done";
   }
 
-  /** Logs failures. */
+  /** Calls Slack, and logs failures. */
   async function call(method: string, args?: WebData): Promise<WebAnswer> {
     const answer = await web.call(method, args);
     if (!answer.ok)
@@ -45,8 +45,9 @@ export function createReply(options: ReplyOptions): Reply {
   }
 
   /**
-   * Without a usable response URL: an ephemeral post in the channel, or else a direct message. When Slack is unreachable
-   * or the answer is lost, no other way works better now: the person is told later.
+   * Answers without a usable response URL: by an ephemeral post in the channel, or else by a direct
+   * message. When Slack is unreachable or the answer is lost, no other way works better now, so the
+   * person is told later.
    */
   async function post(message: Message): Promise<void> {
     const { channelId, threadTs, userId } = interaction;
@@ -74,7 +75,7 @@ export function createReply(options: ReplyOptions): Reply {
     if (!(await respond({ show: message, replace: false, threadTs }))) await post(message);
   }
 
-  // In a public message the response URL would replace that message for everyone.
+  // In a public message, the response URL would replace that message for everyone.
   const mayReplace = interaction.kind === "button" && interaction.ephemeral;
 
   const replace = async (message: Message) =>

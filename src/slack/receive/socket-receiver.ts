@@ -13,10 +13,13 @@ import type { ProcessEvent } from "./process-event.ts";
 
 interface SocketReceiverOptions {
   processEvent: ProcessEvent;
-  /** Each connection uses the one of its time. */
+  /** Each new connection uses the current token. */
   appToken: Live;
   apiUrl: string;
-  /** For the WebSocket, where it goes through a proxy: the client uses the process' own only for the Web API. */
+  /**
+   * For a WebSocket through a proxy, because the client uses the process's own dispatcher only for
+   * the Web API.
+   */
   dispatcher?: Dispatcher | undefined;
   log: Log;
 }
@@ -25,15 +28,16 @@ const helloWithinMs = 20_000;
 const slowestRetryMs = 15_000;
 
 /**
- * Keeps one Socket Mode connection, a new client for each. The client's own reconnect isn't used: it waits five seconds
- * after each refresh by Slack, leaves rejections unhandled, and can't be stopped midway (@slack/socket-mode 3.1.0).
+ * Keeps one Socket Mode connection, with a new client for each. The client's own reconnect isn't
+ * used: it waits five seconds after each refresh by Slack, leaves rejections unhandled, and can't
+ * be stopped midway (@slack/socket-mode 3.1.0).
  */
 export function createSocketReceiver(options: SocketReceiverOptions) {
   const { log } = options;
   const closing = new AbortController();
   const open = new Set<ReturnType<typeof openSession>>();
   const first = Promise.withResolvers<void>();
-  /** Why it isn't connected. */
+  /** Why it isn't connected. Undefined while it is. */
   let problem: string | undefined = "not connected yet";
   let running: Promise<void> | undefined;
 
@@ -44,7 +48,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
     if (why !== undefined && was === undefined) log.info("slack.disconnected", { why });
   }
 
-  /** One connection from start to end; true when Slack said hello. */
+  /** Runs one connection from start to end. Resolves with true when Slack said hello. */
   async function hold(session: ReturnType<typeof openSession>): Promise<boolean> {
     open.add(session);
     void session.closed.then(() => open.delete(session));
@@ -59,7 +63,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
     tell(undefined);
     first.resolve();
     const why = await session.over;
-    // The next connection opens while this one still closes.
+    // The next connection opens while this one is still closing.
     tell(`reconnecting: ${why}`);
     void session.end();
     return true;
@@ -77,7 +81,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
     }
   }
 
-  /** Ends the connection for good; waits at most two seconds for Slack to close it. */
+  /** Ends the connection for good. Waits at most two seconds for Slack to close it. */
   async function close(): Promise<void> {
     closing.abort();
     tell("closed");
@@ -93,7 +97,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
       running ??= run();
       await first.promise;
     },
-    /** Why not connected; undefined while connected. */
+    /** Why it isn't connected. Undefined while it is. */
     problem: () => problem,
     close,
   };
@@ -116,7 +120,7 @@ function openSession(options: SocketReceiverOptions) {
     ...(options.dispatcher && { dispatcher: options.dispatcher }),
     logger: slackLogger(log),
     installerOptions: { clientOptions: clientOptions(options) },
-    // What is refused is acknowledged, or Slack would deliver it again
+    // A refused delivery is acknowledged, because Slack would otherwise deliver it again.
     processEventErrorHandler: async ({ event }) => {
       await event
         .ack()
@@ -124,7 +128,7 @@ function openSession(options: SocketReceiverOptions) {
       return false;
     },
   });
-  // Of an App it calls this alone
+  // The receiver calls nothing else of an App.
   receiver.init({ processEvent: options.processEvent } as Pick<App, "processEvent"> as App);
   const { client } = receiver;
   const over = Promise.withResolvers<string>();
@@ -136,9 +140,10 @@ function openSession(options: SocketReceiverOptions) {
     closed.resolve();
   });
 
-  // Wraps the client's listener, which throws unhandled on an envelope without an event (`app_rate_limited`).
+  // Wraps the client's listener, which throws an unhandled error for an envelope without an event
+  // (`app_rate_limited`).
   const [deliver] = client.listeners("ws_message");
-  // An update that renames it must not drop every delivery in silence
+  // If an update renames this event, deliveries must not be dropped silently.
   if (deliver === undefined) throw new Error("@slack/socket-mode has no listener for messages");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (data: unknown, isBinary: unknown) => {
@@ -167,14 +172,14 @@ function openSession(options: SocketReceiverOptions) {
   }
 
   return {
-    /** Resolves with the reason when it ends, or Slack announces its end. */
+    /** Resolves with the reason when the session ends, or Slack announces its end. */
     over: over.promise,
     closed: closed.promise,
     end,
     /** Rejects when Slack hasn't said hello in time. */
     async start(withinMs: number): Promise<void> {
       const starting: Promise<unknown> = client.start();
-      // It continues after an end() midway, and would leave a connection open.
+      // The client's start continues after an end() midway, and would leave a connection open.
       starting
         .then(
           () => (isEnding ? client.disconnect() : undefined),

@@ -106,7 +106,7 @@ export function tcbParts(hex: string, product: Product): TcbParts {
   return Object.fromEntries(entries);
 }
 
-/** What updates a part. The parts that aren't listed come with the BIOS. */
+/** The component that updates a part. The parts that aren't listed come with the BIOS. */
 const bringers: Partial<Record<keyof TcbParts, string>> = {
   snp: "SNP firmware or BIOS",
   microcode: "microcode or BIOS",

@@ -17,7 +17,7 @@ import {
   tcbParts,
 } from "./report.ts";
 
-/** What AMD signs besides its roots, as AMD delivers it. */
+/** The data that AMD signs besides its roots, as AMD delivers it. */
 export interface AmdEndorsements {
   /** The VCEK or VLEK, DER. Without it, the certificate in the table behind the report is used. */
   vek?: Buffer | undefined;

@@ -13,7 +13,10 @@ export interface SignedAnswer {
   chain: string;
 }
 
-/** What Intel signs about a platform besides its root, as it came from Intel or from a cache. */
+/**
+ * The data about a platform that Intel signs besides its root, as it came from Intel or from a
+ * cache.
+ */
 export interface IntelEndorsements {
   tcbInfo?: SignedAnswer | undefined;
   qeIdentity?: SignedAnswer | undefined;

@@ -159,7 +159,10 @@ export function shortOf(
   return short;
 }
 
-/** What updates a component, by Intel's type and category for it, which older TCB info lacks. */
+/**
+ * The component that updates a part, by Intel's type and category for it, which older TCB info
+ * lacks.
+ */
 function bringerOf(type: string, category: string): string {
   if (category === "BIOS") return "BIOS";
   if (/module/i.test(type)) return "TDX module";
@@ -201,7 +204,8 @@ function merged(platform: string, others: readonly string[]): TcbStatus | undefi
 }
 
 /**
- * What Intel certifies about a platform besides its key (the SGX extension of the PCK certificate).
+ * Facts about a platform that Intel certifies besides its key (the SGX extension of the PCK
+ * certificate).
  */
 export type PckFacts = Exclude<ReturnType<typeof readPck>, Problem>;
 
