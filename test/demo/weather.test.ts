@@ -8,7 +8,7 @@ import { type Page, startPage } from "../../sandbox/page/page.ts";
 import { apiEnv, apiPolicy } from "../../demo/programs.ts";
 import type { PageWeather } from "../../sandbox/page/weather.ts";
 import { seedLedger } from "../../sandbox/compute/seed.ts";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { commands } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { testPace, testPolicy } from "../support/start-world.ts";
@@ -24,7 +24,7 @@ describe("the weather of the page", () => {
   let weather: PageWeather;
   let page: Page;
   beforeAll(async () => {
-    world = await startWorld({
+    world = await buildWorld({
       // While Slack is away nobody can be looked up who wasn't before
       policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + apiPolicy,
       env: apiEnv,

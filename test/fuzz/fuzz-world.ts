@@ -4,7 +4,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { createJournal, type Journal } from "../../src/core/request/journal.ts";
-import { startWorld, type World, type WorldOptions } from "../../demo/world.ts";
+import { buildWorld, type World, type WorldOptions } from "../../demo/world.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 import { type Pace, usualPace } from "../../src/config/policy-schema.ts";
@@ -80,7 +80,7 @@ export async function startFuzzWorld(
   }: FuzzWorldOptions,
 ): Promise<FuzzWorld> {
   const namespace = "fuzz";
-  const world = await startWorld({
+  const world = await buildWorld({
     policy,
     pace: { ...quickPace, ...pace },
     ...(prepare ? { prepare } : {}),

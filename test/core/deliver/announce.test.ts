@@ -3,7 +3,7 @@ import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import {
   type Announce,
   type AnswerNotices,

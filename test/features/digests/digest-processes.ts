@@ -14,7 +14,7 @@ import type { Message } from "../../../src/messages/message.ts";
 import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { createNotices } from "../../../src/core/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import { commands } from "../../../src/features/index.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
