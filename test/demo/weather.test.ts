@@ -11,7 +11,7 @@ import { seedLedger } from "../../sandbox/compute/seed.ts";
 import { buildWorld, type World } from "../../demo/world.ts";
 import { commands } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { testPace, testPolicy } from "../support/start-world.ts";
+import { policyWith, testPace } from "../support/start-world.ts";
 
 /** A process starts in a second, and on a busy machine in ten. */
 const patienceMs = 60_000;
@@ -26,7 +26,7 @@ describe("the weather of the page", () => {
   beforeAll(async () => {
     world = await buildWorld({
       // While Slack is away nobody can be looked up who wasn't before
-      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + apiPolicy,
+      policy: policyWith({ timing: { quiesce: "3s" } }, apiPolicy),
       env: apiEnv,
       pace: { ...testPace, peopleCacheMs: 60_000 },
       roles: ["gateway"],

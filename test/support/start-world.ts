@@ -74,10 +74,10 @@ export interface PolicyDifference {
   administer?: readonly string[];
   breakGlass?: readonly string[];
   protect?: readonly string[];
-  /** `undefined` leaves the section out. */
+  /** The channels of these sections; `undefined` leaves a section out. */
   audit?: string | undefined;
   alerts?: string | undefined;
-  sharedChannels?: readonly string[];
+  sharedChannels?: readonly string[] | undefined;
   /** Durations beside or in place of the tests' own. */
   timing?: Readonly<Record<string, string>>;
 }
@@ -97,8 +97,9 @@ export function policyWith(difference: PolicyDifference = {}, more = ""): string
     ...difference,
     timing: { ...testDurations, ...difference.timing },
   };
-  const channelOf = (name: "audit" | "alerts") =>
-    is[name] === undefined ? "" : `${name}: { channel: ${is[name]} }\n`;
+  const section = (name: string, words: string | undefined) =>
+    words === undefined ? "" : `${name}: ${words}\n`;
+  const told = (channel: string | undefined) => channel && `{ channel: ${channel} }`;
   return `access:
   view: ${JSON.stringify(is.view)}
   operate: ${JSON.stringify(is.operate)}
@@ -106,8 +107,7 @@ export function policyWith(difference: PolicyDifference = {}, more = ""): string
   administer: ${JSON.stringify(is.administer)}
   breakGlass: ${JSON.stringify(is.breakGlass)}
 protect: ${JSON.stringify(is.protect)}
-${channelOf("audit")}${channelOf("alerts")}sharedChannels: ${JSON.stringify(is.sharedChannels)}
-${timingOf(is.timing)}
+${section("audit", told(is.audit))}${section("alerts", told(is.alerts))}${section("sharedChannels", JSON.stringify(is.sharedChannels))}${timingOf(is.timing)}
 ${more}`;
 }
 

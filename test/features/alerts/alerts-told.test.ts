@@ -7,7 +7,7 @@ import { hears, wordsOf } from "../../stories/words.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 import { eventually } from "../../support/looking.ts";
 import { pendingOf } from "../../support/pending.ts";
-import { testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import {
   alertmanagerBody,
@@ -237,7 +237,7 @@ describe("the message of a group", () => {
 
   it("doesn't offer what gatehouse.yml protects the VM from", async () => {
     const offering = sources.replace("[vm.snapshot]", "[vm.stop]");
-    const policy = `${testPolicy.replace("vault-*", "web-2")}${offering}`;
+    const policy = policyWith({ protect: ["web-2"] }, offering);
     await using world = await startAlertWorld({ policy });
     await fire(world, [{}]);
     const card = wordsOf(await hears(world.olivia, "ops", /HighCpu on web-2/));
@@ -602,7 +602,7 @@ describe("the message of a group", () => {
 });
 
 describe("where it is told", () => {
-  const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
+  const nowhere = policyWith({ alerts: undefined });
 
   it("of a source without a channel is the audit trail's, where gatehouse.yml names no other", async () => {
     await using world = await startAlertWorld({ policy: `${nowhere}${sources}` });
@@ -659,7 +659,7 @@ describe("where it is told", () => {
   }, 40_000);
 
   it("is its own channel once that opens, where there is no other; status says so meanwhile", async () => {
-    const alone = nowhere.replace("audit: { channel: C03AUDIT }\n", "");
+    const alone = policyWith({ alerts: undefined, audit: undefined });
     await using world = await startAlertWorld({ policy: `${alone}${sources}` });
     channelNamed(world, "ops").archived = true;
     await fire(world, [{}]);

@@ -3,18 +3,10 @@ import { callOf } from "../../../src/core/request/stage.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
-import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
 
-const policy = (more: string) => `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA", "U0AMIR"]
-  breakGlass: ["U0ADA"]
-audit: { channel: C03AUDIT }
-${more}
-timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
-`;
+/** Two people administer, so that one can sign what the other did in an emergency. */
+const administer = ["U0ADA", "U0AMIR"];
 
 /** Says what was checked, in the form that the button opens. */
 async function signs(person: TestWorld["amir"], checked: string) {
@@ -40,7 +32,7 @@ describe("breaking the glass", () => {
   apps: { projects: [staging], operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }
   search: { projects: [search], approve: [U0VERA] }`;
     await using world = await startWorld({
-      policy: policy(teams).replace('["U0ADA", "U0AMIR"]', '["U0ADA"]'),
+      policy: policyWith({}, teams),
     });
     const { vera, amir } = world;
     await breaksGlass(world, '/project delete staging --break-glass "now"', "staging");
@@ -55,7 +47,7 @@ describe("breaking the glass", () => {
   });
 
   it("runs without waiting, tells the audit channel, and stays open until somebody else signs", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
     await world.ada.until(({ modals }) => modals.some(({ submit }) => submit === "Delete"));
     const wrong = await world.ada.submits({ "Type staging to confirm": "stagin" });
@@ -115,7 +107,7 @@ describe("breaking the glass", () => {
   });
 
   it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     const { amir, olivia } = world;
     await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
     await world.ended("project delete");
@@ -138,7 +130,7 @@ describe("breaking the glass", () => {
   });
 
   it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const id = snapshotIdOf(await world.ended("vm snapshot"));
     await breaksGlass(world, `/vm restore db-1 ${id} --break-glass "the index is corrupt"`, "db-1");
@@ -157,7 +149,7 @@ describe("breaking the glass", () => {
   });
 
   it("is named in the help of those whom policy lists, and in no one else's", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     const helpOf = async (person: TestWorld["ada"]) => {
       await person.types("ops", "/gatehouse help");
       return wordsOf(await hears(person, "ops", /What you can run/));
@@ -176,7 +168,7 @@ describe("breaking the glass", () => {
   });
 
   it("is told where it is needed: on the card that waits, and by can-i, to whoever may use it", async () => {
-    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
       modals.some(({ submit }) => submit === "Request approval"),
@@ -208,7 +200,7 @@ describe("breaking the glass", () => {
   });
 
   it("is on no card where nobody may use it", async () => {
-    const none = policy("").replace('breakGlass: ["U0ADA"]', "breakGlass: []");
+    const none = policyWith({ administer, breakGlass: [] });
     await using world = await startWorld({ policy: none });
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
@@ -220,7 +212,7 @@ describe("breaking the glass", () => {
   });
 
   it("is only for those whom policy lists, and never past protection", async () => {
-    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');
     await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
     await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
@@ -241,7 +233,7 @@ describe("breaking the glass", () => {
 
   it("has a limit of its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {
     const limits = "limits: { destructivePerHour: 0, breakGlassPerHour: 1 }";
-    await using world = await startWorld({ policy: policy(limits) });
+    await using world = await startWorld({ policy: policyWith({ administer }, limits) });
     await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
     expect(await world.ended("project delete")).toMatchObject({ state: "done" });
     await breaksGlass(world, '/project delete ml --break-glass "this one too"', "ml");
