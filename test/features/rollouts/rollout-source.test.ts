@@ -1,30 +1,19 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startGatehouseSlack } from "../../../demo/world.ts";
 import { commands } from "../../../src/features/index.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
-import { silentLog } from "../../../src/log/log.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { newRolloutId, type RolloutState } from "../../../src/features/rollouts/rollout.ts";
 import { createRollouts } from "../../../src/features/rollouts/rollouts.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { createRateLimiter, type RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { rolloutSource } from "../../../src/features/rollouts/rollout-source.ts";
-import { createWeb } from "../../../src/slack/web.ts";
 import { vmTarget } from "../../core/asking.ts";
-import { testRedis } from "../../support/with-redis.ts";
-
-const fast = {
-  posts: { interval: 1, burst: 100, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-};
 
 /** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
 async function rollingOut({ channelId = "C01OPS" } = {}) {
-  const slack = await startGatehouseSlack({ rateLimits: "off" });
-  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
-  const log = silentLog();
+  const level = await startMessaging();
+  const { slack, redis, key } = level;
   const rollouts = createRollouts(redis, key);
   const id = newRolloutId();
-  const started: { close(): Promise<void> }[] = [];
   const targets = ["web-1", "web-2", "web-3"].map((name) => vmTarget(name));
   await rollouts.plan(
     {
@@ -43,26 +32,12 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     targets,
   );
   return {
-    slack,
-    redis,
-    key,
+    ...level,
     rollouts,
     id,
-    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
-      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-      const usual = createRateLimiter(redis, key, fast);
+    start(change?: (usual: RateLimiter) => RateLimiter) {
       const changes = commands.filter(isChange);
-      const source = rolloutSource({ rollouts, commands: changes, editMs: 50 });
-      const delivery = startDelivery([source], {
-        web,
-        rateLimiter: rateLimiter(usual),
-        log,
-        redis,
-        key,
-      });
-      const one = { close: () => delivery.close(5000) };
-      started.push(one);
-      return one;
+      return level.deliver([rolloutSource({ rollouts, commands: changes, editMs: 50 })], change);
     },
     /** As its worker would. */
     async goes(state: RolloutState, ok: number): Promise<void> {
@@ -89,11 +64,6 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
         .seesChannel("gatehouse")
         .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
     edits: () => slack.calls("chat.update").map(({ args }) => String(args["text"])),
-    async [Symbol.asyncDispose]() {
-      for (const one of started) await one.close();
-      await disconnect();
-      await slack.close();
-    },
   };
 }
 

@@ -1,55 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../../demo/world.ts";
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
-import { pendingOf } from "../../support/pending.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
-import { silentLog } from "../../../src/log/log.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { createFeeds } from "../../../src/features/subscriptions/feeds.ts";
-import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
-import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";
-import { testRedis } from "../../support/with-redis.ts";
-
-const limits = (interval: number) => ({
-  posts: { interval, burst: 1, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-});
 
 /** Processes on one Redis and one Slack, where a channel takes a message each `interval` (ms). */
 async function feeding(interval = 1) {
-  const slack = await startGatehouseSlack({ rateLimits: "off" });
-  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
-  const log = silentLog();
-  const started: { close(deadlineMs: number): Promise<void> }[] = [];
+  const level = await startMessaging({ interval });
   return {
-    slack,
-    redis,
-    key,
-    /** Delivers only when it is told to. */
+    ...level,
+    /** Starts a process; one that doesn't deliver only takes lines. */
     start(delivers = true) {
-      const feeds = createFeeds({ redis, key, render: renderFeed });
-      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-      if (delivers)
-        started.push(
-          startDelivery([feeds.source], {
-            web,
-            rateLimiter: createRateLimiter(redis, key, limits(interval)),
-            log,
-            redis,
-            key,
-          }),
-        );
+      const feeds = createFeeds({ ...level, render: renderFeed });
+      if (delivers) level.deliver([feeds.source]);
       return feeds;
     },
-    said: (channel = "ops") => slack.person("vera").seesChannel(channel).messages.map(wordsOf),
-    async empty(): Promise<void> {
-      await expect.poll(() => pendingOf(redis, key, "feed"), { timeout: 10_000 }).toBe(0);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const one of started) await one.close(5000);
-      await disconnect();
-      await slack.close();
-    },
+    said: (channel = "ops") =>
+      level.slack.person("vera").seesChannel(channel).messages.map(wordsOf),
+    empty: () => level.empty("feed"),
   };
 }
 
