@@ -120,7 +120,10 @@ export async function startMessaging({ interval = 1 } = {}) {
       started.push(delivery);
       return delivery;
     },
-    /** Resolves when no message of this kind is pending. */
+    /**
+     * Resolves when no message of this kind is pending. That may take longer than the post itself: a process that finds another's call
+     * in flight comes back once that must have ended, after ten seconds.
+     */
     async empty(kind: string): Promise<void> {
       await expect.poll(() => pendingOf(redis, key, kind), { timeout: 20_000 }).toBe(0);
     },

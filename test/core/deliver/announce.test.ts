@@ -75,7 +75,7 @@ describe("a notice", () => {
     });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
     await here.start().announce(notice);
-    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 5000);
+    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 20_000);
     await here.empty();
     expect(here.said()).toHaveLength(1);
   });

@@ -60,7 +60,7 @@ describe("a line that a channel is subscribed to", () => {
     here.start();
     here.start();
     // Another brings it, and more of it, once the first is sealed
-    await expect.poll(() => here.said().length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => here.said().length, { timeout: 20_000 }).toBe(1);
     await quiet.post("C01OPS", [line(1), line(2)]);
     await here.empty();
     const words = here.said();
