@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse } from "yaml";
-import { loadConfig, type Role } from "../src/config/config.ts";
+import { type Config, loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/operate/start.ts";
@@ -57,6 +57,11 @@ export interface WorldOptions {
 
 type Receive = "socket" | "http";
 
+/** One Gatehouse process within this one. */
+export interface StartedProcess extends Running {
+  config: Config;
+}
+
 /** A whole world on this machine: the service, Slack, Redis, and Gatehouse between them. */
 export interface World extends AsyncDisposable {
   slack: SandboxSlack;
@@ -70,9 +75,9 @@ export interface World extends AsyncDisposable {
   endorsements: string;
   /** Fills that folder again, as it is in this weather. */
   endorse(weather: EvidenceWeatherName): Promise<void>;
-  processes: Running[];
+  processes: StartedProcess[];
   /** Starts one more process; `env` replaces some of its variables. */
-  startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<Running>;
+  startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<StartedProcess>;
   close(): Promise<void>;
 }
 
@@ -157,7 +162,7 @@ export async function buildWorld(options: WorldOptions = {}): Promise<World> {
       DATA_DIR: path.join(folder, "data"),
       ...options.env,
     };
-    const processes: Running[] = [];
+    const processes: StartedProcess[] = [];
     const taken = new Set<number>();
     const startProcess: World["startProcess"] = async (role, own = {}) => {
       // Each process needs a data directory of its own; the next one takes that of a closed process
@@ -174,8 +179,9 @@ export async function buildWorld(options: WorldOptions = {}): Promise<World> {
         ...(options.at ? { at: options.at } : {}),
       });
       taken.add(slot);
-      const running: Running = {
+      const running: StartedProcess = {
         ...started,
+        config,
         async close() {
           await started.close();
           taken.delete(slot);

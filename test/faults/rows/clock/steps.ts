@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pendingApprovals, press, tryPress, voting } from "../../people/approvals.ts";
 import { changesOfClocks, overTheChange, zone } from "./summer-time.ts";
-import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
+import { onDigestStage, minute, status } from "../digests/digest-stage.ts";
 import { askEach, type Expectation, fresh, judged, onStage, type Row, type Story } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { untilClocksDiffer } from "../../stage/readiness.ts";
@@ -146,29 +146,21 @@ export const clockStepRows: Row[] = [
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([{ channel: status, at: "02:30", timezone: zone }]),
-        },
-        async (stage) => {
-          const expectations: Expectation[] = [];
-          const changes = changesOfClocks();
-          for (const change of changes.toSorted((a, b) => a.at - b.at))
-            expectations.push(...(await overTheChange(stage, change)));
-          const springs = changes.filter(({ isSpring }) => isSpring).length;
-          return judged(
-            await stage.check(),
-            [
-              ...expectations,
-              ["both kinds of days were seen", changes.length === 2 && springs === 1],
-            ],
-            { notes: [`${changes.map(({ date }) => date.toString()).join(" and ")} in ${zone}`] },
-          );
-        },
-      ),
+      onDigestStage(seed, [{ channel: status, at: "02:30", timezone: zone }], async (stage) => {
+        const expectations: Expectation[] = [];
+        const changes = changesOfClocks();
+        for (const change of changes.toSorted((a, b) => a.at - b.at))
+          expectations.push(...(await overTheChange(stage, change)));
+        const springs = changes.filter(({ isSpring }) => isSpring).length;
+        return judged(
+          await stage.check(),
+          [
+            ...expectations,
+            ["both kinds of days were seen", changes.length === 2 && springs === 1],
+          ],
+          { notes: [`${changes.map(({ date }) => date.toString()).join(" and ")} in ${zone}`] },
+        );
+      }),
   },
   {
     id: "C5",
